@@ -1,14 +1,16 @@
-"""Whether a fast engine computes what the model computes.
+"""Whether CTranslate2 computes what the model computes.
 
-CTranslate2 has equations of its own. A model whose attention somebody has edited would be converted without an error
-and translated with the original equation. So the two are compared when a model is converted.
+CTranslate2 implements the equations itself. It would convert a model whose attention somebody has edited without an
+error, and translate with the original equation. Therefore the two engines are compared when a model is converted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import operator
 import random
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,42 +24,46 @@ if TYPE_CHECKING:
     from translucid.engines.engine import Engine
 
 TOLERANCE = 0.02
-"""Nats between the log-probabilities of a token, in the mean of a sentence. Rounding of float32 makes under 0.001."""
+"""The largest mean difference per token of a sentence, in nats. Rounding in float32 causes less than 0.001."""
 LENGTHS = 1, 3, 6, 12, 24, 48
-"""Of the sentences that are compared, in pieces: an edit may change short or long ones alone."""
+"""The lengths of the sentences that are compared, in pieces: an edit may change only short or only long ones."""
 _EQUATIONS = "attention", "kernels", "layers", "models"
 """Packages that decide what a model computes."""
 
 
-def largest_difference(own: Engine, other: Engine, tokenizer: Tokenizer, longest: int) -> float:
-    """Return by how many nats the log-probabilities of two engines differ, in the sentence where they differ most.
+def largest_difference(torch_engine: Engine, other: Engine, tokenizer: Tokenizer, longest: int) -> float:
+    """Return the largest mean difference between the log-probabilities of two engines over the sentences, in nats.
 
-    Both are made to write the same random pieces for the same random pieces: that needs no corpus, and any edit of an
-    equation shows there.
+    Both score the same random target pieces for the same random source pieces. This needs no corpus, and reveals an
+    edit of any equation.
 
     Args:
-        own: our search.
+        torch_engine: the PyTorch engine.
         other: another engine with the same model, the whole vocabulary and float32 weights.
-        tokenizer: the model's.
-        longest: source tokens that the model takes, end token included.
+        tokenizer: the model's tokenizer.
+        longest: the number of source tokens that the model accepts, end token included.
     """
-    drawn = random.Random(1)
-    sizes = tokenizer.source_size, tokenizer.target_size
+    generator = random.Random(1)
     openings = tokenizer.source_opening, tokenizer.target_opening
     pairs = []
     for length in LENGTHS:
         count = min(length, longest - 1 - max(map(len, openings)))
-        source, target = (
-            [*opening, *(drawn.randrange(len(SPECIAL), size) for _ in range(count)), SPECIAL.end]
-            for opening, size in zip(openings, sizes, strict=True)
-        )
+        source = _random_sentence(generator, tokenizer.source_opening, count, tokenizer.source_size)
+        target = _random_sentence(generator, tokenizer.target_opening, count, tokenizer.target_size)
         pairs.append((source, target))
-    both = zip(own.forced(pairs), other.forced(pairs), strict=True)
-    return max(_mean_difference(mine, theirs) for mine, theirs in both)
+    return max(map(_mean_difference, torch_engine.forced(pairs), other.forced(pairs)))
+
+
+def _random_sentence(generator: random.Random, opening: Sequence[int], count: int, size: int) -> list[int]:
+    """Return ids that begin with `opening`, go on with `count` random pieces of `size`, and have the end token."""
+    ids = [*opening]
+    for _ in range(count):
+        ids.append(generator.randrange(len(SPECIAL), size))
+    return [*ids, SPECIAL.end]
 
 
 def disagreement(difference: float) -> str:
-    """Say what such a difference means, in a line."""
+    """Explain in one line what a difference above the tolerance means."""
     return (
         f"CTranslate2 does not compute what this model computes (log-probabilities differ by {difference:.2f} "
         "a token): its attention or another equation was edited"
@@ -65,28 +71,28 @@ def disagreement(difference: float) -> str:
 
 
 def refuse_disagreement(difference: float, run: Path) -> None:
-    """Compare a difference with what rounding may make.
+    """Check that a difference is within the tolerance.
 
     Raises:
-        UserError: it is larger.
+        UserError: the difference is larger.
     """
-    if not difference <= TOLERANCE:
+    if not difference <= TOLERANCE:  # not `>`: NaN has to be refused too
         raise UserError(disagreement(difference), file=run, fix="Use --engine torch, or export it --to onnx.")
 
 
 @cache
 def equations_digest() -> str:
-    """Return a fingerprint of the code of all equations: what was converted before an edit does not hold after it."""
+    """Return a fingerprint of the code of all equations: an edit invalidates the models that were converted before."""
     root = Path(translucid.__file__).parent
-    found = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     for package in _EQUATIONS:
         for file in sorted((root / package).rglob("*.py")):
-            found.update(file.read_bytes())
-    return found.hexdigest()
+            fingerprint.update(file.read_bytes())
+    return fingerprint.hexdigest()
 
 
-def _mean_difference(mine: list[float], theirs: list[float]) -> float:
-    if not all(map(math.isfinite, mine)):  # the weights are damaged, which our search reports by itself
+def _mean_difference(ours: list[float], theirs: list[float]) -> float:
+    """Return the mean absolute difference of the log-probabilities of a sentence."""
+    if not all(map(math.isfinite, ours)):  # the weights are damaged, which the search reports by itself
         return 0.0
-    differences = [abs(one - other) for one, other in zip(mine, theirs, strict=True)]
-    return sum(differences) / len(differences)
+    return sum(map(abs, map(operator.sub, ours, theirs))) / len(ours)

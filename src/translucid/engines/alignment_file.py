@@ -1,4 +1,4 @@
-"""The alignment layer that `translucid tune --alignments` has taught for a run, as it is kept in the run folder."""
+"""The file in the run folder with the alignment layer that `translucid tune --alignments` has trained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIX = "Delete it, or run translucid tune --alignments again."
 
 
 def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
-    """Read the alignment layer of a run, to where its model is; None if it has none, or none for these languages.
+    """Read the alignment layer of a run onto the device of its model; None without one for these languages.
 
     Raises:
         UserError: the file is damaged, or belongs to another model.
@@ -37,11 +37,15 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
         raise UserError("belongs to another model", file=file, fix=_FIX)
     if facts.get("languages") not in (None, list(languages)):
         return None
+    device = model.output.weight.device
     try:
-        layer = AlignmentLayer(*(len(tensors[f"{side}_norm.weight"]) for side in ("feature", "state")))
+        feature_width = len(tensors["feature_norm.weight"])
+        state_width = len(tensors["state_norm.weight"])
+        layer = AlignmentLayer(feature_width, state_width)
         layer.load_state_dict(tensors)
-        layer = layer.to(model.output.weight.device).eval().requires_grad_(False)
-        nothing = torch.tensor([[model.eos]], device=model.output.weight.device)
+        layer = layer.to(device).eval().requires_grad_(False)
+        # One pass over an empty pair shows whether the widths are those of the model.
+        nothing = torch.tensor([[model.eos]], device=device)
         forced_pass(model, nothing, nothing, look=False, layer=layer)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise UserError("does not fit the model", file=file, fix=_FIX) from error
@@ -49,12 +53,12 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
 
 
 def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:
-    """Keep it; `languages`: between which the model translated the pairs, if it has many."""
+    """Save an alignment layer; `languages`: those of the training pairs, for a multilingual model."""
     facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
     save_tensors(run.path / ALIGNMENT, layer.state_dict(), facts)
 
 
 def alignment_mark(run: Path) -> str | None:
-    """Return a fingerprint of a run's alignment layer, if it has one."""
+    """Return the fingerprint of a run's alignment layer; None without one."""
     file = run / ALIGNMENT
     return digest(file) if file.exists() else None

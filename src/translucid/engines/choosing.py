@@ -1,4 +1,4 @@
-"""Which engine searches."""
+"""The choice of the engine that searches."""
 
 from __future__ import annotations
 
@@ -28,83 +28,82 @@ def choose_engine(
     run: RunFolder,
     configuration: Configuration,
     tokenizer: Tokenizer,
-    own: Callable[[], TorchEngine],
+    torch_engine: Callable[[], TorchEngine],
     *,
     device: str = "auto",
     threads: int | None = None,
     listed: bool = True,
     adapter: str | None = None,
 ) -> Engine:
-    """Return the engine of that name for a run; `auto` is CTranslate2 for a Transformer on a CPU, else our own.
+    """Return the engine for a run; `auto` is CTranslate2 for a Transformer on a CPU, and PyTorch otherwise.
 
-    There it has been measured to be the faster one (docs/benchmarks.md), unless `translucid tune` has found otherwise.
-    What it has found holds on a CPU, except that `torch` is our search with the whole vocabulary. PyTorch is not loaded
-    where CTranslate2 does without.
+    CTranslate2 is the faster one there (docs/benchmarks.md), unless `translucid tune` has found otherwise. The results
+    of `tune` hold on a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where
+    CTranslate2 suffices.
 
     Args:
-        name: what is wanted.
-        run: where the model is.
-        configuration: of the run.
-        tokenizer: of the run.
-        own: gives our own search, and loads the model for it.
+        name: the name of the engine.
+        run: the run folder.
+        configuration: the configuration of the run.
+        tokenizer: the tokenizer of the run.
+        torch_engine: returns the PyTorch engine, and loads the model for it.
         device: auto, cpu, cuda, cuda:1 or mps.
-        threads: see `CTranslate2Engine`.
-        listed: whether only pieces of a shortlist may be considered, if one was found; it holds for one pair of
-            languages.
-        adapter: the fingerprint of what the model that `own` gives wears, if anything.
+        threads: the number of threads of CTranslate2; one for each core by default.
+        listed: whether a shortlist may be used; it holds for one pair of languages.
+        adapter: the fingerprint of the adapter that the PyTorch engine has, if any.
 
     Raises:
-        UserError: CTranslate2 is asked for and can't run the model, or not on that device, or computes something else;
-            or the model is damaged.
+        UserError: CTranslate2 was requested but can't run the model, can't run on that device, or computes other
+            numbers; or the model is damaged.
     """
     if name == "torch":
-        return own()
+        return torch_engine()
     where = "cpu" if certainly_cpu(device) else str(choose_device(device))
     if name == "auto" and where != "cpu":
-        return own()
+        return torch_engine()
     if not where.startswith(("cpu", "cuda")):
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
-    transformer = isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None
-    tuned = load_tuned(run.path) or Tuned(engine="ctranslate2" if transformer else "torch")
-    if not (listed and tuned.languages in (None, configuration.data.languages)):
-        tuned = tuned.model_copy(update={"considered": "all pieces"})
-    shortlist = run.path / SHORTLIST if tuned.considered != "all pieces" else None
+    tuned = _tuning_result(run, configuration, listed=listed)
 
+    # CTranslate2 asks for this engine whenever a rule is beyond it: the model is loaded once.
     @cache
     def narrowed() -> TorchEngine:
-        return own().narrowed(tuned.considered, shortlist, tokenizer)
+        return torch_engine().narrowed(tuned.considered, tuned.shortlist(run.path), tokenizer)
 
     if name == "auto" and tuned.engine == "torch":
         return narrowed()
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
     fast = CTranslate2Engine.of_run(
-        run,
-        configuration,
-        tokenizer,
-        narrowed,
-        device=where,
-        quantization=tuned.quantization,
-        considered=tuned.considered,
-        shortlist=shortlist,
-        threads=threads,
-        adapter=adapter,
+        run, configuration, tokenizer, narrowed, tuned, device=where, threads=threads, adapter=adapter
     )
     if fast.difference <= TOLERANCE:
         return fast
     if name == "ctranslate2":
         refuse_disagreement(fast.difference, run.path)
-    use_own(run.path, tuned, fast.difference)
+    use_torch(run.path, tuned, fast.difference)
     return narrowed()
 
 
-def use_own(run: Path, tuned: Tuned, difference: float) -> None:
-    """Remember that our own search translates, as CTranslate2 does not compute what the model does, and say so."""
+def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool) -> Tuned:
+    """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
+    tuned = load_tuned(run.path)
+    if tuned is None:
+        # CTranslate2 has Transformers only, and no bidirectional LSTM for ELMo.
+        transformer = isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None
+        tuned = Tuned(engine="ctranslate2" if transformer else "torch")
+    if listed and tuned.languages in (None, configuration.data.languages):
+        return tuned
+    return tuned.model_copy(update={"considered": "all pieces"})
+
+
+def use_torch(run: Path, tuned: Tuned, difference: float) -> None:
+    """Note in the run folder that PyTorch translates, since CTranslate2 computes other numbers, and warn about it."""
     from translucid.ground.console import Console
 
     shortlist = run / SHORTLIST
     listed = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
-    with suppress(OSError):  # a folder that can't be written to hears of it each time
+    with suppress(OSError):  # in a read-only folder the warning is repeated each time
         save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), listed)
-    said = f"warning: {disagreement(difference)}. Our own search translates; translucid tune {run} compares again"
-    Console(stderr=True).print(said, soft_wrap=True)
+    warning = f"warning: {disagreement(difference)}. Our own search translates; translucid tune {run} compares again"
+    Console(stderr=True).print(warning, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Which options of a translation do not go together, in one table, whoever asks: the command line or a `Translator`."""
+"""The table of translation options that exclude each other, for the command line and for `Translator`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from translucid.ground.errors import UserError
 
 DOCUMENT = "a document"
-"""Stands for the file that is translated."""
+"""The name of the translated file in the table."""
 CONSTRAINED = "constrained --terms"
-"""Terms that are not pointed out to the model but forced."""
+"""Terms that the search enforces, without annotating them for the model."""
 
 
 class Conflict(NamedTuple):
@@ -48,14 +48,14 @@ NEEDS = {
     "--token-scores": "--format jsonl",
     "--retranslate": DOCUMENT,
 }
-"""What each option says more about."""
+"""The option that each of these options modifies."""
 
 
 def refuse_together(given: Mapping[str, object]) -> None:
-    """Check that the options that are given, those with a true value, go together.
+    """Check that the options in use, those with a true value, go together.
 
     Raises:
-        UserError: two exclude each other, or one is about another that is not given.
+        UserError: two options exclude each other, or an option modifies one that is not in use.
     """
     for first, second, why in CONFLICTS:
         if given.get(first) and given.get(second):

@@ -1,4 +1,4 @@
-"""What `translucid tune --confidence` has fitted to a run's translations, as it is remembered in the run folder."""
+"""The file in the run folder with the confidence estimator that `translucid tune --confidence` has fitted."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from translucid.ground.reading import digest, read_at_most
 from translucid.runs.run_folder import CONFIDENCE, RunFolder
 
 Languages: TypeAlias = tuple[str | None, str | None]
-"""Codes of source and target, if known."""
+"""The codes of the source and target language, where known."""
 LARGEST = 1 << 16
-"""Bytes of the file, at most."""
+"""The largest size of the file, in bytes."""
 
 
 class ConfidenceFile(BaseModel):
-    """An estimator, and whose translations it is about."""
+    """A confidence estimator, and the model whose translations it was fitted to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str
-    """Fingerprint of the model's file."""
+    """The fingerprint of the model's file."""
     tokenizer: str
-    """Fingerprint of its tokenizer."""
+    """The fingerprint of the tokenizer."""
     languages: Languages | None = None
-    """Between which it translates, if the model has many."""
+    """The languages of the translations, for a multilingual model."""
     estimator: Estimator
 
 
 def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> tuple[Estimator | None, str]:
-    """Read what was fitted for a run, if anything; or say why it does not hold.
+    """Read the estimator of a run; without one, None and the reason why a file is ignored, or "".
 
     Raises:
         UserError: the file is damaged.
@@ -44,33 +44,36 @@ def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) 
     if not file.exists():
         return None, ""
     try:
-        found = ConfidenceFile.model_validate_json(read_at_most(file, LARGEST))
-        whole = found.estimator.whole()
+        content = ConfidenceFile.model_validate_json(read_at_most(file, LARGEST))
+        whole = content.estimator.whole()
     except (ValidationError, OSError):
         whole = False
     if not whole:
         raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune --confidence again.")
     again = f"{file} was fitted to %s and is ignored; run translucid tune --confidence again"
-    if (found.model, found.tokenizer) != (run.model_digest(), tokenizer.fingerprint):
+    if (content.model, content.tokenizer) != (run.model_digest(), tokenizer.fingerprint):
         return None, again % "another model"
-    if found.languages and found.languages != languages:
-        return None, again % f"translations from {found.languages[0]} to {found.languages[1]}"
-    return found.estimator, ""
+    if content.languages and content.languages != languages:
+        return None, again % f"translations from {content.languages[0]} to {content.languages[1]}"
+    return content.estimator, ""
 
 
 def confidence_note(run: RunFolder, languages: Languages) -> str:
-    """Return why what was fitted for a run does not hold, if something was and does not."""
-    return load_confidence(run, run.tokenizer(), languages)[1] if (run.path / CONFIDENCE).exists() else ""
+    """Return the reason why the estimator of a run is ignored; "" if it is used or there is none."""
+    if not (run.path / CONFIDENCE).exists():
+        return ""
+    _, reason = load_confidence(run, run.tokenizer(), languages)
+    return reason
 
 
 def confidence_mark(run: Path) -> str | None:
-    """Return a fingerprint of what was fitted for a run, if something was."""
+    """Return the fingerprint of a run's confidence file; None without one."""
     file = run / CONFIDENCE
     return digest(file) if file.exists() else None
 
 
 def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:
-    """Remember it."""
+    """Save an estimator in the run folder."""
     marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
     content = ConfidenceFile(**marks, estimator=estimator).model_dump_json(indent=2)
     write_atomically(run.path / CONFIDENCE, (content + "\n").encode())

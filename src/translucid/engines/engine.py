@@ -1,4 +1,4 @@
-"""What searches for translations: our own search, or another engine behind the same door."""
+"""The interface of the engines that search for translations, and the PyTorch engine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from translucid.models.protocol import SequenceModel
 
 
 class Engine(Protocol):
-    """Finds outputs for sentences of any lengths."""
+    """An engine that finds outputs for sentences of any length."""
 
     name: str
     device_type: str
-    """Where it works: cpu, cuda or mps."""
+    """The type of the device that it runs on: cpu, cuda or mps."""
 
     def opened(self, tokenizer: Tokenizer) -> Self:
-        """Return the same engine, whose outputs begin as the targets of a tokenizer do."""
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
 
     def decode(
         self,
@@ -39,27 +39,27 @@ class Engine(Protocol):
         on_batch: Callable[[int], None] | None = None,
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each sentence, best first, at least one, in the order given.
+        """Return up to `nbest` hypotheses for each sentence, at least one, the best first.
 
         Args:
-            sentences: source ids, each ending in the end token; one that is nothing else gives the empty output.
+            sentences: the source ids, each with the end token at its end; the end token alone gives the empty output.
             options: how to search.
-            on_batch: called now and then with the number of sentences done since.
-            numbers: of the sentences, which decide with the seed what sampling draws; 0, 1, .. if not given.
+            on_batch: called now and then with the number of sentences that were finished since the last call.
+            numbers: the number of each sentence, on which sampling depends together with the seed; 0, 1, … by default.
 
         Raises:
-            UserError: the model's output is not a number.
+            UserError: the model's log-probabilities are not finite.
         """
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
-        """Return the log-probability of each target token, in nats, when the model is made to write given outputs.
+        """Return the log-probability of each target token, in nats, by forced decoding.
 
-        `pairs`: source and target ids, both with the end token. What every output begins with is left out.
+        `pairs`: source and target ids, both with the end token. The prefix that all outputs share is left out.
         """
 
 
 class TorchEngine:
-    """Our own search, for every model, device and option."""
+    """The search in PyTorch, which runs every model on every device with every option."""
 
     name = "torch"
 
@@ -72,41 +72,41 @@ class TorchEngine:
         shortlist: Shortlist | None = None,
         opening: Sequence[int] = (),
     ) -> None:
-        """Put together an engine.
+        """Search with a model.
 
         Args:
-            model: any.
+            model: any sequence model.
             word_starts: [V] boolean, True where a piece begins a word.
-            device: where the model is.
-            considered: the target pieces that are considered.
-            shortlist: says which they are, if not all; see `decode_sentences`.
-            opening: what every output begins with; see `decode_sentences`.
+            device: the device of the model.
+            considered: the name of the target pieces that are candidates.
+            shortlist: lists these pieces, unless all pieces are candidates.
+            opening: the target ids that every output begins with.
         """
         self.model, self.word_starts, self.device = model, word_starts, device
         self.considered, self.shortlist, self.opening = considered, shortlist, opening
         self.device_type = device.type
 
     def opened(self, tokenizer: Tokenizer) -> Self:
-        """See `Engine`."""
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
         opened = copy(self)
         opened.opening = tokenizer.target_opening
         return opened
 
     def __str__(self) -> str:
-        """Say what it is and what it considers."""
+        """Name the engine, the type of its weights and its candidates."""
         return f"{self.name}, float32, {self.considered}"
 
     @classmethod
     def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
-        """Return our search for a model and its tokenizer."""
+        """Return the PyTorch engine for a model and its tokenizer."""
         starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         return cls(model, starts, device, opening=tokenizer.target_opening)
 
     def narrowed(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
-        """Return the same that considers only pieces of a shortlist, a file that `translucid tune` has written, if any.
+        """Return an engine whose candidates are the pieces of a shortlist that `translucid tune` has written.
 
         Raises:
-            UserError: there is no such file, or it is damaged.
+            UserError: the shortlist does not exist or is damaged.
         """
         if not shortlist:
             return self
@@ -121,7 +121,7 @@ class TorchEngine:
         numbers: Sequence[int] | None = None,
         constraints: Constraints | None = None,
     ) -> list[list[Hypothesis]]:
-        """See `Engine`; `constraints`: what each output has to have."""
+        """Search for each sentence; each output has to satisfy its `constraints`."""
         return decode_sentences(
             self.model,
             sentences,
@@ -136,13 +136,16 @@ class TorchEngine:
         )
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
-        """See `Engine`."""
-        scores = pair_scores(self.model, pairs, self.device, told=len(self.opening))
-        return [one.log_probabilities for one in scores]
+        """Return the log-probability of each target token after the common prefix, in nats."""
+        scores = pair_scores(self.model, pairs, self.device, prefix_length=len(self.opening))
+        return [score.log_probabilities for score in scores]
 
     def traced(self, ids: list[int], options: DecodingOptions) -> tuple[BeamTrace, Hypothesis]:
-        """Return what a beam search of one sentence of source ids considered on its way, and what it found."""
-        trace, begun = BeamTrace(), self.opening
+        """Return the hypotheses that a beam search considers at each step, and the best one, for one sentence."""
+        trace, prefix = BeamTrace(), self.opening
         source = torch.tensor([ids], device=self.device)
-        ((best,),) = search(self.model, source, options, self.word_starts, prefix=begun, told=len(begun), trace=trace)
+        # One sentence, and its best hypothesis.
+        ((best,),) = search(
+            self.model, source, options, self.word_starts, prefix=prefix, prefix_length=len(prefix), trace=trace
+        )
         return trace, best

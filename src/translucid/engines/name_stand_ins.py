@@ -1,10 +1,10 @@
-"""Names among terms that the model has never learned: it reads a usual name in their place.
+"""Names among the terms that the model has never learned: it reads a common name in their place.
 
-A model that has to copy a name which it can only spell in many small pieces often breaks off, begins anew, or loses the
-rest of the sentence. So a name such as `Ana`, which the vocabulary has, or a piece that the model has learned to copy,
-stands in for it, and the name, or its target, is put into the translation. If that does not come through as often as it
-should, a noun that is the same in many languages is tried, then other names, then the first one, forced as terms are,
-and at last the sentence as it is.
+A model that has to copy a name in many small pieces often breaks off, starts again, or loses the rest of the sentence.
+So a name such as `Ana`, which the vocabulary has, or a placeholder that the model has learned to copy, stands in for
+the name, and is replaced by the name, or its target, in the translation. If the translation does not have the stand-in
+as often as it should, the next attempt uses a noun that many languages share, then other names, then the first name as
+a constraint of the search, and the last one the unchanged sentence.
 """
 
 from __future__ import annotations
@@ -25,54 +25,55 @@ from translucid.terminology.matching import Match, TermList, terms_in
 from translucid.terminology.term import Term
 
 FEW = 2
-"""Pieces of a name that a model is trusted to copy, at most."""
+"""The largest number of pieces of a name that a model copies reliably."""
 OTHER_SCRIPTS = frozenset(
     """
     am ar as be bg bn bo ckb cv dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or os pa ps ru sa sd
     si sr ta te tg th ti tt ug uk ur yi zh
     """.split()  # noqa: SIM905 - a list of seventy strings is hard to read
 )
-"""Codes of languages that write names from other languages in a script of their own."""
+"""The codes of languages that transcribe foreign names into another script than Latin."""
 OTHER_NAMES = 1, 2, 3
-"""With which of the usual names a further attempt begins."""
+"""The first of the usual names in each further attempt."""
 USUAL_NAMES = (
     *("Ana", "David", "Laura", "Tom", "Daniel", "Martin", "Anna", "Marta", "Pedro", "Maria", "Luis", "Robert"),
     *("Carlos", "Elena", "Nina", "Max", "Irene", "Sonia", "Victor", "Eva", "Oscar", "Peter", "Paul", "Linda"),
 )
 USUAL_NOUNS = "hotel", "piano", "golf", "chocolate", "radio", "taxi", "hospital", "video", "club", "bar", "metro", "zoo"
-"""They are the same in many languages."""
+"""Nouns that are the same in many languages."""
 
 Search = Callable[[Sequence[Sequence[Piece]]], list[list[list[Hypothesis]]]]
-"""Returns for each text what was found for each of its pieces that has something to translate."""
+"""Returns for each text the hypotheses of each of its pieces that has something to translate."""
 Found = list[list[list[Hypothesis]]]
-"""What was found for each piece of each text that was searched for."""
+"""The hypotheses of each piece of each text that was searched for."""
 Lost = tuple[int, int, int]
 """The number of a text, of one of its pieces among those that were searched for, and of that piece among all."""
 
 
 class NameStandIns:
-    """Of one vocabulary and one list of terms."""
+    """The stand-ins for the names in one term list, for one vocabulary."""
 
     def __init__(self, tokenizer: Tokenizer, terms: TermList, language: str | None) -> None:
-        """`tokenizer`: the model's; `terms`: among them there may be names; `language`: code of the target language."""
+        """Use the model's `tokenizer`, a list of `terms` with names, and the code of the target `language`."""
         self.tokenizer, self.terms = tokenizer, terms
         self.writes_names_anew = language is not None and short_code(language) in OTHER_SCRIPTS
 
     def search(
         self, texts: Sequence[Sequence[Piece]], search: Search, search_again: Callable[[TermList | None], Search]
     ) -> tuple[list[list[Piece]], list[list[list[Hypothesis]]]]:
-        """Return the pieces of texts as the model has read them at last, and what was found for each.
+        """Return the pieces of texts with the stand-ins that were used at last, and the hypotheses of each.
 
         Args:
-            texts: the pieces of each.
-            search: for all of them.
-            search_again: returns a search for some of them again, with these terms as well if there are any.
+            texts: the pieces of each text.
+            search: searches for all of them.
+            search_again: returns a search for some of them, constrained by these terms if there are any.
         """
-        read = [[self._for_model(piece) for piece in pieces] for pieces in texts]
+        read = [list(map(self._for_model, pieces)) for pieces in texts]
         found = search(read)
         lost = self._lost(read, found)
         attempts = [self._nouns, *(self._names[first:] for first in OTHER_NAMES), self._names]
         if self.writes_names_anew:
+            # A transcribed stand-in can't be recognised in the translation unless the search is forced to write it.
             attempts = attempts[-1:]
         for number, words in enumerate(attempts, 1):
             if not lost:
@@ -90,43 +91,50 @@ class NameStandIns:
     def _lost(
         self, read: Sequence[Sequence[Piece]], found: Sequence[list[list[Hypothesis]]], *, more: bool = False
     ) -> list[Lost]:
-        """Leave out hypotheses in which a stand-in has not come through, and return where none is left.
+        """Remove hypotheses that lack a stand-in, and return the pieces of which none is left.
 
         Args:
             read: the pieces of each text.
-            found: what was found for those that were searched for.
-            more: whether stand-ins may come more often than in the source.
+            found: the hypotheses of those that were searched for.
+            more: whether a translation may have stand-ins more often than the source.
         """
         lost = []
         for i, pieces in enumerate(read):
-            searched = [k for k, piece in enumerate(pieces) if piece.ids]
-            for place, k in enumerate(searched):
-                complete = [one for one in found[i][place] if self._came_through(pieces[k], one, more=more)]
+            place = 0
+            for k, piece in enumerate(pieces):
+                if not piece.ids:
+                    continue
+                complete = [one for one in found[i][place] if self._came_through(piece, one, more=more)]
                 if complete:
                     found[i][place] = complete
                 else:
                     lost.append((i, place, k))
+                place += 1
         return lost
 
     def _for_model(self, piece: Piece) -> Piece:
-        """Return a piece with stand-ins for its names; nothing but names that stay is not for the model."""
+        """Return a piece with stand-ins for its names; one of nothing but names that stay is copied, not translated."""
         if not piece.ids:
             return piece
         matches = terms_in(self.terms, piece.masked.text)
         if not matches:
             return piece
-        staying = {at for match in matches if _stays(match) for at in range(match.start, match.end)}
-        rest = (word for word in words_in(piece.masked.text) if word.start not in staying)
-        if not piece.masked.parts and not any(word.text.isalnum() for word in rest):
+        staying: set[int] = set()
+        for match in matches:
+            if _stays(match):
+                staying.update(range(match.start, match.end))
+        others = [word for word in words_in(piece.masked.text) if word.text.isalnum() and word.start not in staying]
+        if not piece.masked.parts and not others:
             return replace(piece, ids=[])
         pieces = PLACEHOLDERS if self.tokenizer.has_placeholders else ()
         return self._stood_in(piece, [*pieces, *self._names]) or piece
 
     def _stood_in(self, piece: Piece, words: Sequence[str]) -> Piece | None:
-        """Return a piece with some of the words in the place of its names; None if none of them is strange."""
+        """Return a piece with some of the words in the place of its unfamiliar names; None if it has none."""
         masked = piece.masked
-        matches = [match for match in terms_in(self.terms, masked.text) if self._is_strange(match)]
+        matches = [match for match in terms_in(self.terms, masked.text) if self._is_unfamiliar(match)]
         there = masked.text.casefold()
+        # A word that the text has already could not be told from the stand-in.
         free = (word for word in words if word.casefold() not in there)
         names: dict[str, NameStandIn] = {}
         parts = []
@@ -138,8 +146,9 @@ class NameStandIns:
                     continue
                 names[match.text] = NameStandIn(word, match.text, match.targets[0])
             word = names[match.text].word
-            begins = not any(map(str.isalnum, masked.text[: match.start]))
-            parts += [masked.text[at : match.start], word[:1].upper() + word[1:] if begins else word]
+            if not any(map(str.isalnum, masked.text[: match.start])):  # at the beginning of the sentence
+                word = word[:1].upper() + word[1:]
+            parts += [masked.text[at : match.start], word]
             at = match.end
         if not names:
             return None
@@ -147,13 +156,13 @@ class NameStandIns:
         (ids,) = self.tokenizer.encode_source([text])
         return replace(piece, ids=[*ids, SPECIAL.end], masked=masked._replace(text=text, names=tuple(names.values())))
 
-    def _is_strange(self, match: Match) -> bool:
-        """Whether a term is a name that has many pieces or letters without any, and no word for the model to inflect.
-
-        A model that was trained with terms is told what a name becomes.
-        """
-        told = self.tokenizer.marks_terms
-        if unspaced(match.text) or not (_stays(match) or (_is_name(match) and not told)):
+    def _is_unfamiliar(self, match: Match) -> bool:
+        """Whether a term is a name of many pieces or of unknown letters, which the model need not inflect."""
+        if unspaced(match.text):
+            return False
+        # Terms are annotated for a model that was trained with them: it reads the target of a name.
+        is_name = _stays(match) or (_is_name(match) and not self.tokenizer.marks_terms)
+        if not is_name:
             return False
         ids = self.tokenizer.encode_source([match.text])[0][len(self.tokenizer.source_opening) :]
         return len(ids) > FEW or SPECIAL.unknown in ids
@@ -167,14 +176,16 @@ class NameStandIns:
         return self._known_first(USUAL_NOUNS)
 
     def _known_first(self, words: Sequence[str]) -> list[str]:
-        """Return those of some words that are no terms, first those of fewest pieces, which the model knows best."""
+        """Return the words that are no terms, those with the fewest pieces first: the model knows them best."""
         words = [word for word in words if not self.terms.matches(word)]
-        sides = zip(self.tokenizer.encode_source(words), self.tokenizer.encode_target(words), strict=True)
-        pieces = {word: len(source) + len(target) for word, (source, target) in zip(words, sides, strict=True)}
-        return sorted(words, key=lambda word: pieces[word])
+        pieces = {}
+        sides = zip(words, self.tokenizer.encode_source(words), self.tokenizer.encode_target(words), strict=True)
+        for word, source, target in sides:
+            pieces[word] = len(source) + len(target)
+        return sorted(words, key=pieces.__getitem__)
 
     def _came_through(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
-        """Whether each stand-in of a piece is in a translation as often as in the source, or `more` often."""
+        """Whether a translation has each stand-in of a piece as often as the source, or at least as often if `more`."""
         text = self.tokenizer.decode(hypothesis.tokens) if piece.masked.names else ""
         for name in piece.masked.names:
             pattern = name_pattern([name.word])
@@ -185,12 +196,12 @@ class NameStandIns:
 
 
 def _stays(match: Match) -> bool:
-    """Whether what matches is not translated."""
+    """Whether a term is kept as it is in translations."""
     return match.targets == (match.text,)
 
 
 def _is_name(match: Match) -> bool:
-    """Whether what matches is a name that has a target: all of its words have capitals, or it is said to be one."""
+    """Whether a term is a name with a target: the list says so, or all of its words begin with capitals."""
     (term, *others) = match.terms
     words = [word.text for word in words_in(term.source) if word.text.isalpha()]
     return (
@@ -203,16 +214,19 @@ def _is_name(match: Match) -> bool:
 def _searched(
     pieces: Sequence[Piece], search_again: Callable[[TermList | None], Search], *, is_forced: bool
 ) -> list[list[Hypothesis]]:
-    """Return what is found for pieces that were lost; forced, those with the same stand-ins are searched together."""
+    """Return the hypotheses of pieces that were lost, found by one search for all pieces with the same constraints."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, piece in enumerate(pieces):
         words = tuple(name.word for name in piece.masked.names) if is_forced else ()
         groups.setdefault(words, []).append(number)
     found: dict[int, list[Hypothesis]] = {}
     for words, numbers in groups.items():
-        terms = TermList(Term(word, "", case=True) for word in words) if words else None
+        terms = None
+        if words:
+            terms = TermList(Term(word, "", case=True) for word in words)
         again = search_again(terms)([[pieces[number]] for number in numbers])
-        found.update((number, hypotheses) for number, (hypotheses,) in zip(numbers, again, strict=True))
+        for number, (hypotheses,) in zip(numbers, again, strict=True):
+            found[number] = hypotheses
     return [found[number] for number in range(len(pieces))]
 
 
@@ -223,6 +237,6 @@ def _replace_lost(
     pieces: Sequence[Piece],
     again: Sequence[list[Hypothesis]],
 ) -> None:
-    """Put pieces that were searched for once more, and what was found, into their places."""
+    """Put pieces that were searched again, and their hypotheses, into their places."""
     for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
         read[i][k], found[i][place] = piece, hypotheses

@@ -1,10 +1,10 @@
-"""The noisy channel: candidates ranked by how well the source can be told from them, too.
+"""The noisy channel: rank candidates also by the probability of the source given the candidate.
 
     score(y) = log p(y | x) + a log p(x | y) + b |y|
 
-p(x | y) is a model of the other direction, |y| the number of tokens, end token counted (Li et al. 2016, arXiv
-1510.03055, section 4.3; Yee et al. 2019, arXiv 1908.05731, section 2). A search for y alone prefers short and common
-translations; what leaves out half of the source gives a bad account of it.
+p(x | y) is a model of the other direction, |y| the number of tokens, end token included (Li et al. 2016, arXiv
+1510.03055, section 4.3; Yee et al. 2019, arXiv 1908.05731, section 2). A search by p(y | x) alone prefers short and
+common translations; given a translation without half of the source, p(x | y) is small.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class ChannelWeights(NamedTuple):
-    """What the parts of the score weigh, log p(y | x) being 1."""
+    """The weights of the parts of the score, relative to log p(y | x)."""
 
     reverse: float = 0.75
-    """a, of log p(x | y)."""
+    """a, the weight of log p(x | y)."""
     length: float = 0.75
-    """b, of each token."""
+    """b, the weight of each token."""
 
     def score(self, hypothesis: Hypothesis, log_prob: float) -> float:
         """Return the score of a hypothesis y, given log p(x | y)."""
@@ -44,9 +44,9 @@ class ChannelWeights(NamedTuple):
 
 
 WEIGHTS = ChannelWeights()
-"""If none are given."""
+"""The default weights."""
 UNREAD = -1e6
-"""In nats, of what is too long for the other model."""
+"""The log-probability, in nats, of a pair that is too long for the other model: below that of any other pair."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class NoisyChannel:
 
     needs_beam: ClassVar[bool] = True
     pipeline: TextPipeline
-    """Of the model whose hypotheses are ranked."""
+    """The text pipeline of the model whose hypotheses are ranked."""
     model: SequenceModel
-    """Of the other direction, in evaluation mode."""
+    """The model of the other direction, in evaluation mode."""
     reverse: TextPipeline
-    """Of that model."""
+    """The text pipeline of the model of the other direction."""
     device: torch.device
-    """Where it is."""
+    """The device of the model of the other direction."""
     weights: ChannelWeights = WEIGHTS
 
     @classmethod
@@ -76,14 +76,15 @@ class NoisyChannel:
         """Load the run of the other direction.
 
         Args:
-            run: its folder.
-            configuration: of the run whose hypotheses are ranked.
-            pipeline: of that run.
+            run: the folder of the run of the other direction.
+            configuration: the configuration of the run whose hypotheses are ranked.
+            pipeline: the text pipeline of that run.
             device: auto, cpu, cuda, cuda:1 or mps.
-            weights: of the parts of the score.
+            weights: the weights of the parts of the score.
 
         Raises:
-            UserError: it is damaged, no translator, or translates in the same direction, as far as can be told.
+            UserError: the run is damaged or no translator, or its languages show that it translates in the same
+                direction.
         """
         folder = RunFolder(run)
         theirs = folder.configuration()
@@ -94,45 +95,50 @@ class NoisyChannel:
         elif source and target and theirs.data.languages == (source, target):
             fix = f"Give one from {target} to {source}."
             raise UserError(f"translates from {source} to {target} itself", file=run, fix=fix)
-        own = folder.tokenizer().between(*theirs.data.languages, theirs.data.tokenizer)
+        tokenizer = folder.tokenizer().between(*theirs.data.languages, theirs.data.tokenizer)
         chosen = choose_device(device)
-        model = folder.load_sequence_model(theirs, own).to(chosen)
-        reverse = TextPipeline(own, theirs.longest, theirs.data.languages[0])
+        model = folder.load_sequence_model(theirs, tokenizer).to(chosen)
+        reverse = TextPipeline(tokenizer, theirs.longest, theirs.data.languages[0])
         return cls(pipeline, model, reverse, chosen, weights)
 
     def __str__(self) -> str:
-        """Say what it is."""
+        """Name the ranking and its weights."""
         return f"a noisy channel (weights {self.weights.reverse:g} and {self.weights.length:g})"
 
     def widened(self, options: DecodingOptions) -> DecodingOptions:
-        """See `Ranking`; all that the beam finds are candidates."""
+        """Return options by which all hypotheses in the beam become candidates."""
         return options.model_copy(update={"nbest": options.beam})
 
     def __call__(
-        self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]], options: DecodingOptions
+        self, pieces: Sequence[Piece], nbest_lists: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
-        """See `Ranking`. A candidate that the other model can't read comes last."""
+        """Return hypotheses ranked by the noisy channel; one that is too long for the other model comes last."""
         ranked = []
-        for nbest, log_probs in zip(found, self.reverse_log_probs(pieces, found), strict=True):
-            scores = map(self.weights.score, nbest, log_probs)
-            scored = (one.scored(score, "noisy channel") for one, score in zip(nbest, scores, strict=True))
-            ranked.append(in_order([*scored]))
+        for nbest, log_probs in zip(nbest_lists, self.reverse_log_probs(pieces, nbest_lists), strict=True):
+            scored = []
+            for hypothesis, log_prob in zip(nbest, log_probs, strict=True):
+                scored.append(hypothesis.scored(self.weights.score(hypothesis, log_prob), "noisy channel"))
+            ranked.append(in_order(scored))
         return ranked
 
-    def reverse_log_probs(self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]]) -> list[list[float]]:
-        """Return log p(x | y) of each hypothesis, in nats; of one that can't be read, less than any other has.
+    def reverse_log_probs(self, pieces: Sequence[Piece], nbest_lists: Sequence[list[Hypothesis]]) -> list[list[float]]:
+        """Return log p(x | y) of each hypothesis, in nats; `UNREAD` for a pair that is too long for the other model.
 
-        Both are the texts themselves, which the other model reads as its own run does.
+        x and y are plain texts, which the other model's own pipeline encodes.
         """
         from translucid.decoding.pair_scores import pair_scores
 
         texts = []
-        for piece, nbest in zip(pieces, found, strict=True):
-            texts += [(self.pipeline.text(piece, one.tokens), piece.text) for one in nbest]
+        for piece, nbest in zip(pieces, nbest_lists, strict=True):
+            for hypothesis in nbest:
+                texts.append((self.pipeline.text(piece, hypothesis.tokens), piece.text))
         pairs = self.reverse.pairs(texts)
         readable = [pair.longest <= self.reverse.longest for pair in pairs]
         kept = [pair.ids for pair in compress(pairs, readable)]
-        told = len(self.reverse.tokenizer.target_opening)
-        scores = iter(pair_scores(self.model, kept, self.device, told=told))
-        values = iter([next(scores).log_probability if fits else UNREAD for fits in readable])
-        return [list(islice(values, len(nbest))) for nbest in found]
+        prefix_length = len(self.reverse.tokenizer.target_opening)
+        scores = iter(pair_scores(self.model, kept, self.device, prefix_length=prefix_length))
+        log_probs = []
+        for is_readable in readable:
+            log_probs.append(next(scores).log_probability if is_readable else UNREAD)
+        remaining = iter(log_probs)
+        return [list(islice(remaining, len(nbest))) for nbest in nbest_lists]

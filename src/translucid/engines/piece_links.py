@@ -1,4 +1,4 @@
-"""What to search among: the pieces that the target text has, or lexical shortlists, learned from attention."""
+"""Candidate vocabularies: the pieces of the target text, and lexical shortlists learned from attention."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 
 FAINT = 0.1
-"""Attention below this links no two pieces."""
+"""The least attention that links two pieces."""
 TOGETHER = 512
-"""Pairs looked at between two reports."""
+"""Pairs processed between two progress reports."""
 BATCH = 4096
-"""Tokens looked at at once, padding included."""
+"""Tokens in a batch, padding included."""
 TEXTS = 20_000
-"""Texts encoded at a time."""
+"""Texts that are encoded at a time."""
 _SEPARATORS = frozenset(" \t\r\n")
 
 Pieces = tuple[list[int], list[int]]
@@ -31,44 +31,46 @@ Pieces = tuple[list[int], list[int]]
 
 
 class PieceLinks(NamedTuple):
-    """Which source and target pieces attention has linked."""
+    """The source and target pieces that attention has linked."""
 
     keys: NDArray[np.int64]
-    """Of each pair of pieces that was linked: the source id times the number of target pieces, plus the target id."""
+    """The key of each pair of linked pieces: the source id times the number of target pieces, plus the target id."""
     weights: NDArray[np.float64]
-    """The attention of each of them, summed."""
+    """The attention of each pair, summed over the text."""
     frequency: NDArray[np.float64]
-    """Of each target piece."""
+    """The frequency of each target piece."""
 
     def shortlist(self, tokenizer: Tokenizer, each: int, always: int, languages: Sequence[str] = ()) -> str:
-        """Return it in CTranslate2's format: lines `source piece TAB target pieces`, the first for all sources.
+        """Return a shortlist for CTranslate2: lines `source piece TAB target pieces`, the first for all sources.
 
         Args:
-            tokenizer: that of the ids.
-            each: target pieces that a source piece brings in.
-            always: target pieces that are in for all, the most frequent ones.
-            languages: pieces that stand for a language, which are in for all too.
+            tokenizer: the tokenizer of the ids.
+            each: the number of target pieces that a source piece adds.
+            always: the number of the most frequent target pieces, which are candidates for every source.
+            languages: pieces that stand for a language, which are candidates for every source too.
         """
         entries = tokenizer.target_size
         source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
         target_pieces = tokenizer.target_pieces(range(entries))
-        numbers = {piece: i for i, piece in enumerate(target_pieces)}
+        target_ids = {piece: i for i, piece in enumerate(target_pieces)}
 
-        frequent = np.argsort(-self.frequency, kind="stable")[:always]
-        frequent = np.array([*dict.fromkeys([*(numbers[name] for name in languages), *frequent.tolist()])], np.int64)
+        most_frequent = np.argsort(-self.frequency, kind="stable")[:always].tolist()
+        for_all = list(dict.fromkeys([*map(target_ids.__getitem__, languages), *most_frequent]))
+        # By source piece, and for each the strongest links first.
         order = np.lexsort((-self.weights, self.keys // entries))
-        order = order[~np.isin(self.keys[order] % entries, frequent)]
+        order = order[~np.isin(self.keys[order] % entries, np.array(for_all, np.int64))]
         by_source: dict[int, list[int]] = {}
         for key in self.keys[order].tolist():
             by_source.setdefault(key // entries, []).append(key % entries)
-        lines = ["\t" + _listed(frequent.tolist(), target_pieces)]
+        lines = ["\t" + _listed(for_all, target_pieces)]
         for source in range(len(SPECIAL), len(source_pieces)):
             piece = source_pieces[source]
-            found = by_source.get(source, [])[:each]
-            if (same := numbers.get(piece)) is not None and same not in found:  # names and numbers are copied
-                found.append(same)
-            if found and not _SEPARATORS & set(piece):
-                lines.append(f"{piece}\t{_listed(found, target_pieces)}")
+            targets = by_source.get(source, [])[:each]
+            same = target_ids.get(piece)
+            if same is not None and same not in targets:  # names and numbers are copied
+                targets.append(same)
+            if targets and not _SEPARATORS & set(piece):
+                lines.append(f"{piece}\t{_listed(targets, target_pieces)}")
         return "\n".join(lines) + "\n"
 
 
@@ -78,13 +80,14 @@ def seen_pieces(
     on_texts: Callable[[int], None] | None = None,
     languages: Sequence[str] = (),
 ) -> str:
-    """Return a shortlist that is the same for all sources: the pieces that these target texts consist of.
+    """Return a shortlist that is the same for all sources: the pieces of these target texts.
 
-    One vocabulary for both languages has thousands that the target language never has. `languages` are pieces that
-    stand for one, which are always in.
+    A joint vocabulary has thousands of pieces that never occur in the target language. `languages` are pieces that
+    stand for a language, which are always listed.
     """
     pieces = tokenizer.target_vocabulary
-    seen = {i for i, piece in enumerate(pieces) if piece in {*languages}}
+    always = frozenset(languages)
+    seen = {i for i, piece in enumerate(pieces) if piece in always}
     waiting = iter(texts)
     while part := list(islice(waiting, TEXTS)):
         seen.update(*tokenizer.encode_target(part))
@@ -99,7 +102,7 @@ def learn_links(
     device: torch.device,
     on_batch: Callable[[int], None] | None = None,
 ) -> PieceLinks:
-    """Link the pieces of training pairs by the model's cross-attention, averaged over layers and heads."""
+    """Link the pieces of training pairs by the cross-attention of the model, averaged over layers and heads."""
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)
@@ -107,13 +110,14 @@ def learn_links(
     while part := list(islice(waiting, TOGETHER)):
         new_keys, new_weights = [keys], [weights]
         for _, source, target in paired_batches(part, model.pad, device, BATCH):
-            attention = cross_attention(model, source, target)
+            attention = cross_attention(model, source, target)  # [B, T, S]
             linked = (attention >= FAINT) & (target != model.pad)[:, :, None]
             row, t, s = linked.nonzero(as_tuple=True)
             new_keys.append((source[row, s] * entries + target[row, t]).cpu().numpy())
             new_weights.append(attention[linked].cpu().numpy())
         for _, ids in part:
             np.add.at(frequency, ids, 1)
+        # Summed after each part, so that memory holds each linked pair once, not each of its occurrences.
         keys, weights = _summed(np.concatenate(new_keys), np.concatenate(new_weights))
         if on_batch:
             on_batch(len(part))
@@ -121,11 +125,15 @@ def learn_links(
 
 
 def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
-    """Name target ids, without the special ones; a piece that would break the format is left out."""
-    return " ".join(pieces[t] for t in targets if t >= len(SPECIAL) and not _SEPARATORS & set(pieces[t]))
+    """Join the pieces of target ids, without special ones and those whose white space would break the format."""
+    names = []
+    for target in targets:
+        if target >= len(SPECIAL) and not _SEPARATORS & set(pieces[target]):
+            names.append(pieces[target])
+    return " ".join(names)
 
 
 def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Add up the weights of equal keys."""
+    """Return the distinct keys, and the sum of the weights of each."""
     different, where = np.unique(keys, return_inverse=True)
     return different, np.bincount(where, weights, len(different)).astype(np.float64)

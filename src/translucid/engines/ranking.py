@@ -1,4 +1,4 @@
-"""Hypotheses put into another order than the one in which the search has found them."""
+"""The interface of rankings, which put the hypotheses of a search into another order."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from translucid.decoding.hypothesis import Hypothesis
 
 
 class Ranking(Protocol):
-    """Gives hypotheses other scores."""
+    """Gives hypotheses new scores."""
 
     needs_beam: ClassVar[bool]
-    """Whether it ranks what a beam search finds, and no single or random translation."""
+    """Whether it ranks the results of a beam search, and neither a single translation nor random samples."""
 
     def widened(self, options: DecodingOptions) -> DecodingOptions:
-        """Return the options by which the candidates are searched for that are ranked."""
+        """Return the options of a search that finds enough candidates."""
 
     def __call__(
-        self, pieces: Sequence[Piece], found: Sequence[list[Hypothesis]], options: DecodingOptions
+        self, pieces: Sequence[Piece], nbest_lists: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each piece with new scores, best first.
+        """Return the hypotheses of each piece with new scores, the best first.
 
         Args:
-            pieces: what was translated.
-            found: candidates of each, at least one.
-            options: by which they were found.
+            pieces: the source pieces.
+            nbest_lists: the candidates of each piece, at least one.
+            options: the options of the search that has found them.
         """
 
 
 def in_order(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Sort by score, the best first, of equal ones the earlier first."""
+    """Sort hypotheses by score, the best first; those with equal scores keep their order."""
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

@@ -1,7 +1,7 @@
-"""How translations come about, in one order: transform, search, constrain, rank.
+"""The stages of a translation, always in the same order: transform, search, constrain, rank.
 
-The text pipeline transforms (what is shown to the model besides the text), an engine searches, terms constrain what was
-found, and a ranking puts it into another order. A hypothesis says what unit its score has.
+The text pipeline transforms the text and adds annotations, an engine searches, terminology constraints replace
+hypotheses that lack terms, and a ranking reorders them. Each hypothesis names the unit of its score.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ class SearchStages:
     pipeline: TextPipeline
     engine: Engine
     constraints: tuple[TermConstraint, ...] = ()
-    """What translations have to have."""
+    """The terminology constraints that translations have to satisfy."""
     ranking: Ranking | None = None
 
     def __str__(self) -> str:
-        """Say what searches, and what comes after it."""
-        after = [*map(str, self.constraints), *([f"ranked by {self.ranking}"] if self.ranking else [])]
-        return ", ".join([str(self.engine), *after])
+        """Name the engine and the stages after it."""
+        stages = [str(self.engine), *map(str, self.constraints)]
+        if self.ranking:
+            stages.append(f"ranked by {self.ranking}")
+        return ", ".join(stages)
 
     def constrained(self, constraint: TermConstraint) -> SearchStages:
-        """Return the same with one constraint more."""
+        """Return the same stages with one more constraint."""
         return replace(self, constraints=(*self.constraints, constraint))
 
     def search(
@@ -49,49 +51,54 @@ class SearchStages:
         first: int,
         on_done: Callable[[int], None] | None = None,
     ) -> list[list[list[Hypothesis]]]:
-        """Return for each text the hypotheses of each of its pieces that have something to translate.
+        """Return for each text the hypotheses of those of its pieces that have something to translate.
 
-        Each different piece is searched for once, and no n-best list has a text twice.
+        Equal pieces are searched once, and no n-best list contains a text twice.
 
         Args:
-            texts: the pieces of each.
+            texts: the pieces of each text.
             options: how to search.
-            first: the number of the first text, which decides with the seed what sampling draws.
-            on_done: called with the number of pieces done after each batch.
+            first: the number of the first text, on which sampling depends together with the seed.
+            on_done: called with the number of finished pieces after each batch.
         """
-        searched = [[piece for piece in pieces if piece.ids] for pieces in texts]
-        every = list(chain.from_iterable(searched))
-        # Sampling draws each piece for itself, however many are equal.
-        asked = every if options.sample else self._different(every)
-        if on_done and len(asked) < len(every):
-            on_done(len(every) - len(asked))
-        numbers = []
-        for text, pieces in enumerate(searched, first):
-            numbers += [text * MOST_PIECES + place for place in range(len(pieces))]
-        found = self.decode(asked, options, on_done, numbers if options.sample else None)
+        translatable = [[piece for piece in pieces if piece.ids] for pieces in texts]
+        every = list(chain.from_iterable(translatable))
+        if options.sample:
+            # Equal pieces have different random samples, which depend on where a piece is, not on its batch.
+            by_piece = self._distinct_texts(every, options, on_done, _piece_numbers(translatable, first))
+        else:
+            by_key = {self._key(piece): piece for piece in every}
+            if on_done and len(by_key) < len(every):
+                on_done(len(every) - len(by_key))
+            results = self._distinct_texts(list(by_key.values()), options, on_done)
+            by_result = dict(zip(by_key, results, strict=True))
+            by_piece = [by_result[self._key(piece)] for piece in every]
+        remaining = iter(by_piece)
+        return [list(islice(remaining, len(pieces))) for pieces in translatable]
 
-        def text_of(number: int, hypothesis: Hypothesis) -> str:
-            return self.pipeline.text(asked[number], hypothesis.tokens)
+    def _distinct_texts(
+        self,
+        pieces: Sequence[Piece],
+        options: DecodingOptions,
+        on_done: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return for each piece hypotheses with different texts; arguments as those of `decode`."""
 
-        def search_again(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
-            return self.decode([asked[number] for number in numbers], wider)
+        def text_of(place: int, hypothesis: Hypothesis) -> str:
+            return self.pipeline.text(pieces[place], hypothesis.tokens)
 
-        found = distinct_texts(found, options, text_of, search_again)
-        if not options.sample:
-            by_key = {self._key(piece): hypotheses for piece, hypotheses in zip(asked, found, strict=True)}
-            found = [by_key[self._key(piece)] for piece in every]
-        coming = iter(found)
-        return [list(islice(coming, len(pieces))) for pieces in searched]
+        def search_again(places: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
+            return self.decode([pieces[place] for place in places], wider)
 
-    def _different(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Return one piece of those that have one translation."""
-        by_key = {self._key(piece): piece for piece in pieces}
-        return list(by_key.values())
+        nbest_lists = self.decode(pieces, options, on_done, numbers)
+        return distinct_texts(nbest_lists, options, text_of, search_again)
 
     def _key(self, piece: Piece) -> tuple[tuple[int, ...], str]:
-        """Return what is equal for pieces that have one translation: ids, and the text where a stage reads that."""
-        reads_text = bool(self.pipeline.steps or self.constraints or self.ranking)
-        return tuple(piece.ids), piece.text * reads_text
+        """Return a key that is equal for pieces with the same translation."""
+        # Texts with the same ids may differ in what a step, a constraint or a ranking reads from them.
+        reads_text = self.pipeline.steps or self.constraints or self.ranking
+        return tuple(piece.ids), piece.text if reads_text else ""
 
     def decode(
         self,
@@ -100,10 +107,10 @@ class SearchStages:
         on_batch: Callable[[int], None] | None = None,
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return up to `nbest` hypotheses for each piece, best first, at least one; arguments as those of `Engine`.
+        """Return up to `nbest` hypotheses for each piece, at least one, the best first; arguments as for an `Engine`.
 
         Raises:
-            UserError: the options do not go with the stages.
+            UserError: the options do not go together with the stages.
         """
         refuse_together(
             {
@@ -115,20 +122,31 @@ class SearchStages:
         )
         wide = self.ranking.widened(options) if self.ranking else options
         read = self.pipeline.read(pieces)
-        found = self.engine.decode(read, wide, on_batch, numbers)
+        nbest_lists = self.engine.decode(read, wide, on_batch, numbers)
         constraints = () if options.sample else self.constraints
         for constraint in constraints:
-            found = constraint(pieces, read, found, wide, self.engine)
+            nbest_lists = constraint(pieces, read, nbest_lists, wide, self.engine)
         if self.ranking:
-            for constraint in constraints:  # or the ranking might choose what lacks a term
-                found = [constraint.complete(piece, nbest) for piece, nbest in zip(pieces, found, strict=True)]
-            found = self.ranking(pieces, found, wide)
-        return [nbest[: options.nbest] for nbest in found]
+            # Otherwise the ranking might choose a hypothesis that lacks a term.
+            for constraint in constraints:
+                nbest_lists = list(map(constraint.complete, pieces, nbest_lists))
+            nbest_lists = self.ranking(pieces, nbest_lists, wide)
+        return [nbest[: options.nbest] for nbest in nbest_lists]
 
     def forced(self, parts: Sequence[tuple[Piece, list[int]]]) -> list[list[float]]:
-        """Return the log-probability of each token, in nats, of pieces and outputs for them, end tokens included.
+        """Return the log-probability of each target token, in nats, by forced decoding.
 
-        The model reads what it has read in the search.
+        `parts`: source pieces, and target ids with the end token. The model reads the same source ids as in the search.
         """
         read = self.pipeline.read([piece for piece, _ in parts])
-        return self.engine.forced(list(zip(read, (tokens for _, tokens in parts), strict=True)))
+        targets = [tokens for _, tokens in parts]
+        return self.engine.forced(list(zip(read, targets, strict=True)))
+
+
+def _piece_numbers(texts: Sequence[Sequence[Piece]], first: int) -> list[int]:
+    """Return a number for each piece, which depends on its place in its text and on the number of that text only."""
+    numbers: list[int] = []
+    for text, pieces in enumerate(texts, first):
+        start = text * MOST_PIECES
+        numbers += range(start, start + len(pieces))
+    return numbers

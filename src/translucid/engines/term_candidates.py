@@ -1,8 +1,8 @@
-"""Translations that have the terms of their sources: made from a free translation, and judged.
+"""Translations with the terms of their sources: made from a free translation, and assessed.
 
-A model that is made to write a word which it would not say often writes its own word beside it, breaks off and begins
-anew, or forgets the rest. So what a constrained search finds competes with the free translation in which the target of
-a term stands in the place of the words that the attention links to it.
+A model that is forced to write a word which it would not choose often writes its own word beside it, breaks off and
+starts again, or forgets the rest. So the result of a constrained search competes with the free translation in which the
+target of a term replaces the words that the attention links to it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from translucid.data.words import Word, unspaced, words_in
+from translucid.data.words import unspaced, words_in
 from translucid.evaluation.quality_checks import restarted
-from translucid.terminology.matching import Match, TermList
+from translucid.terminology.matching import Match, Occurrence, TermList
 
 MISSING, WRONG = 10, 4
-"""What a missing term counts, and a word that should not be there, in words more or fewer than there should be."""
+"""The weights of a missing term and of a wrong word, relative to one word too many or too few."""
 SLACK = 1
 """Words that a translation may have more than the free one, as another verb needs a preposition."""
 PREFIX = 3
-"""Letters that a broken-off word has of a word of a term, if it is no shorter beginning of it."""
+"""Letters that a truncated word shares with the word of a term, at least, unless it is a shorter prefix of it."""
 SHORT = 3
-"""Letters of words that may be linked to a part of a term by chance, such as articles."""
+"""The length of words, in letters, that may be linked to a part of a term by chance, such as articles."""
 
 Span = tuple[int, int]
 
@@ -36,34 +36,32 @@ class Draft:
     matches: Sequence[Match]
     """The terms in the source."""
     linked: Sequence[Sequence[Span]]
-    """Of each match, the words of the text that are linked to it."""
+    """The words of the text that are linked to each match."""
     missing: Sequence[int]
     """The numbers of the matches that are missing."""
     spans: dict[int, list[Span]] = field(init=False)
-    """Of each missing match that has some, the words in whose place it goes, and others that go with them."""
+    """The words that each missing match replaces, then others to delete; without matches that have none."""
 
     def __post_init__(self) -> None:
         spans: dict[int, list[Span]] = {}
         taken: set[Span] = set()
         for number in self.missing:
-            own = [span for span in _cores(self.text, self.linked[number]) if span not in taken]
-            if own:
-                spans[number] = _runs(self.text, own)
-                taken.update(own)
+            free = [span for span in _cores(self.text, self.linked[number]) if span not in taken]
+            if free:
+                spans[number] = _runs(self.text, free)
+                taken.update(free)
         object.__setattr__(self, "spans", spans)
 
     @property
     def replaced(self) -> list[str]:
-        """The words, casefolded, in whose place terms go."""
-        return [
-            word.text.casefold()
-            for start, end in chain.from_iterable(self.spans.values())
-            for word in words_in(self.text[start:end])
-            if word.text.isalnum()
-        ]
+        """The words, casefolded, that terms replace."""
+        words: list[str] = []
+        for start, end in chain.from_iterable(self.spans.values()):
+            words += _casefolded(self.text[start:end])
+        return words
 
     def with_terms(self, targets: Sequence[str]) -> str | None:
-        """Return the text with a target in the place of the words for each missing match; None if it has no words."""
+        """Return the text with a target in the place of each missing match; None if one of them has no words."""
         edits: list[tuple[int, int, str]] = []
         for number, target in zip(self.missing, targets, strict=True):
             if number not in self.spans:
@@ -73,17 +71,18 @@ class Draft:
             if written[:1].isupper() and not self.matches[number].exact:
                 target = target[:1].upper() + target[1:]
             edits.append((*first, target))
+            # Short words stay: an article may be linked to the term by chance.
             for start, end in others:
                 if end - start > SHORT:
                     edits.append((len(self.text[:start].rstrip()), end, ""))
         text = self.text
-        for start, end, new in sorted(edits, reverse=True):
+        for start, end, new in sorted(edits, reverse=True):  # from the end, so that the offsets before it stay valid
             text = text[:start] + new + text[end:]
         return " ".join(text.split())
 
 
 def _cores(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """Yield spans without the punctuation at their ends, in order, each once; none of a script without spaces."""
+    """Yield the distinct spans in order, without punctuation at their ends; none in a script without spaces."""
     for start, end in sorted(set(spans)):
         letters = [word for word in words_in(text[start:end]) if word.text.isalnum()]
         if letters and not unspaced(text[start:end]):
@@ -91,7 +90,7 @@ def _cores(text: str, spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _runs(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return spans, those with nothing but white space or a short word between joined; the longest first."""
+    """Join spans with nothing but white space or a short word between them, and return the longest first."""
     runs: list[Span] = []
     for start, end in spans:
         if runs and len(text[runs[-1][1] : start].strip()) <= SHORT:
@@ -102,50 +101,52 @@ def _runs(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
-    """Return how much is wrong in a translation, by the free one: the less, the better.
+    """Return a penalty for the faults of a translation relative to the free one.
 
-    That is missing terms; words in whose place terms should stand; parts of terms, and runs of words, that stand there
-    once more; and how many words there are fewer than in the free translation, or more but for `SLACK`.
+    It counts missing terms; words that terms should have replaced; repeated parts of terms, and repeated runs of words;
+    and how many words there are fewer than in the free translation, or more than `SLACK` above it.
 
     Args:
         draft: the free translation.
-        terms: that were looked for.
-        source: of both.
+        terms: the term list.
+        source: the source of both translations.
         text: the translation.
     """
     occurrences = terms.occurrences(draft.matches, text)
-    missing = sum(occurrence is None for occurrence in occurrences)
-    spans = [(one.start, one.end) for one in occurrences if one]
-    there = Counter(word.text.casefold() for word in _alone(text, spans))
+    there = Counter(_words_outside(text, occurrences))
     replaced = Counter(draft.replaced)
-    free = terms.occurrences(draft.matches, draft.text)
-    kept = [(one.start, one.end) for one in free if one]
-    expected = Counter(word.text.casefold() for word in _alone(draft.text, kept)) - replaced
+    kept = terms.occurrences(draft.matches, draft.text)
+    expected = Counter(_words_outside(draft.text, kept)) - replaced
     new, gone = there - expected, expected - there
     left = sum((new & replaced).values())
-    asked = {
-        word.text.casefold()
-        for match in draft.matches
-        for target in match.targets
-        for word in words_in(target)
-        if word.text.isalnum()
-    }
-    parts = sum(count for word, count in new.items() if _is_part(word, asked))
+    term_words: set[str] = set()
+    for match in draft.matches:
+        for target in match.targets:
+            term_words.update(_casefolded(target))
+    parts = sum(count for word, count in new.items() if _is_part(word, term_words))
     more = new.total() - gone.total()
     difference = max(-more, more - SLACK, 0)
-    return MISSING * missing + WRONG * (left + parts + bool(restarted(source, text))) + difference
+    wrong = left + parts + bool(restarted(source, text))
+    return MISSING * occurrences.count(None) + WRONG * wrong + difference
 
 
-def _alone(text: str, spans: Sequence[Span]) -> Iterator[Word]:
-    """Yield the words of a text that are in none of some spans."""
-    for word in words_in(text):
-        if word.text.isalnum() and not any(start <= word.start < end for start, end in spans):
-            yield word
+def _casefolded(text: str) -> list[str]:
+    """Return the words of a text, casefolded, without punctuation."""
+    return [word.text.casefold() for word in words_in(text) if word.text.isalnum()]
 
 
-def _is_part(word: str, asked: set[str]) -> bool:
-    """Whether a word is one of those asked for, or seems to be the beginning of one."""
-    if len(word) > SHORT and word in asked:
+def _words_outside(text: str, occurrences: Sequence[Occurrence | None]) -> list[str]:
+    """Return the words of a text, casefolded, that belong to none of the occurrences of terms."""
+    in_terms: set[int] = set()
+    for occurrence in occurrences:
+        if occurrence:
+            in_terms.update(range(occurrence.start, occurrence.end))
+    return [word.text.casefold() for word in words_in(text) if word.text.isalnum() and word.start not in in_terms]
+
+
+def _is_part(word: str, term_words: set[str]) -> bool:
+    """Whether a word is a word of a term, or seems to be a truncated one."""
+    if len(word) > SHORT and word in term_words:
         return True
-    beginning = word[:PREFIX]
-    return any(one != word and one.startswith(beginning) for one in asked)
+    prefix = word[:PREFIX]
+    return any(term_word != word and term_word.startswith(prefix) for term_word in term_words)

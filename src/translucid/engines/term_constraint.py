@@ -1,4 +1,4 @@
-"""Terminology constraints: terms that the search has left out are searched for with constrained beam search."""
+"""Terminology constraints: constrained beam search for the terms that a search has left out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.limits import length_penalty
+from translucid.engines.ranking import in_order
 from translucid.engines.term_candidates import SHORT, Draft, faults
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
@@ -27,25 +28,25 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
-"""Point terms out to a model that was trained with them, force them with a constrained search, or first the one and
-then, where a term is still missing, the other."""
+"""Annotate terms for a model that was trained with them, constrain the search, or first annotate and then constrain
+where a term is still missing."""
 NARROWEST = 5
-"""Beam of a constrained search, at least."""
+"""The least beam size of a constrained search."""
 OTHER_FORMS = 3
-"""Of a word, that are tried in the place of what the free translation has, at most."""
+"""The largest number of inflected forms of a target that are tried in the free translation."""
 _ASKING = frozenset("?!¿¡？！؟")
-"""Signs that other languages write in other places."""
+"""Punctuation that other languages write in other places."""
 ALMOST = 0.3
-"""A noun has at least this part of the attention that the article before it has."""
+"""The least attention of a noun relative to that of the article before it."""
 
 
 class LinkedWord(NamedTuple):
     """A word of a translation that the attention links to a word of a term."""
 
     token: int
-    """Its first one."""
+    """The id of its first token."""
     span: tuple[int, int] | None
-    """Its characters in the translation, if they can be told."""
+    """The position of its characters in the translation; None if it does not occur there."""
 
 
 Links: TypeAlias = list[list[LinkedWord]]
@@ -58,16 +59,19 @@ class FreeTranslation:
 
     number: int
     source: str
-    """As the model reads it, but for what it is shown besides."""
+    """The source text, masked, without annotations."""
     ids: list[int]
-    """Of the source."""
+    """The source ids."""
     read: list[int]
-    """What the model reads: the same, or with what it is shown besides."""
+    """The source ids that the model reads: the same, or with annotations."""
     free: Hypothesis
+    """The free translation."""
     text: str
-    """Of the free translation."""
+    """The text of the free translation."""
     matches: Sequence[Match]
+    """The terms in the source."""
     uses: Sequence[TermUse]
+    """The use of each of these terms in the free translation."""
 
     @property
     def missing(self) -> list[int]:
@@ -76,37 +80,36 @@ class FreeTranslation:
 
 
 class TermConstraint:
-    """Finds translations that have terms.
+    """Finds translations that contain the targets of terms.
 
-    What a search has found is kept where it has all terms: nothing that has them is likelier. Otherwise what the
-    constrained search finds competes with the free translation, the words of the terms replaced; see
-    `term_candidates`.
+    A hypothesis with all terms stays, since no translation with them is more probable. Otherwise the results of a
+    constrained search compete with the free translation in which targets replace the words linked to the terms.
     """
 
     def __init__(
         self,
-        own: Callable[[], TorchEngine],
+        torch_engine: Callable[[], TorchEngine],
         terms: TermList,
         tokenizer: Tokenizer,
         alignment: AlignmentOptions | None = None,
         *,
         pointed_out: bool = False,
     ) -> None:
-        """Put one together.
+        """Constrain translations by terms.
 
         Args:
-            own: gives our own search, which is the one that knows constraints.
-            terms: that translations have to have.
-            tokenizer: the model's.
-            alignment: how the model's attention tells which word became which; none if it has no attention.
-            pointed_out: whether the terms are pointed out to the model, so that sampling does without constraints.
+            torch_engine: returns the PyTorch engine, the one whose search supports constraints.
+            terms: the terms that translations have to use.
+            tokenizer: the model's tokenizer.
+            alignment: how to derive word alignments from the model's attention; None if it has no attention.
+            pointed_out: whether terms are annotated for the model, so that sampling needs no constraints.
         """
         self.pointed_out = pointed_out
-        self.own, self.terms, self.tokenizer, self.alignment = own, terms, tokenizer, alignment
+        self.torch_engine, self.terms, self.tokenizer, self.alignment = torch_engine, terms, tokenizer, alignment
         self._forms = TermForms(tokenizer, terms.forms_of)
 
     def __str__(self) -> str:
-        """Say what is asked for."""
+        """Name the constraint and its number of terms."""
         return f"constrained by {self.terms.count:,} terms"
 
     def __call__(
@@ -117,30 +120,35 @@ class TermConstraint:
         options: DecodingOptions,
         engine: Engine,
     ) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each piece, those with terms where the free ones lack some.
+        """Return the hypotheses of each piece, replaced by better ones where the best free one lacks a term.
 
         Args:
-            pieces: of texts.
-            read: what the model has read of each.
-            found: of each, best first.
-            options: of the search.
-            engine: that has searched.
+            pieces: the source pieces.
+            read: the source ids that the model has read for each piece.
+            found: the hypotheses of each piece, the best first.
+            options: the options of the search.
+            engine: the engine that has found them.
         """
         constrained = [*found]
         matches = [terms_in(self.terms, piece.masked.text) for piece in pieces]
         tasks = self._free_translations(pieces, read, found, matches)
-        for task, best in zip(tasks, self._with_missing(tasks, options) if tasks else (), strict=True):
-            if best:
-                constrained[task.number] = best[: options.nbest]
+        if tasks:
+            for task, best in zip(tasks, self._with_missing(tasks, options), strict=True):
+                if best:
+                    constrained[task.number] = best[: options.nbest]
         for number, label in self._labels(pieces, read, constrained, matches, options, engine).items():
             constrained[number] = below(label, constrained[number])[: options.nbest]
         return constrained
 
     def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return those hypotheses of a piece that lack as few of its terms as the first one."""
+        """Return the hypotheses of a piece that lack no more terms than the first one."""
         matches = terms_in(self.terms, piece.masked.text)
-        missing = [_missing(self.terms.uses(matches, self.tokenizer.decode(one.tokens))) for one in nbest]
-        return [one for one, count in zip(nbest, missing, strict=True) if count <= missing[0]]
+        missing = [self._missing(matches, self.tokenizer.decode(hypothesis.tokens)) for hypothesis in nbest]
+        return [hypothesis for hypothesis, count in zip(nbest, missing, strict=True) if count <= missing[0]]
+
+    def _missing(self, matches: Sequence[Match], text: str) -> int:
+        """Return how many terms a translation lacks."""
+        return sum(use.outcome == "missing" for use in self.terms.uses(matches, text))
 
     def _free_translations(
         self,
@@ -151,10 +159,11 @@ class TermConstraint:
     ) -> list[FreeTranslation]:
         """Return the sentences whose best translation lacks a term."""
         tasks: list[FreeTranslation] = []
-        for number, (piece, ids, (best, *_), there) in enumerate(zip(pieces, read, found, matches, strict=True)):
+        for number, (piece, ids, nbest, of_piece) in enumerate(zip(pieces, read, found, matches, strict=True)):
+            best = nbest[0]
             text = self.tokenizer.decode(best.tokens)
-            uses = self.terms.uses(there, text)
-            task = FreeTranslation(number, piece.masked.text, piece.ids, ids, best, text, there, uses)
+            uses = self.terms.uses(of_piece, text)
+            task = FreeTranslation(number, piece.masked.text, piece.ids, ids, best, text, of_piece, uses)
             if task.missing:
                 tasks.append(task)
         return tasks
@@ -168,47 +177,47 @@ class TermConstraint:
         options: DecodingOptions,
         engine: Engine,
     ) -> dict[int, Hypothesis]:
-        """Return, by number, the translations of sentences that are one term and nothing else, where not found yet."""
+        """Return, by number, the translations of sentences that consist of one term, unless they are the best ones."""
         labels: dict[int, str] = {}
-        for number, (piece, there) in enumerate(zip(pieces, matches, strict=True)):
-            label = term_alone(piece.masked.text, there) if there else None
+        for number, (piece, of_piece) in enumerate(zip(pieces, matches, strict=True)):
+            label = term_alone(piece.masked.text, of_piece)
             if label and label != self.tokenizer.decode(found[number][0].tokens):
                 labels[number] = label
         return self._scored(engine, dict(enumerate(read)), labels, options)
 
     def _with_missing(self, tasks: Sequence[FreeTranslation], options: DecodingOptions) -> list[list[Hypothesis]]:
-        """Return for each sentence translations that have more of its terms than the free one, the best first."""
+        """Return for each sentence the translations that have more of its terms than the free one, the best first."""
         linked = self._linked_words(tasks)
         drafts = list(map(_draft, tasks, linked))
         substituted = self._substituted(tasks, drafts, options)
         constrained = self._constrained(tasks, linked, options)
         found = []
-        for task, draft, own, others in zip(tasks, drafts, substituted, constrained, strict=True):
-            found.append(self._chosen(task, draft, [*own, *others]))
+        for task, draft, edited, searched in zip(tasks, drafts, substituted, constrained, strict=True):
+            found.append(self._chosen(task, draft, [*edited, *searched]))
         return found
 
     def _constrained(
         self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
-        """Return for each sentence what a search finds that is made to write the missing terms."""
+        """Return for each sentence the hypotheses of a search that is constrained to write its terms."""
         from translucid.decoding.constraints import Constraints
 
         wanted = {}
         for i, (task, words) in enumerate(zip(tasks, linked, strict=True)):
-            # A term that is there is asked for as well, or it might get lost; its words cost what they cost.
-            asked, instead = [], []
-            for match, use, each in zip(task.matches, task.uses, words, strict=True):
+            # Terms that are there are constraints as well, as they might get lost; their words cost nothing extra.
+            constrained, instead = [], []
+            for match, use, of_term in zip(task.matches, task.uses, words, strict=True):
                 if use.outcome != "inflected":
-                    asked.append(match)
-                    tokens = [word.token for word in each]
-                    instead.append(tokens if use.outcome == "missing" else [])
-            if phrases := self._forms.wanted(asked, instead):
+                    constrained.append(match)
+                    instead.append([word.token for word in of_term] if use.outcome == "missing" else [])
+            phrases = self._forms.wanted(constrained, instead)
+            if phrases:
                 wanted[i] = phrases
         found: list[list[Hypothesis]] = [[] for _ in tasks]
         if wanted:
             constraints = Constraints([*wanted.values()], self._forms.edges)
             wide = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
-            again = self.own().decode([tasks[i].read for i in wanted], wide, constraints=constraints)
+            again = self.torch_engine().decode([tasks[i].read for i in wanted], wide, constraints=constraints)
             for i, nbest in zip(wanted, again, strict=True):
                 found[i] = nbest
         return found
@@ -219,39 +228,44 @@ class TermConstraint:
         """Return for each sentence its free translation with targets in the place of the words linked to its terms."""
         texts: dict[tuple[int, int], str] = {}
         for i, draft in enumerate(drafts):
-            texts |= {(i, k): text for k, text in enumerate(dict.fromkeys(self._with_terms(draft)))}
+            for k, text in enumerate(dict.fromkeys(self._with_terms(draft))):
+                texts[i, k] = text
         reads = {key: tasks[key[0]].read for key in texts}
         found: list[list[Hypothesis]] = [[] for _ in tasks]
-        for (i, _), hypothesis in self._scored(self.own(), reads, texts, options).items():
+        for (i, _), hypothesis in self._scored(self.torch_engine(), reads, texts, options).items():
             found[i].append(hypothesis)
         return found
 
     def _scored(
         self, engine: Engine, read: Mapping[Key, list[int]], texts: Mapping[Key, str], options: DecodingOptions
     ) -> dict[Key, Hypothesis]:
-        """Return hypotheses of given translations, of those that the vocabulary can write.
+        """Score translations, and return a hypothesis for each that the vocabulary can write.
 
         Args:
-            engine: computes log-probabilities.
-            read: what the model reads, by what `texts` goes by.
-            texts: the translations.
-            options: say how long ones are ranked.
+            engine: computes the log-probabilities.
+            read: the source ids, by key.
+            texts: the translations, by key.
+            options: the options with the length penalty.
         """
         if not texts:
             return {}
-        encoded = dict(zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True))
-        encoded = {key: tokens for key, tokens in encoded.items() if SPECIAL.unknown not in tokens}
+        encoded: dict[Key, list[int]] = {}
+        for key, tokens in zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True):
+            if SPECIAL.unknown not in tokens:
+                encoded[key] = tokens
+        if not encoded:
+            return {}
         pairs = [(read[key], [*tokens, SPECIAL.end]) for key, tokens in encoded.items()]
         opening = [0.0] * len(self.tokenizer.target_opening)
         found: dict[Key, Hypothesis] = {}
-        for (key, tokens), log_probs in zip(encoded.items(), engine.forced(pairs) if pairs else [], strict=True):
+        for (key, tokens), log_probs in zip(encoded.items(), engine.forced(pairs), strict=True):
             total = min(sum(log_probs), 0.0)
             score = total / length_penalty(len(log_probs), options.length_penalty)
             found[key] = Hypothesis(tokens, total, score, [*opening, *log_probs])
         return found
 
     def _with_terms(self, draft: Draft) -> list[str]:
-        """Return texts with the preferred targets, and with other forms of each."""
+        """Return texts with the preferred targets, and with other targets or forms in the place of one of them."""
         forms = []
         for number in draft.missing:
             match = draft.matches[number]
@@ -259,62 +273,63 @@ class TermConstraint:
             if match.inflects:
                 others = chain.from_iterable(map(self._forms.common, match.targets))
                 forms[-1] += islice(others, OTHER_FORMS)
-        preferred = [each[0] for each in forms]
+        preferred = [of_term[0] for of_term in forms]
         texts = [draft.with_terms(preferred)]
-        for i, each in enumerate(forms):
-            texts += [draft.with_terms([*preferred[:i], form, *preferred[i + 1 :]]) for form in each[1:]]
-        return [text for text in texts if text]
+        for i, of_term in enumerate(forms):
+            for form in of_term[1:]:
+                texts.append(draft.with_terms([*preferred[:i], form, *preferred[i + 1 :]]))
+        return list(filter(None, texts))
 
     def _chosen(self, task: FreeTranslation, draft: Draft, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the candidates that have as many terms as any, the best first; none if the free one has as many."""
-        missing: dict[str, int] = {}
-        ranked: list[tuple[int, float, Hypothesis]] = []
+        """Return the candidates with the most terms, the best first; none if the free translation has as many."""
+        ranked: list[tuple[int, int, float, Hypothesis]] = []
+        texts: set[str] = set()
         for hypothesis in candidates:
             text = self.tokenizer.decode(hypothesis.tokens)
-            if text not in missing:
-                missing[text] = _missing(self.terms.uses(task.matches, text))
-                ranked.append((faults(draft, self.terms, task.source, text), -hypothesis.score, hypothesis))
-        fewest = min(missing.values(), default=len(task.missing))
+            if text not in texts:
+                texts.add(text)
+                missing = self._missing(task.matches, text)
+                penalty = faults(draft, self.terms, task.source, text)
+                ranked.append((missing, penalty, -hypothesis.score, hypothesis))
+        ranked.sort(key=lambda candidate: candidate[:3])
+        fewest = ranked[0][0] if ranked else len(task.missing)
         if fewest >= len(task.missing):
             return []
-        best = [one for one, count in zip(ranked, missing.values(), strict=True) if count == fewest]
-        first, *others = [hypothesis for _, _, hypothesis in sorted(best, key=lambda one: one[:2])]
+        first, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == fewest]
         return below(first, others)
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
         """Return for each term of each sentence the words of the free translation that are linked to it.
 
-        Attention tells: of a source word, the target word that has the greatest share of what looks at it. An article
-        may have more of it than the noun behind it.
+        A source word is linked to the target word with the greatest share of the attention to it. An article may have
+        more of it than the noun behind it.
         """
         if self.alignment is None:
             return [[[] for _ in task.matches] for task in tasks]
         from translucid.inspection.alignment import source_shares
         from translucid.inspection.forced_decoding import forced_decoding
 
-        own = self.own()
+        engine = self.torch_engine()
         pairs = [(task.ids, [*task.free.tokens, SPECIAL.end]) for task in tasks]
         linked: list[Links] = []
-        for task, seen in zip(tasks, forced_decoding(own.model, self.tokenizer, pairs, own.device), strict=True):
-            shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))
+        for task, seen in zip(tasks, forced_decoding(engine.model, self.tokenizer, pairs, engine.device), strict=True):
+            shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))  # [T, S]
             words = _words(task, [(word, first) for word, first, _ in seen.target_spans[:-1]])
-            linked.append([])
+            of_sentence: Links = []
             for match in task.matches:
-                # Words of attention are told by white space: a term may begin within one, as behind a bracket.
-                ahead = task.source[: match.start]
-                before = len(ahead.split()) - (bool(ahead) and not ahead[-1].isspace())
-                columns = range(before, min(before + len(match.text.split()), shares.size(1)))
-                linked[-1].append([_translating(words, shares[:, column]) for column in columns if words])
+                columns = _source_words(task.source, match, shares.size(1)) if words else ()
+                of_sentence.append([_translating(words, shares[:, column]) for column in columns])
+            linked.append(of_sentence)
         return linked
 
 
 def below(best: Hypothesis, others: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Return the chosen hypothesis, and those of the others that are not likelier, so that it stays the first."""
-    return [best, *sorted((one for one in others if one.score <= best.score), key=lambda one: -one.score)]
+    """Return the chosen hypothesis and those of the others without a higher score, so that it stays the first."""
+    return [best, *in_order([other for other in others if other.score <= best.score])]
 
 
 def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
-    """Check that a model can be pointed to terms if it is to be.
+    """Check that terms can be annotated for a model if the mode requires it.
 
     Raises:
         UserError: it was not trained with terms.
@@ -325,10 +340,10 @@ def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
 
 
 def term_alone(source: str, matches: Sequence[Match]) -> str | None:
-    """Return the translation of a source that is one term and nothing else, such as a label; None if it is more.
+    """Return the translation of a source that consists of one term, such as a label; None for any other source.
 
-    Punctuation and a capital at the beginning are those of the source. What asks or exclaims is for the model, and so
-    is a term in another form, as its target may have to have another form, too.
+    Punctuation and a capital at the beginning are those of the source. A question or exclamation is left to the model,
+    and so is an inflected term, whose target may have to be inflected, too.
     """
     if len(matches) != 1:
         return None
@@ -344,22 +359,33 @@ def term_alone(source: str, matches: Sequence[Match]) -> str | None:
 
 
 def _words(task: FreeTranslation, words: Sequence[tuple[str, int]]) -> list[LinkedWord]:
-    """Return the words of a free translation; given are they and the numbers of their first tokens."""
+    """Return the words of a free translation, given each word and the number of its first token."""
     found, at = [], 0
     for word, token in words:
         start = task.text.find(word, at)
-        at = max(at, start + len(word))
-        found.append(LinkedWord(task.free.tokens[token], (start, start + len(word)) if start >= 0 else None))
+        end = start + len(word)
+        at = max(at, end)
+        found.append(LinkedWord(task.free.tokens[token], (start, end) if start >= 0 else None))
     return found
 
 
+def _source_words(source: str, match: Match, count: int) -> range:
+    """Return the numbers of the source words, of which there are `count`, that a term covers."""
+    # The words of attention end at white space: a term may begin within one, as behind a bracket.
+    ahead = source[: match.start]
+    first = len(ahead.split())
+    if ahead and not ahead[-1].isspace():
+        first -= 1
+    return range(first, min(first + len(match.text.split()), count))
+
+
 def _translating(words: Sequence[LinkedWord], shares: Tensor) -> LinkedWord:
-    """Return the word with the greatest share, but not a short one before a longer one with almost as much."""
+    """Return the word with the greatest share [T], but not a short one before a longer one with almost as much."""
     best = int(shares.argmax())
     behind = best + 1
-    if behind < len(words) and _is_short(words[best]) and not _is_short(words[behind]):
-        best = behind if shares[behind] >= ALMOST * shares[best] else best
-    return words[best]
+    if behind == len(words) or not _is_short(words[best]) or _is_short(words[behind]):
+        return words[best]
+    return words[behind] if shares[behind] >= ALMOST * shares[best] else words[best]
 
 
 def _is_short(word: LinkedWord) -> bool:
@@ -367,9 +393,7 @@ def _is_short(word: LinkedWord) -> bool:
 
 
 def _draft(task: FreeTranslation, linked: Links) -> Draft:
-    spans = [[word.span for word in each if word.span] for each in linked]
+    spans = []
+    for words in linked:
+        spans.append([word.span for word in words if word.span])
     return Draft(task.text, task.matches, spans, task.missing)
-
-
-def _missing(uses: Sequence[TermUse]) -> int:
-    return sum(use.outcome == "missing" for use in uses)

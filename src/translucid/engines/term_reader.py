@@ -1,4 +1,4 @@
-"""What becomes of terms in translations."""
+"""The terms in sources and in translations."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class Translated(Protocol):
-    """A text, cut into pieces, and what was found for those that the model has translated."""
+    """A text as pieces, with the hypotheses of those pieces that the model has translated."""
 
     @property
     def pieces(self) -> Sequence[Piece]:
-        """All of them."""
+        """All pieces of the text."""
 
     @property
     def parts(self) -> Sequence[tuple[Piece, Hypothesis]]:
-        """Those that the model has translated."""
+        """The pieces that the model has translated, with their best hypotheses."""
 
 
 class TermReader:
@@ -30,30 +30,32 @@ class TermReader:
 
     pipeline: TextPipeline
     terms: TermList | None = None
-    """The terms that translations have to use; None if there are none."""
+    """The terms that translations have to use, if any."""
 
     def terms_in(self, text: str) -> list[Match]:
         """Return the terms in a text, in order."""
         return terms_in(self.terms, text) if self.terms else []
 
-    def term_uses(self, found: Translated) -> list[TermUse]:
-        """Return what became of the terms of a text, in order."""
+    def term_uses(self, translation: Translated) -> list[TermUse]:
+        """Return the use of each term of a text in its translation, in order."""
         uses: list[TermUse] = []
         if self.terms:
-            translated = iter(found.parts)
-            for piece in found.pieces:
-                text = piece.text
+            translated = iter(translation.parts)
+            for piece in translation.pieces:
+                text = piece.text  # a piece without words is copied
                 if piece.ids:
-                    text = self.pipeline.text(piece, next(translated)[1].tokens)
+                    _, hypothesis = next(translated)
+                    text = self.pipeline.text(piece, hypothesis.tokens)
                 uses += self.terms.uses(self.terms_in(piece.text), text)
         return uses
 
     def term_links(self, source: str, target: str) -> list[TermLink]:
-        """Return where the terms of a source stand in it and in a translation."""
+        """Return the position of each term in a source together with that of its target in the translation."""
+        if not self.terms:
+            return []
         matches = self.terms_in(source)
-        found = self.terms.occurrences(matches, target) if self.terms else []
         links = []
-        for match, there in zip(matches, found, strict=True):
+        for match, there in zip(matches, self.terms.occurrences(matches, target), strict=True):
             if there:
                 links.append(TermLink((match.start, match.end), (there.start, there.end)))
         return links

@@ -1,4 +1,4 @@
-"""Which engine and weights translate fastest on this machine without loss: tried once, remembered in the run folder."""
+"""Trials of engines and weights, which show what translates fastest on this machine without loss."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from translucid.models.transformer import Transformer
 
 
 class Trial(NamedTuple):
-    """How one of them did."""
+    """The result of translating in one way."""
 
     tuned: Tuned
     sentences_per_second: float
     score: float
     metric: str = "BLEU"
-    """What the score is; BLEU or chrF."""
+    """The metric of the score, BLEU or chrF."""
     tells: bool = True
-    """Whether the score of the first one is high enough for others to be compared with it."""
+    """Whether the score of the first trial is high enough for a comparison with the others."""
     same: bool = False
-    """Whether its translations are those of the first one."""
+    """Whether the translations are those of the first trial."""
 
     def __str__(self) -> str:
-        """Say so in a few words."""
+        """Describe the trial in a few words."""
         return f"{self.tuned} ({self.sentences_per_second:,.0f} sentences/s, {self.metric} {self.score:.2f})"
 
 
@@ -52,32 +52,31 @@ def trials(
     shortlists: Mapping[CandidateVocabulary, Path],
     language: str | None = None,
 ) -> Iterator[Trial]:
-    """Translate the sources of `pairs` in each of these ways; what the first one writes decides on the metric.
+    """Translate the sources of `pairs` in each of these ways; the translations of the first one decide on the metric.
 
     Args:
         model: a translator.
-        tokenizer: of the model.
-        pairs: to translate, and what is right.
-        options: of the search.
-        ways: that are tried.
-        shortlists: the files for those ways that have one.
-        language: code of the target language, if it is known.
+        tokenizer: the model's tokenizer.
+        pairs: the sources to translate, with references.
+        options: the options of the search.
+        ways: the ways to translate.
+        shortlists: the files of the shortlists, by the candidates that they name.
+        language: the code of the target language, if it is known.
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
     pieces = [pipeline.encode(pair.source) for pair in pairs]
     sources = [piece.ids for piece in pieces]
-    criterion = Criterion([[pair.target for pair in pairs]], language)
+    criterion = _criterion(pairs, language)
     first: list[str] = []
     tells = True
     for tuned in ways:
         engine = _engine(whole, tokenizer, tuned, shortlists.get(tuned.considered))
-        engine.decode(sources[:8], options)
+        engine.decode(sources[:8], options)  # the first batch allocates memory and starts threads: it is not timed
         started = time.perf_counter()
         found = engine.decode(sources, options)
         spent = time.perf_counter() - started
-        best = (hypotheses[0].tokens for hypotheses in found)
-        texts = [pipeline.text(piece, tokens) for piece, tokens in zip(pieces, best, strict=True)]
+        texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, found, strict=True)]
         if first:
             score = criterion.score(texts)
         else:
@@ -86,70 +85,74 @@ def trials(
         yield Trial(tuned, len(pairs) / spent, score, criterion.name, tells, texts == first)
 
 
-def _encoded(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[list[int]]:
-    return [[*ids, model.eos] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+def _criterion(pairs: Sequence[Pair], language: str | None) -> Criterion:
+    """Return a criterion with the targets of pairs as references."""
+    return Criterion([[pair.target for pair in pairs]], language)
 
 
 def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
-    own = whole.narrowed(tuned.considered, shortlist, tokenizer)
+    """Return an engine that translates in one of the ways, given the PyTorch engine with the whole vocabulary."""
+    narrowed = whole.narrowed(tuned.considered, shortlist, tokenizer)
     if tuned.engine == "torch":
-        return own
+        return narrowed
     return CTranslate2Engine.of(
-        own, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
+        narrowed, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
     )
 
 
 def all_ways(model: SequenceModel, lists: Iterable[CandidateVocabulary], *, opened: bool = False) -> list[Tuned]:
-    """Return every way to translate with a model and these lists, that without any loss first.
+    """Return every way to translate with a model and these shortlists, the one without any loss first.
 
-    `opened`: outputs begin with a token that is given, with which CTranslate2 takes no lists by source words.
+    `opened`: whether outputs begin with a given token, for which CTranslate2 supports no lists by source words.
     """
     considered: list[CandidateVocabulary] = ["all pieces", *lists]
-    ways = [Tuned(engine="torch", considered=each) for each in considered]
+    ways = []
     if isinstance(model, Transformer) and model.options.elmo is None:
-        ways[:0] = [
-            Tuned(quantization=weights, considered=each)
-            for each in considered
-            for weights in get_args(Quantization)
-            if not (opened and each in BY_WORDS)
-        ]
+        for candidates in considered:
+            if opened and candidates in BY_WORDS:
+                continue
+            for weights in get_args(Quantization):
+                ways.append(Tuned(quantization=weights, considered=candidates))
+    for candidates in considered:
+        ways.append(Tuned(engine="torch", considered=candidates))
     return ways
 
 
 def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
-    """Return the fastest one that costs at most `allowed` of the score against the first.
+    """Return the fastest trial whose score is at most `allowed` below that of the first.
 
-    Where the score does not tell, it is the fastest of those that write the same as the first.
+    If the score is too low to tell, return the fastest trial whose translations equal those of the first.
     """
     full = tried[0]
     if full.tells:
         good = [trial for trial in tried if trial.score >= full.score - allowed]
     else:
-        good = [full, *(trial for trial in tried[1:] if trial.same)]
+        good = [trial for trial in tried if trial is full or trial.same]
     return max(good, key=lambda trial: trial.sentences_per_second)
 
 
 def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pair], tuned: Tuned) -> list[str]:
     """Return greedy translations of the sources of `pairs` in one of these ways, without a shortlist.
 
-    There is no rule against loops, as whoever runs an exported model has none.
+    No rule prevents loops, since other programs run an exported model without one.
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
-    sources = _encoded(model, tokenizer, pairs)
+    encoded = tokenizer.encode_source([pair.source for pair in pairs])
+    sources = [[*ids, model.eos] for ids in encoded]
     found = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
 
 
 class Comparison(NamedTuple):
-    """An exported model beside the run that it was made from."""
+    """The scores of an exported model and of the run that it was made from."""
 
     metric: str
-    """BLEU or chrF."""
+    """The metric of the scores, BLEU or chrF."""
     ours: float
     exported: float
     quantization: Quantization
     tells: bool
-    """Whether the run translates well enough for a difference to mean something, or there is none."""
+    """Whether the run translates well enough for a comparison, or the translations are equal."""
 
     @classmethod
     def of(
@@ -161,7 +164,7 @@ class Comparison(NamedTuple):
         language: str | None,
     ) -> Comparison:
         """Compare translations of the run and of the exported model."""
-        criterion = Criterion([[pair.target for pair in pairs]], language)
+        criterion = _criterion(pairs, language)
         score = criterion.settle(ours)
         tells = criterion.tells(score) or list(ours) == list(exported)
         return cls(criterion.name, score, criterion.score(exported), quantization, tells)
@@ -170,7 +173,7 @@ class Comparison(NamedTuple):
         """Check that the exported model is about as good as the run.
 
         Raises:
-            UserError: it has lost more than is allowed, or that can't be told.
+            UserError: the exported model has lost more than is allowed, or the scores are too low for a comparison.
         """
         if not self.tells:
             what = f"can't be compared on --check: {self.metric} {self.ours:.2f} of its own translations is too low"

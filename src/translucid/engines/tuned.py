@@ -1,4 +1,4 @@
-"""What `translucid tune` has found to be fastest for a run on this machine, as it is remembered in the run folder."""
+"""The file in the run folder with the fastest way to translate that `translucid tune` has found on this machine."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ FILE, SHORTLIST = FOUND
 
 
 class Tuned(BaseModel):
-    """What was found to be fastest."""
+    """The fastest way to translate with a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     engine: Literal["torch", "ctranslate2"] = "ctranslate2"
-    """What searches."""
+    """The engine that searches."""
     quantization: Literal["float32", "int8"] = "float32"
-    """The weights of CTranslate2; ours are always float32."""
+    """The type of the weights in CTranslate2; in PyTorch they are always float32."""
     considered: CandidateVocabulary = "all pieces"
-    """The target pieces that are considered."""
+    """The target pieces that are candidates."""
     languages: tuple[str | None, str | None] | None = None
-    """Those between which a shortlist was learned, if the model has many; between others, all pieces are."""
+    """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
     difference: float | None = None
-    """How far what CTranslate2 computes is from what the model does, if that is why it is not used; see `agreement`."""
+    """The difference between CTranslate2 and the model, in nats a token, if that is why CTranslate2 is not used."""
 
     def __str__(self) -> str:
-        """Say so in a few words."""
+        """Name the engine, the type of its weights and its candidates."""
         return f"{self.engine}, {self.quantization}, {self.considered}"
+
+    def shortlist(self, run: Path) -> Path | None:
+        """Return the file of the candidates; None if all pieces are."""
+        return None if self.considered == "all pieces" else run / SHORTLIST
 
 
 def load_tuned(run: Path) -> Tuned | None:
-    """Read what was found for a run, if anything.
+    """Read the result of `translucid tune` for a run; None without one.
 
     Raises:
         UserError: the file is damaged.
@@ -56,20 +60,26 @@ def load_tuned(run: Path) -> Tuned | None:
 
 
 def save_tuned(run: Path, tuned: Tuned, shortlist: str | None) -> None:
-    """Remember it, and the shortlist that goes with it, if one does."""
+    """Save the result of `translucid tune` together with its shortlist, if it has one."""
     if shortlist:
         write_atomically(run / SHORTLIST, shortlist.encode())
     write_atomically(run / FILE, (tuned.model_dump_json(indent=2) + "\n").encode())
+    # Last, so that an interruption never leaves a result whose shortlist is missing.
     if not shortlist:
         (run / SHORTLIST).unlink(missing_ok=True)
 
 
 def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
-    """Return the source pieces for which a shortlist has anything but the piece itself.
+    """Return the source ids for which a shortlist has any piece but the source piece itself.
 
-    A shortlist for all sources has all of them.
+    A shortlist that is the same for all sources counts for all of them.
     """
     ids = {piece: i for i, piece in enumerate(tokenizer.source_pieces(range(tokenizer.source_size)))}
-    entries = [line.split("\t") for line in read_lines(file)]
-    listed = {source for source, *targets in entries if source and targets != [source]}
-    return frozenset(ids[piece] for piece in listed & ids.keys()) if listed else frozenset(ids.values())
+    listed = set()
+    for line in read_lines(file):
+        source, *targets = line.split("\t")
+        if source and targets != [source]:
+            listed.add(source)
+    if not listed:
+        return frozenset(ids.values())
+    return frozenset(ids[piece] for piece in listed & ids.keys())

@@ -1,19 +1,21 @@
-"""The fastest way to translate with a run on this machine, which `translucid tune` and the end of a training find."""
+"""Find the fastest way to translate with a run on this machine, for `translucid tune` and after training."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from functools import cache
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
 from pathlib import Path
 
 import torch
 
+from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
@@ -26,16 +28,18 @@ from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
-from translucid.runs.corpus_files import read_corpora
+from translucid.runs.configuration import Configuration
+from translucid.runs.corpus_files import Corpora, read_corpora
+from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import RunFolder
 
 CPU = torch.device("cpu")
 PAIRS = 50_000
-"""Training pairs that shortlists are learned from, at most."""
+"""The largest number of training pairs that shortlists are learned from."""
 SENTENCES = 1000
-"""Sentences that are translated each time, at most."""
+"""The largest number of sentences in a trial."""
 LISTS: dict[CandidateVocabulary, tuple[int, int]] = {"small shortlist": (20, 400), "large shortlist": (80, 1200)}
-"""Of each shortlist: the pieces that a source piece brings in, and the frequent ones that are always in."""
+"""For each shortlist, the number of pieces that a source piece adds, and of frequent ones that are always listed."""
 
 
 def find_fastest(
@@ -51,98 +55,145 @@ def find_fastest(
     source: str | None = None,
     target: str | None = None,
 ) -> tuple[list[Trial], Trial]:
-    """Try every way to translate with a run, remember the fastest of those that lose next to nothing, and return all.
+    """Try every way to translate with a run, save the fastest of those that lose next to nothing, and return all.
 
     Args:
-        run: its folder.
-        console: where progress is shown.
-        train: files of training pairs; the run's own if not given. Without any, all pieces are considered.
-        valid: files of pairs to try on; those that the run was validated with if not given.
-        allow: BLEU that may be lost; chrF where BLEU can't tell.
-        shortlists: whether to learn shortlists, and try them.
-        pairs: training pairs that they are learned from, at most.
-        sentences: sentences that are translated each time, at most.
-        source: code of the source language, for a model that has many; as the run says if not given.
-        target: code of the target language.
+        run: the run folder.
+        console: shows the progress.
+        train: files of training pairs; the run's own by default. Without any, all pieces are candidates.
+        valid: files of validation pairs, whose sources are translated; the run's own by default.
+        allow: the loss of BLEU that is allowed, or of chrF where BLEU is too low to tell.
+        shortlists: whether to learn and try shortlists.
+        pairs: the largest number of training pairs that shortlists are learned from.
+        sentences: the largest number of sentences in a trial.
+        source: the code of the source language, for a multilingual model; as the run says by default.
+        target: the code of the target language.
 
     Raises:
         UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
-            files are not there.
+            files do not exist.
     """
     folder = RunFolder(run)
     configuration = folder.configuration().between(source, target)
     configuration.refuse_other_reader("text", run)
-    data = configuration.data
-    tokenizer = folder.tokenizer().between(*data.languages, data.tokenizer)
-    model = folder.load_sequence_model(configuration, tokenizer)
-    longest = configuration.longest
+    options = configuration.data
     if shortlists and not configuration.model.looks:
         what = "there are no shortlists: they are learned from attention, and it has none"
         raise UserError(what, file=run, fix="Leave out --shortlists.")
-    own = configuration.data
-    data = own.model_copy(update={"train": train or own.train, "valid": valid or own.valid, "weights": None})
+    files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
+    data = options.model_copy(update=files)
     if shortlists and not data.train:
         raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
+    tokenizer = folder.tokenizer().between(*options.languages, options.tokenizer)
+    model = folder.load_sequence_model(configuration, tokenizer)
     corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
-    each_told = own.tokenizer.told == "each on its own side"
-    always = sorted(own.tokenizer.languages.values()) if each_told else []  # which no target text has
-    always += [SPACE, *PLACEHOLDERS] if tokenizer.has_placeholders else []
-    lists: dict[CandidateVocabulary, str] = {}
-    if data.train and (tokenizer.joint or own.tokenizer.shared_ids):
-        with counting(console, "reading the training text", None) as advance:
-            targets = (pair.target for pair in corpora.kept(data.filter))
-            lists["seen pieces"] = seen_pieces(tokenizer, targets, advance, always)
-    if shortlists:
-        encoded = TextPipeline(tokenizer, longest).pairs(list(islice(corpora.kept(data.filter), pairs)))
-        ids = [pair.ids for pair in encoded if pair.longest <= longest]
-        with counting(console, "learning the shortlists", len(ids)) as advance:
-            links = learn_links(model, ids, CPU, advance)
-        lists |= {name: links.shortlist(tokenizer, *sizes, always) for name, sizes in LISTS.items()}
-    test = corpora.valid[:sentences]
-    encoded = TextPipeline(tokenizer, longest).pairs(test)
-    test = [pair for pair, one in zip(test, encoded, strict=True) if len(one.source) <= longest]
-    if not test:
-        raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
-    tried = []
-    with tempfile.TemporaryDirectory(prefix="translucid-") as place:
-        written = {name: Path(place) / f"{name}.tsv" for name in lists}
-        for name, file in written.items():
-            file.write_text(lists[name], encoding="utf-8")
-        ways = all_ways(model, written, opened=bool(tokenizer.target_opening))
-        difference = _difference(model, tokenizer, ways)
-        if difference is not None:
-            console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
-            ways = [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
-        elif len(ways) == 1:
-            what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
-            raise UserError(what, file=run, fix="See translucid tune --shortlists.")
-        with counting(console, "trying ways to translate", len(ways)) as advance:
-            for trial in trials(model, tokenizer, test, configuration.decoding, ways, written, data.languages[1]):
-                tried.append(trial)
-                advance(1)
-
-    @cache
-    def whole() -> TorchEngine:
-        return TorchEngine.of(model, tokenizer, CPU)
-
+    tuning = _Tuning(folder, configuration, model, TextPipeline(tokenizer, configuration.longest), corpora, console)
+    lists = tuning.lists(data, pairs if shortlists else 0)
+    tried = tuning.try_all(corpora.valid[:sentences], lists)
     best = fastest(tried, allow)
-    if not best.tells:
-        console.print(
-            f"{best.metric} {tried[0].score:.2f} is too low to tell what a faster way loses: only ways that write "
-            "the same are chosen from",
-            soft_wrap=True,
-        )
-    between = configuration.data.languages if own.tokenizer.languages else None
-    save_tuned(run, best.tuned.model_copy(update={"languages": between}), lists.get(best.tuned.considered))
-    if best.tuned.engine == "ctranslate2":
-        # Converts the model, so that the first translation need not wait for it.
-        choose_engine("auto", folder, configuration, tokenizer, whole, device="cpu")
+    tuning.save(best, tried[0].score, lists.get(best.tuned.considered))
     return tried, best
 
 
+@dataclass(frozen=True)
+class _Tuning:
+    """A run for which the fastest way to translate is searched."""
+
+    folder: RunFolder
+    configuration: Configuration
+    """The configuration of the run, for the languages of the search."""
+    model: SequenceModel
+    pipeline: TextPipeline
+    corpora: Corpora
+    console: Console
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+        return self.pipeline.tokenizer
+
+    def lists(self, data: DataOptions, pairs: int) -> dict[CandidateVocabulary, str]:
+        """Return the lists of candidates to try, with shortlists learned from up to `pairs` training pairs."""
+        lists: dict[CandidateVocabulary, str] = {}
+        always = self._unlisted_pieces(data.tokenizer)
+        if data.train and (self.tokenizer.joint or data.tokenizer.shared_ids):
+            with counting(self.console, "reading the training text", None) as advance:
+                targets = (pair.target for pair in self.corpora.kept(data.filter))
+                lists["seen pieces"] = seen_pieces(self.tokenizer, targets, advance, always)
+        if pairs:
+            encoded = self.pipeline.pairs(list(islice(self.corpora.kept(data.filter), pairs)))
+            ids = [pair.ids for pair in encoded if pair.longest <= self.pipeline.longest]
+            with counting(self.console, "learning the shortlists", len(ids)) as advance:
+                links = learn_links(self.model, ids, CPU, advance)
+            for name, sizes in LISTS.items():
+                lists[name] = links.shortlist(self.tokenizer, *sizes, always)
+        return lists
+
+    def _unlisted_pieces(self, options: TokenizerOptions) -> list[str]:
+        """Return the target pieces that no text has, but that outputs may need."""
+        pieces = []
+        if options.told == "each on its own side":
+            pieces += sorted(options.languages.values())
+        if self.tokenizer.has_placeholders:
+            pieces += [SPACE, *PLACEHOLDERS]
+        return pieces
+
+    def try_all(self, pairs: Sequence[Pair], lists: Mapping[CandidateVocabulary, str]) -> list[Trial]:
+        """Translate the sources of pairs in every way that computes what the model computes.
+
+        Raises:
+            UserError: there is only one way, or the model accepts no source in one piece.
+        """
+        encoded = self.pipeline.pairs(pairs)
+        fits = [len(pair.source) <= self.pipeline.longest for pair in encoded]
+        test = list(compress(pairs, fits))
+        if not test:
+            raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
+        tried = []
+        with tempfile.TemporaryDirectory(prefix="translucid-") as place:
+            files: dict[CandidateVocabulary, Path] = {}
+            for name, content in lists.items():
+                files[name] = Path(place) / f"{name}.tsv"
+                files[name].write_text(content, encoding="utf-8")
+            ways = self._ways(files)
+            options, language = self.configuration.decoding, self.configuration.data.languages[1]
+            with counting(self.console, "trying ways to translate", len(ways)) as advance:
+                for trial in trials(self.model, self.tokenizer, test, options, ways, files, language):
+                    tried.append(trial)
+                    advance(1)
+        return tried
+
+    def _ways(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
+        ways = all_ways(self.model, lists, opened=bool(self.tokenizer.target_opening))
+        difference = _difference(self.model, self.tokenizer, ways)
+        if difference is not None:
+            self.console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
+            return [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
+        if len(ways) == 1:
+            what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
+            raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
+        return ways
+
+    def save(self, best: Trial, score: float, shortlist: str | None) -> None:
+        """Save the fastest way with its shortlist; `score`: that of the first trial."""
+        if not best.tells:
+            self.console.print(
+                f"{best.metric} {score:.2f} is too low to tell what a faster way loses: only ways that write "
+                "the same are chosen from",
+                soft_wrap=True,
+            )
+        data = self.configuration.data
+        languages = data.languages if data.tokenizer.languages else None
+        save_tuned(self.folder.path, best.tuned.model_copy(update={"languages": languages}), shortlist)
+        if best.tuned.engine == "ctranslate2":
+            # Converts the model, so that the first translation need not wait for it.
+            whole = TorchEngine.of(self.model, self.tokenizer, CPU)
+            choose_engine("auto", self.folder, self.configuration, self.tokenizer, lambda: whole, device="cpu")
+
+
 def _difference(model: SequenceModel, tokenizer: Tokenizer, ways: Sequence[Tuned]) -> float | None:
-    """Return how far what CTranslate2 computes is from what the model computes, if it could be used and is too far."""
+    """Return the difference between CTranslate2 and the model if it exceeds the tolerance; otherwise None."""
     if not any(way.engine == "ctranslate2" for way in ways):
         return None
-    found = CTranslate2Engine.difference_from(TorchEngine.of(model, tokenizer, CPU), tokenizer)
-    return None if found <= TOLERANCE else found
+    difference = CTranslate2Engine.difference_from(TorchEngine.of(model, tokenizer, CPU), tokenizer)
+    return None if difference <= TOLERANCE else difference

@@ -1,4 +1,4 @@
-"""What a run's own validation sentences measure, as it is kept in the run folder."""
+"""The file in the run folder with the scores of the run on its validation sentences."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from translucid.ground.reading import digest, read_at_most
 from translucid.runs.run_folder import VALIDATION, RunFolder
 
 LARGEST = 1 << 24
-"""Bytes of the file, at most: those of two million words."""
+"""The largest size of the file, in bytes: room for two million words."""
 
 
 class ValidationFile(BaseModel):
-    """The scores, and whose they are."""
+    """The validation scores, and the model that they belong to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     model: str
-    """Fingerprint of the model's file."""
+    """The fingerprint of the model's file."""
     tokenizer: str
-    """Fingerprint of its tokenizer."""
+    """The fingerprint of the tokenizer."""
     languages: Languages | None = None
-    """Between which it translates, if the model has many."""
+    """The languages of the sentences, for a multilingual model."""
     scores: ValidationScores
 
 
 def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> ValidationScores | None:
-    """Read what was measured of a run; None if nothing was, or of another model or other languages.
+    """Read the validation scores of a run; None without any, or if they belong to another model or other languages.
 
     Raises:
         UserError: the file is damaged.
@@ -42,19 +42,19 @@ def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Lang
     if not file.exists():
         return None
     try:
-        found = ValidationFile.model_validate_json(read_at_most(file, LARGEST))
-        found.scores.known()
+        content = ValidationFile.model_validate_json(read_at_most(file, LARGEST))
+        content.scores.known()  # raises ValueError if its words are damaged
     except (ValidationError, ValueError, OSError) as error:
         raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune again.") from error
-    if (found.model, found.tokenizer) != (run.model_digest(), tokenizer.fingerprint):
+    if (content.model, content.tokenizer) != (run.model_digest(), tokenizer.fingerprint):
         return None
-    return found.scores if found.languages in (None, languages) else None
+    return content.scores if content.languages in (None, languages) else None
 
 
 def save_validation_scores(
     run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, scores: ValidationScores
 ) -> None:
-    """Keep them; `languages`: between which the model translated, if it has many."""
+    """Save validation scores; `languages`: those of the sentences, for a multilingual model."""
     content = ValidationFile(
         model=run.model_digest(), tokenizer=tokenizer.fingerprint, languages=languages, scores=scores
     )
@@ -62,6 +62,6 @@ def save_validation_scores(
 
 
 def validation_mark(run: Path) -> str | None:
-    """Return a fingerprint of what was measured of a run, if something was."""
+    """Return the fingerprint of a run's validation scores; None without any."""
     file = run / VALIDATION
     return digest(file) if file.exists() else None

@@ -1,7 +1,7 @@
-"""Converted models, kept for the next time in the user's own cache.
+"""Converted models in the user's cache.
 
-Opening one needs no PyTorch, which takes longer to load than most texts take to translate. They are not kept in the run
-folder, which may come from a stranger.
+Opening one needs no PyTorch, which takes longer to load than most texts take to translate. Converted models are not
+kept in the run folder, which may come from a stranger.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
 
 KEPT = 8
-"""Models that stay, those used last."""
+"""The number of models in the cache; the one that was used least recently is removed."""
 
 Opened = TypeVar("Opened")
 
 
 def open_converted(made_from: str, convert: Callable[[Path], None], opened: Callable[[Path], Opened]) -> Opened:
-    """Open the converted model that was made from something with this fingerprint, or convert it and open that.
+    """Open the converted model with this fingerprint from the cache, or convert it first.
 
     Args:
-        made_from: hexadecimal.
+        made_from: the hexadecimal fingerprint of everything that the model was converted from.
         convert: writes a converted model into a folder.
-        opened: opens the model in a folder, which is not needed any more afterwards.
+        opened: opens the model in a folder, which may be deleted afterwards.
 
     Raises:
-        UserError: it can't be converted; `convert` has said so.
+        UserError: the model can't be converted.
     """
-    if kept := find_kept("ctranslate2", made_from):
-        with suppress(OSError, ValueError, RuntimeError, UserError):  # damaged: it is made again
+    kept = find_kept("ctranslate2", made_from)
+    if kept:
+        with suppress(OSError, ValueError, RuntimeError, UserError):  # a damaged model is converted again
             return opened(kept)
     with tempfile.TemporaryDirectory(prefix="translucid-") as name:
         made = Path(name) / "model"
         convert(made)
-        with suppress(OSError):  # no room, no home: then it is not kept
+        with suppress(OSError):  # without space or a home folder, the model is not kept
             keep("ctranslate2", made_from, partial(shutil.copytree, made), KEPT)
         return opened(made)

@@ -1,8 +1,8 @@
-"""What those who write and those who use a converted model agree on."""
+"""Conventions shared by the conversion and the use of a model."""
 
 from typing import Literal, TypeAlias
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
 POSITIONS = 1024
-"""Rows of the table of sinusoids, which CTranslate2 wants at hand; it refuses what is longer."""
+"""Rows of the table of sinusoidal positions that CTranslate2 requires; it rejects longer sentences."""

@@ -1,4 +1,4 @@
-"""A Transformer of this package as a model of CTranslate2, the fastest maintained engine for Transformers on CPUs."""
+"""Convert a Transformer into a model of CTranslate2, the fastest maintained engine for Transformers on CPUs."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def save_ctranslate2(
     quantization: Quantization = "float32",
     shortlist: Path | None = None,
 ) -> None:
-    """Write a model into a folder that `ctranslate2.Translator` opens. It is fed pieces, the end token included.
+    """Write a model into a folder that `ctranslate2.Translator` opens. Its input is pieces, end token included.
 
-    Of a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words goes
-    with it, to be used with `use_vmap=True`.
+    With a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words is
+    saved with the model, to be used with `use_vmap=True`.
 
     Raises:
-        UserError: the model is not a Transformer, which is the one kind that CTranslate2 has, or there is no shortlist.
+        UserError: the model is not a Transformer, the only kind that CTranslate2 supports, or there is no shortlist.
     """
     if not isinstance(model, Transformer):
         raise UserError(
@@ -56,16 +56,19 @@ def save_ctranslate2(
     spec = _spec(model)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:
-        listed = read_shortlist(shortlist, tokenizer)  # so that CTranslate2 is given none that is damaged
+        listed = read_shortlist(shortlist, tokenizer)  # validates the file: CTranslate2 would accept a damaged one
         if listed.by_source:
             spec.register_vocabulary_mapping(str(shortlist))
         else:
+            # A smaller output layer is faster than masking, and needs no list while searching.
             targets = [targets[i] for i in listed.always]
             _keep(spec.decoder, listed.always)
-    spec.register_source_vocabulary(_vocabulary(tokenizer.source_pieces(range(tokenizer.source_size))))
+    sources = tokenizer.source_pieces(range(tokenizer.source_size))
+    spec.register_source_vocabulary(_vocabulary(sources))
     spec.register_target_vocabulary(_vocabulary(targets))
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = SPELLED.start, SPELLED.end, SPELLED.unknown
     spec.config.decoder_start_token = SPELLED.start
+    # The pieces of a sentence come with their end token.
     spec.config.add_source_bos = spec.config.add_source_eos = False
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
@@ -74,20 +77,21 @@ def save_ctranslate2(
 
 
 def _vocabulary(pieces: list[str]) -> list[str]:
-    """Give the four special ids the names that CTranslate2 is told of."""
+    """Return the pieces with the names of the four special tokens that the configuration gives to CTranslate2."""
     return [*SPELLED, *pieces[len(SPELLED) :]]
 
 
 def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:
-    """Leave a decoder only these target ids."""
+    """Remove all target ids but these from a decoder."""
     decoder.embeddings.weight = decoder.embeddings.weight[pieces]
     decoder.projection.weight = decoder.projection.weight[pieces]
     decoder.projection.bias = decoder.projection.bias[pieces]
 
 
 def _spec(transformer: Transformer) -> specs.TransformerSpec:
+    """Return the weights of a Transformer in CTranslate2's structure."""
     o = transformer.options
-    model: Any = transformer  # whose submodules have no types of their own
+    model: Any = transformer  # its submodules have no static types
     layers = o.encoder_layers, o.decoder_layers
     spec = specs.TransformerSpec.from_config(
         layers, o.heads, pre_norm=o.norm == "pre", activation=_ACTIVATIONS[o.nonlinearity]
@@ -116,6 +120,7 @@ def _spec(transformer: Transformer) -> specs.TransformerSpec:
 
 
 def _positions(embedding: Embedding, length: int) -> NDArray[np.float32]:
+    """Return the position encodings [length, D]; CTranslate2 has no switch for a model without, so zeros stand in."""
     width = embedding.tokens.embedding_dim
     if isinstance(embedding.positions, NoPositions):
         return np.zeros((length, width), np.float32)
@@ -141,6 +146,8 @@ def _feed_forward(spec: specs.transformer_spec.FeedForwardSpec, layer: FeedForwa
     _norm(spec.layer_norm, norm)
 
 
+# CTranslate2 has one matrix for queries, keys and values of self-attention, and one for keys and values of
+# cross-attention.
 def _joined(spec: LinearSpec, *layers: nn.Linear) -> None:
     spec.weight = np.concatenate([_array(layer.weight) for layer in layers])
     spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
@@ -155,4 +162,4 @@ def _norm(spec: LayerNormSpec, norm: nn.LayerNorm) -> None:
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:
-    return tensor.detach().float().cpu().numpy().copy()  # quantisation works in place
+    return tensor.detach().float().cpu().numpy().copy()  # quantisation would change the model's weights in place

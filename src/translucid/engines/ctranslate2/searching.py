@@ -1,14 +1,14 @@
 """Greedy and beam search by CTranslate2, the fast engine for Transformers on CPUs.
 
-Its beam search differs from ours in when it stops and in how it counts length, so it is asked for the whole beam with
-bare log-probabilities, and the ranking is ours. It knows no rule against loops and one limit of length for all
-sentences, so a sentence whose output loops or gets too long is searched for again, the loop forbidden, with a limit of
-its own. What is beyond it after all is left to our search: the rules hold whatever the engine.
+Its beam search differs from ours in the stopping criterion and in length normalisation, so we request the whole beam
+with plain log-probabilities, and rank it ourselves. It has no rule against loops and one limit of length for all
+sentences, so a sentence whose output loops or gets too long is searched again, the loop forbidden, with its own limit.
+A sentence that breaks a rule even then is left to the PyTorch engine: the rules hold for every engine.
 
-What it may not say (padding, unknown, start, and the end token at once) lends its probability to all else, so that its
-scores are a little higher than ours: by 0.001 on average and 0.003 at most over 500 sentences of the phrasebook. To
-score its outputs anew would cost a quarter of the time of a beam search, and most of that of a greedy one. With a
-minimum length it is the likely end itself that is forbidden, which turns the ranking round: that is left to our search.
+The probability of tokens that it may not output (padding, unknown, start, and an immediate end) goes to all others, so
+its scores are a little higher than ours: by 0.001 on average and 0.003 at most over 500 sentences of the phrasebook.
+Scoring its outputs again would cost a quarter of the time of a beam search, and most of that of a greedy one. With a
+minimum length, the likely end token itself is forbidden, which changes the ranking: that is left to PyTorch too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import math
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -37,6 +38,8 @@ from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
 from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
+from translucid.engines.ranking import in_order
+from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
@@ -48,21 +51,21 @@ if TYPE_CHECKING:
     from translucid.runs.run_folder import RunFolder
 
 BATCH = 64
-"""Sentences in a batch, at most; larger ones fall out of the cache."""
+"""The most sentences in a batch; larger batches exceed the processor's cache."""
 CALL = 1024
-"""Sentences of like length handed over at a time; a call has one limit of length."""
+"""Sentences of similar length in one call, which has one limit of length."""
 PARTS = 16
-"""Batches that a call is cut into, at least, where the numbers must not depend on how many threads there are."""
+"""The least number of batches in a call where results must not depend on the number of threads."""
 ATTEMPTS = 8
-"""Searches for a sentence, at most, before one that keeps looping is left to our search."""
+"""The most searches for a sentence that keeps looping, before it is left to the PyTorch engine."""
 DIFFERENCE = "difference.json"
-"""How far what a converted model computes is from what ours does; see `agreement`."""
+"""The file with the difference between the converted model and ours, in nats a token; see `agreement`."""
 WIDEST = 32
-"""The widest beam that is left to it."""
+"""The widest beam for which CTranslate2 is used."""
 
 
 class CTranslate2Engine:
-    """Searches with a converted model, on each core by itself."""
+    """Searches with a converted model, with one thread on each core."""
 
     name = "ctranslate2"
 
@@ -70,7 +73,7 @@ class CTranslate2Engine:
         self,
         folder: Path,
         tokenizer: Tokenizer,
-        own: Callable[[], TorchEngine],
+        torch_engine: Callable[[], TorchEngine],
         *,
         longest: int | None,
         device: str = "cpu",
@@ -80,19 +83,19 @@ class CTranslate2Engine:
         """Open a converted model.
 
         Args:
-            folder: of the converted model; not needed any more afterwards.
-            tokenizer: the model's.
-            own: gives our own search with the same model, when there is something that only it can do.
-            longest: the most tokens that the model takes on either side, if there is a limit.
-            device: cpu, cuda or, say, cuda:1.
-            considered: the target pieces that are considered; if not all, the folder says which.
-            threads: how many work; one for each core if not given. If given, batches, on which the last digits of the
-                scores depend, are the same for any number.
+            folder: the folder of the converted model, which may be deleted afterwards.
+            tokenizer: the model's tokenizer.
+            torch_engine: returns the PyTorch engine with the same model, for sentences that only it can translate.
+            longest: the most tokens that the model accepts on either side, if there is a limit.
+            device: cpu, cuda or, for example, cuda:1.
+            considered: the name of the candidates; if not all pieces, the folder has the list.
+            threads: the number of threads; one for each core by default. If given, batches, on which the last digits
+                of the scores depend, are the same for any number.
         """
-        self.own, self.longest, self.considered = own, longest, considered
+        self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
         self.difference = _noted_difference(folder)
-        """See `agreement`; 0 where nobody has compared."""
-        self.by_words = (folder / "vmap.txt").exists()  # a shortlist by source words goes with the model
+        """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
+        self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
@@ -100,7 +103,8 @@ class CTranslate2Engine:
         self.target = {piece: i for i, piece in enumerate(self.pieces)}
         self.opening = [self.pieces[token] for token in tokenizer.target_opening]
         self.device_type, _, index = device.partition(":")
-        # In a thread of its own, as PyTorch would have one thread too from then on in the one that opens it.
+        # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited
+        # to one thread from then on.
         with ThreadPoolExecutor(1) as aside:
             self.translator = aside.submit(
                 ctranslate2.Translator,
@@ -112,21 +116,21 @@ class CTranslate2Engine:
             ).result()
 
     def __str__(self) -> str:
-        """Say what it is, what its weights are and what it considers."""
+        """Name the engine, the type of its weights and its candidates."""
         weights = self.translator.compute_type.partition("_")[0]
         return f"{self.name}, {weights}, {self.considered}"
 
     def opened(self, tokenizer: Tokenizer) -> Self:
-        """See `Engine`."""
-        opened, own = copy(self), self.own
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
+        opened, torch_engine = copy(self), self.torch_engine
         opened.opening = [self.pieces[token] for token in tokenizer.target_opening]
-        opened.own = lambda: own().opened(tokenizer)
+        opened.torch_engine = lambda: torch_engine().opened(tokenizer)
         return opened
 
     @classmethod
     def of(
         cls,
-        own: TorchEngine,
+        torch_engine: TorchEngine,
         tokenizer: Tokenizer,
         *,
         quantization: Quantization = "float32",
@@ -134,7 +138,7 @@ class CTranslate2Engine:
         shortlist: Path | None = None,
         threads: int | None = None,
     ) -> CTranslate2Engine:
-        """Convert the model of our own search and open it; `shortlist` is a file of `shortlist.py`'s.
+        """Convert the model of the PyTorch engine and open it; `shortlist` is a file written by `translucid tune`.
 
         Raises:
             UserError: the model is not a Transformer, or there is no such file.
@@ -142,13 +146,13 @@ class CTranslate2Engine:
         from translucid.engines.ctranslate2.convert import save_ctranslate2
 
         with tempfile.TemporaryDirectory(prefix="translucid-") as name:
-            save_ctranslate2(own.model, tokenizer, Path(name), quantization, shortlist)
+            save_ctranslate2(torch_engine.model, tokenizer, Path(name), quantization, shortlist)
             return cls(
                 Path(name),
                 tokenizer,
-                lambda: own,
-                longest=own.model.max_length,
-                device=str(own.device),
+                lambda: torch_engine,
+                longest=torch_engine.model.max_length,
+                device=str(torch_engine.device),
                 considered=considered,
                 threads=threads,
             )
@@ -159,29 +163,29 @@ class CTranslate2Engine:
         run: RunFolder,
         configuration: Configuration,
         tokenizer: Tokenizer,
-        own: Callable[[], TorchEngine],
+        torch_engine: Callable[[], TorchEngine],
+        tuned: Tuned,
         *,
         device: str = "cpu",
-        quantization: Quantization = "float32",
-        considered: CandidateVocabulary = "all pieces",
-        shortlist: Path | None = None,
         threads: int | None = None,
         adapter: str | None = None,
     ) -> CTranslate2Engine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
 
-        `adapter`: the fingerprint of what it wears, if anything.
+        `tuned` names the weights and candidates; `adapter`: the fingerprint of the model's adapter, if any.
 
         Raises:
-            UserError: the model is damaged or no Transformer, or there is no such shortlist.
+            UserError: the model is damaged or not a Transformer, or the shortlist does not exist.
         """
+        shortlist = tuned.shortlist(run.path)
+        # Whatever the converted numbers depend on: an edited equation or another version invalidates the cache.
         made_from = {
             "model": run.model_digest(),
             "adapter": adapter,
             "shape": configuration.model.model_dump(),
             "tokenizer": tokenizer.fingerprint,
             "shortlist": shortlist and digest(shortlist),
-            "quantization": quantization,
+            "quantization": tuned.quantization,
             "by": [__version__, ctranslate2.__version__, digest(Path(__file__).with_name("convert.py"))],
             "equations": equations_digest(),
         }
@@ -189,27 +193,27 @@ class CTranslate2Engine:
         def convert(folder: Path) -> None:
             from translucid.engines.ctranslate2.convert import save_ctranslate2
 
-            save_ctranslate2(own().model, tokenizer, folder, quantization, shortlist)
-            difference = cls.difference_from(own(), tokenizer)
+            save_ctranslate2(torch_engine().model, tokenizer, folder, tuned.quantization, shortlist)
+            difference = cls.difference_from(torch_engine(), tokenizer)
             (folder / DIFFERENCE).write_text(json.dumps(difference), encoding="utf-8")
 
         opened = partial(
             cls,
             tokenizer=tokenizer,
-            own=own,
+            torch_engine=torch_engine,
             longest=configuration.model.longest,
             device=device,
-            considered=considered,
+            considered=tuned.considered,
             threads=threads,
         )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
         return open_converted(fingerprint, convert, opened)
 
     @classmethod
-    def difference_from(cls, own: TorchEngine, tokenizer: Tokenizer) -> float:
-        """Convert the model of our own search, and return how far what it computes is from that; see `agreement`."""
-        whole = cls.of(own, tokenizer)
-        return largest_difference(own, whole, tokenizer, own.model.max_length or POSITIONS)
+    def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
+        """Return the difference between the model of the PyTorch engine and its conversion, in nats a token."""
+        whole = cls.of(torch_engine, tokenizer)
+        return largest_difference(torch_engine, whole, tokenizer, torch_engine.model.max_length or POSITIONS)
 
     def decode(
         self,
@@ -218,82 +222,100 @@ class CTranslate2Engine:
         on_batch: Callable[[int], None] | None = None,
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
-        """See `Engine`."""
+        """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
         if options.sample or options.beam > WIDEST or options.min_length > 1:
-            return self.own().decode(sentences, options, on_batch, numbers)
+            return self.torch_engine().decode(sentences, options, on_batch, numbers)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
         most = self.longest or POSITIONS
-        asked: list[_Asked] = []
-        left: list[_Asked] = []
+        accepted: list[_Task] = []
+        left: list[_Task] = []
         for i, ids in enumerate(sentences):
-            limit = length_limit(len(ids) - 1, options, self.longest)
             if len(ids) > 1:
-                (asked if max(len(ids), limit + 1) <= most else left).append(_Asked(i, ids, limit))
-        done(len(sentences) - len(asked) - len(left))
-        asked.sort(key=lambda one: -len(one.ids))
-        begun: list[_Begun] = []
-        for first in range(0, len(asked), CALL):
-            call = asked[first : first + CALL]
-            # One token more than any may have, so that what has ended can be told from what was cut off.
-            begun += zip(call, self._begin(call, 1 + max(one.limit for one in call), options), strict=True)
-        again: list[_Asked] = []
+                task = _Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
+                if max(len(ids), task.limit + 1) <= most:
+                    accepted.append(task)
+                else:
+                    left.append(task)
+        done(len(sentences) - len(accepted) - len(left))
+        accepted.sort(key=lambda task: -len(task.ids))
+        searches: Iterable[_Search] = self._in_calls(accepted, options)
         for attempt in range(ATTEMPTS):
-            answers = self._one_by_one(again, options) if attempt else iter(begun)
-            again = []
-            for one, answer in answers:
-                if found := self._found(one, _waited_for(answer), options, cut=attempt > 0):
-                    results[one.number] = found
+            again: list[_Task] = []
+            for task, answer in searches:
+                hypotheses = self._hypotheses(task, _wait_for(answer), options, cut=attempt > 0)
+                if hypotheses:
+                    results[task.number] = hypotheses
                     done(1)
                 else:
-                    again.append(one)
+                    again.append(task)
+            searches = self._one_by_one(again, options)
         left += again
         if left:
-            for one, found in zip(left, self.own().decode([one.ids for one in left], options), strict=True):
-                results[one.number] = found
+            by_torch = self.torch_engine().decode([task.ids for task in left], options)
+            for task, hypotheses in zip(left, by_torch, strict=True):
+                results[task.number] = hypotheses
             done(len(left))
         return results
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
-        """See `Engine`."""
+        """Return the log-probability of each target token after the common prefix, in nats."""
         most = self.longest or POSITIONS
-        asked = [pair for pair in pairs if max(map(len, pair)) <= most]
-        scored = self.translator.score_batch(
-            [self._source(source) for source, _ in asked],
-            [[self.pieces[token] for token in target[:-1]] for _, target in asked],
-            max_batch_size=min(BATCH, max(-(-len(asked) // self.parts), 1)),
+        fits = [max(map(len, pair)) <= most for pair in pairs]
+        accepted = list(compress(pairs, fits))
+        answers = self.translator.score_batch(
+            [self._source(source) for source, _ in accepted],
+            [[self.pieces[token] for token in target[:-1]] for _, target in accepted],
+            max_batch_size=min(BATCH, max(-(-len(accepted) // self.parts), 1)),
             asynchronous=True,
         )
-        found = iter([list(_waited_for(score).log_probs[len(self.opening) :]) for score in scored])
-        left = iter(
-            self.own().forced([pair for pair in pairs if max(map(len, pair)) > most]) if len(asked) < len(pairs) else ()
-        )
-        return [next(found if max(map(len, pair)) <= most else left) for pair in pairs]
+        scores = list(map(self._scores, answers))
+        if all(fits):
+            return scores
+        # The PyTorch engine scores the pairs that are too long; both results are put into the order of the pairs.
+        left = [pair for pair, fit in zip(pairs, fits, strict=True) if not fit]
+        accepted_scores, left_scores = iter(scores), iter(self.torch_engine().forced(left))
+        return [next(accepted_scores if fit else left_scores) for fit in fits]
 
-    def _one_by_one(self, asked: Sequence[_Asked], options: DecodingOptions) -> Iterator[_Begun]:
-        """Begin a search for each, a few ahead of the one that is waited for."""
-        ahead: deque[_Begun] = deque()
-        for one in asked:
-            ahead.append((one, self._begin([one], one.limit, options, one.banned)[0]))
+    def _scores(self, answer: ctranslate2.AsyncScoringResult) -> list[float]:
+        """Wait for the log-probabilities of an output, and leave out those of the common prefix."""
+        return list(_wait_for(answer).log_probs[len(self.opening) :])
+
+    def _in_calls(self, tasks: Sequence[_Task], options: DecodingOptions) -> list[_Search]:
+        """Begin the first search for each sentence, many sentences in a call."""
+        searches: list[_Search] = []
+        for first in range(0, len(tasks), CALL):
+            call = tasks[first : first + CALL]
+            # One token more than any may have, so that outputs that have ended differ from truncated ones.
+            longest = 1 + max(task.limit for task in call)
+            searches += zip(call, self._begin(call, longest, options), strict=True)
+        return searches
+
+    def _one_by_one(self, tasks: Sequence[_Task], options: DecodingOptions) -> Iterator[_Search]:
+        """Begin a search for each sentence alone, with its own limit, a few ahead of the one that is awaited."""
+        ahead: deque[_Search] = deque()
+        for task in tasks:
+            (answer,) = self._begin([task], task.limit, options, task.banned)
+            ahead.append((task, answer))
             if len(ahead) > self.parts:
                 yield ahead.popleft()
         yield from ahead
 
     def _begin(
-        self, asked: Sequence[_Asked], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
+        self, tasks: Sequence[_Task], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
     ) -> list[ctranslate2.AsyncTranslationResult]:
-        """Begin a search for outputs of up to `longest` tokens, end token counted."""
+        """Begin a search for outputs of up to `longest` tokens, end token included."""
         # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list; and after a
-        # beginning that is given it fails, or says other pieces.
+        # target prefix it fails, or outputs other pieces.
         shortlist = self.by_words and not banned and not self.opening
-        # It considers what the words of any sentence of a batch may become: so each is a batch of its own, or its
-        # translation would depend on the others.
+        # The candidates of a batch are those of all its sentences: so each is a batch of its own, or its translation
+        # would depend on the others.
         largest = 1 if shortlist else BATCH
-        begun: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
-            [self._source(one.ids) for one in asked],
-            [self.opening] * len(asked) if self.opening else None,
+        answers: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
+            [self._source(task.ids) for task in tasks],
+            [self.opening] * len(tasks) if self.opening else None,
             asynchronous=True,
-            max_batch_size=min(largest, -(-len(asked) // self.parts)),
+            max_batch_size=min(largest, -(-len(tasks) // self.parts)),
             use_vmap=shortlist,
             beam_size=options.beam,
             num_hypotheses=options.beam,
@@ -306,48 +328,54 @@ class CTranslate2Engine:
             disable_unk=True,
             suppress_sequences=[[SPELLED.pad], [SPELLED.start], *banned],
         )
-        return begun
+        return answers
 
-    def _found(
-        self, one: _Asked, answer: ctranslate2.TranslationResult, options: DecodingOptions, *, cut: bool
+    def _hypotheses(
+        self, task: _Task, answer: ctranslate2.TranslationResult, options: DecodingOptions, *, cut: bool
     ) -> list[Hypothesis] | None:
-        """Return the best outputs; None if the sentence has to be searched for again, as an output breaks a rule.
+        """Return the best outputs; None if one of them breaks a rule, so that the sentence has to be searched again.
 
-        `cut`: the search was cut off at the sentence's own limit, with what is banned for it forbidden.
+        `cut`: whether the search ended at the sentence's own limit, with its banned loops forbidden.
         """
         outputs = [[self.target[piece] for piece in pieces] for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
-        if max(map(len, outputs)) > one.limit:
+        if max(map(len, outputs)) > task.limit:
             # How far beyond its limit it went on, and into which loops, depends on the others of its call.
             return None
-        loops = [find_loop(tokens, options.max_loops, self.word_starts) for tokens in outputs if options.max_loops]
-        one.banned += [[self.pieces[token] for token in loop] for loop in loops if loop]
-        if any(loops) or not all(map(math.isfinite, log_probabilities)):
+        if self._ban_loops(task, outputs, options.max_loops) or not all(map(math.isfinite, log_probabilities)):
             return None
         if cut:
-            # What was cut off at the limit has to end there, as in our search, and what is forbidden has lent its
-            # probability to all else: the scores are those without either.
-            source = self._source(one.ids)
-            scored = self.translator.score_batch([source] * len(outputs), answer.hypotheses, asynchronous=True)
-            log_probabilities = [sum(_waited_for(score).log_probs[len(self.opening) :]) for score in scored]
-        found = []
+            # These scores include the probability of the forbidden loops, and lack that of an end token at the limit.
+            source = self._source(task.ids)
+            answers = self.translator.score_batch([source] * len(outputs), answer.hypotheses, asynchronous=True)
+            log_probabilities = list(map(sum, map(self._scores, answers)))
+        hypotheses = []
         for tokens, log_probability in zip(outputs, log_probabilities, strict=True):
             penalty = length_penalty(len(tokens) + 1.0, options.length_penalty)
-            found.append(Hypothesis(tokens, log_probability, log_probability / penalty))
-        return sorted(found, key=lambda hypothesis: -hypothesis.score)[: options.nbest]
+            hypotheses.append(Hypothesis(tokens, log_probability, log_probability / penalty))
+        return in_order(hypotheses)[: options.nbest]
+
+    def _ban_loops(self, task: _Task, outputs: Sequence[list[int]], max_loops: int) -> bool:
+        """Ban the loops in the outputs of a sentence from its next search; whether there are any."""
+        loops = [find_loop(tokens, max_loops, self.word_starts) for tokens in outputs if max_loops]
+        for loop in filter(None, loops):
+            task.banned.append([self.pieces[token] for token in loop])
+        return any(loops)
 
     def _source(self, ids: list[int]) -> list[str]:
-        return [*(self.source[number] for number in ids[:-1]), SPELLED.end]
+        return [*map(self.source.__getitem__, ids[:-1]), SPELLED.end]
 
 
 def _noted_difference(folder: Path) -> float:
-    """Return the difference that was noted when a model was converted."""
+    """Return the difference that was measured when a model was converted."""
     file = folder / DIFFERENCE
-    return float(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else 0.0
+    if not file.exists():
+        return 0.0
+    return float(json.loads(file.read_text(encoding="utf-8")))
 
 
-def _waited_for(answer: Any) -> Any:
-    """Return a result, and ask meanwhile whether it is still wanted."""
+def _wait_for(answer: Any) -> Any:
+    """Wait for a result, and check meanwhile whether it was cancelled."""
     pause = 0.0005
     while asked_about() and not answer.done():
         between_steps()
@@ -357,16 +385,16 @@ def _waited_for(answer: Any) -> Any:
 
 
 @dataclass
-class _Asked:
-    """A sentence that is searched for."""
+class _Task:
+    """A sentence to search for."""
 
     number: int
-    """Its place in the results."""
+    """The place of the sentence in the results."""
     ids: list[int]
     limit: int
-    """The most tokens that an output may have, end token not counted."""
+    """The most tokens that an output may have, without the end token."""
     banned: list[list[str]] = field(default_factory=list)
-    """Loops that earlier outputs had, and later ones may not have."""
+    """The loops of earlier outputs, which later ones may not have."""
 
 
-_Begun: TypeAlias = tuple[_Asked, "ctranslate2.AsyncTranslationResult"]
+_Search: TypeAlias = tuple[_Task, "ctranslate2.AsyncTranslationResult"]

@@ -117,7 +117,7 @@ def test_the_search_begins_after_an_opening(table_model, source_batch):
     options = DecodingOptions(beam=4, max_length_ratio=0, max_length_extra=6)
     constraints = Constraints([[phrase(5, 6)]], Edges(NONE, NONE))
     ((best,),) = search(
-        table_model(0), source_batch([[4, EOS]]), options, prefix=[4, 4], told=2, constraints=constraints
+        table_model(0), source_batch([[4, EOS]]), options, prefix=[4, 4], prefix_length=2, constraints=constraints
     )
     assert best.tokens[:2] == [4, 4] and count(phrase(5, 6), best.tokens[2:], Edges(NONE, NONE))
 

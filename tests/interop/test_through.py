@@ -169,7 +169,7 @@ def test_trees_and_other_ways_to_go_on_begin_with_the_language(m2m):
     assert [(trace.name(node.token), node.log_prob) for node in first] == [("__es__", 0.0)]
     told = m2m.tokenizer.target_opening
     source = torch.tensor([[*m2m.tokenizer.encode_source([TEXT])[0], SPECIAL.end]])
-    found = continuations(m2m.model, source, told, 4, m2m.configuration.decoding, told=1)
+    found = continuations(m2m.model, source, told, 4, m2m.configuration.decoding, prefix_length=1)
     assert all(one.tokens[:1] == told and one.token_log_probabilities[0] == 0 for one in found)
     ended = [one for one in found if one.tokens == told]
     assert all(len(one.token_log_probabilities) == 2 for one in ended)

@@ -1,10 +1,10 @@
-"""Any number of sentences or images through `search`, in batches, results in the order given."""
+"""Search for any number of sentences or images in batches, and return the results in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
@@ -23,13 +23,13 @@ from translucid.kernels.transfer import upload
 from translucid.models.protocol import SequenceModel
 
 BATCH = 8192
-"""Source tokens in a batch, times hypotheses for each sentence."""
+"""The number of source tokens in a batch, times the hypotheses for each sentence."""
 BATCH_ON_GPU = 32768
 """The same on a GPU, where a step takes hardly longer for many rows than for few."""
 BATCH_WITH_SHORTLIST = 16384
-"""The same with the lists of words, where a hypothesis takes less memory."""
+"""The same with shortlists by source words, where a hypothesis takes less memory."""
 ROWS = 256
-"""Images in a batch, times hypotheses for each."""
+"""The number of images in a batch, times the hypotheses for each."""
 
 
 def decode_sentences(
@@ -46,79 +46,102 @@ def decode_sentences(
     opening: Sequence[int] = (),
     constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
-    """Find outputs for sentences of any lengths. An empty one gives the empty output without asking the model.
+    """Find outputs for sentences of any length. An empty sentence gives the empty output without a search.
 
     Args:
-        model: any; it is put into evaluation mode meanwhile.
-        sentences: source ids, each ending in the end token, none longer than `model.max_length`.
+        model: any sequence model; it is in evaluation mode during the search.
+        sentences: source ids, each with the end token at its end, none longer than `model.max_length`.
         options: how to search.
         word_starts: [V] boolean, True where a piece begins a word; see `search`.
-        shortlist: only pieces that it has for a sentence are considered for that sentence; probabilities are shared
-            out among them alone.
-        batch_tokens: source tokens in a batch, padding included, times hypotheses for each sentence. At least one
-            sentence is in every batch. If not given, what is fast.
-        device: where the model is; that of its parameters if not given.
-        on_batch: called after each batch with the number of sentences done in it.
-        numbers: of the sentences; sampling draws the same for the same number and seed. 0, 1, .. if not given.
-        opening: ids that every output begins with and that cost nothing, such as that of the target language.
-        constraints: what each output has to have; with them, all pieces are considered.
+        shortlist: lists the candidates of each sentence, which share its probability; all pieces without one.
+        batch_tokens: the number of source tokens in a batch, padding included, times the hypotheses for each sentence;
+            by default, a fast one. Every batch has at least one sentence.
+        device: the device of the model; that of its parameters by default.
+        on_batch: called after each batch with its number of sentences.
+        numbers: the number of each sentence; sampling depends on it and on the seed only. 0, 1, … by default.
+        opening: ids that every output begins with and that cost nothing, such as a language token.
+        constraints: the phrases that outputs must contain; with them, all pieces are candidates.
 
     Returns:
-        What `search` returns for each sentence, in the order given.
+        The hypotheses of each sentence, the best first, as `search` returns them.
 
     Raises:
         ValueError: a sentence does not end in the end token.
-        UserError: the model's output is not a number.
+        UserError: the model's log-probabilities are not finite.
     """
     for i, sentence in enumerate(sentences):
         if not sentence or sentence[-1] != model.eos:
             raise ValueError(f"sentence {i} does not end in the end token {model.eos}: {sentence[-3:]}")
     results = [[empty_hypothesis()] for _ in sentences]
-    order = sorted((i for i, sentence in enumerate(sentences) if len(sentence) > 1), key=lambda i: -len(sentences[i]))
+    lengths = list(map(len, sentences))
+    order = [i for i, length in enumerate(lengths) if length > 1]
+    order.sort(key=lambda i: -lengths[i])  # sentences of similar length need little padding
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
     rows = options.nbest if options.sample else options.beam
     with _evaluating(model) as place:
+        searcher = _BatchSearch(model, options, word_starts, shortlist, opening, device or place)
         tokens = batch_tokens or _tokens_on(place, shortlist)
-        for batch in batches(order, [len(sentence) for sentence in sentences], tokens // rows):
-            own = batch if numbers is None else [numbers[i] for i in batch]
+        for batch in batches(order, lengths, tokens // rows):
+            own_numbers = batch if numbers is None else [numbers[i] for i in batch]
             ids = [sentences[i] for i in batch]
-            source, lengths = upload(padded(ids, model.pad), device or place), [len(sentence) for sentence in ids]
-            if shortlist and not constraints:
-                listed, each = shortlist.of_batch(ids, opening)
-                pieces = upload(torch.from_numpy(listed), device or place)
-                starts = None if word_starts is None else word_starts[torch.from_numpy(listed).to(word_starts.device)]
-                narrowed, first = Narrowed(model, pieces), np.searchsorted(listed, opening).tolist()
-                candidates = None if each is None else upload(torch.from_numpy(each), device or place)
-                found = search(
-                    narrowed,
-                    source,
-                    options,
-                    starts,
-                    own,
-                    prefix=first,
-                    told=len(first),
-                    candidates=candidates,
-                    lengths=lengths,
-                )
-                found = [_with_ids(nbest, listed) for nbest in found]
-            else:
-                found = search(
-                    model,
-                    source,
-                    options,
-                    word_starts,
-                    own,
-                    prefix=opening,
-                    told=len(opening),
-                    constraints=constraints and constraints.of(batch),
-                    lengths=lengths,
-                )
+            found = searcher.search(ids, own_numbers, constraints and constraints.of(batch))
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:
                 on_batch(len(batch))
     return results
+
+
+@dataclass(frozen=True)
+class _BatchSearch:
+    """A search for the outputs of a batch of sentences; arguments as those of `decode_sentences`."""
+
+    model: SequenceModel
+    options: DecodingOptions
+    word_starts: Tensor | None
+    shortlist: Shortlist | None
+    opening: Sequence[int]
+    device: torch.device | str
+
+    def search(
+        self, ids: Sequence[list[int]], numbers: Sequence[int], constraints: Constraints | None
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each of the sentences with these ids and numbers."""
+        source, lengths = upload(padded(ids, self.model.pad), self.device), list(map(len, ids))
+        if self.shortlist and not constraints:
+            return self._among_candidates(self.shortlist, ids, source, numbers)
+        return search(
+            self.model,
+            source,
+            self.options,
+            self.word_starts,
+            numbers,
+            prefix=self.opening,
+            prefix_length=len(self.opening),
+            constraints=constraints,
+            lengths=lengths,
+        )
+
+    def _among_candidates(
+        self, shortlist: Shortlist, ids: Sequence[list[int]], source: Tensor, numbers: Sequence[int]
+    ) -> list[list[Hypothesis]]:
+        """Search with an output layer that has only the candidates of the batch; its tokens are places among them."""
+        listed, each = shortlist.of_batch(ids, self.opening)  # [n], [B, n]
+        places = torch.from_numpy(listed)
+        prefix = np.searchsorted(listed, self.opening).tolist()
+        found = search(
+            Narrowed(self.model, upload(places, self.device)),
+            source,
+            self.options,
+            None if self.word_starts is None else self.word_starts[places.to(self.word_starts.device)],
+            numbers,
+            prefix=prefix,
+            prefix_length=len(prefix),
+            candidates=None if each is None else upload(torch.from_numpy(each), self.device),
+            lengths=list(map(len, ids)),
+        )
+        return [_with_ids(nbest, listed) for nbest in found]
 
 
 def decode_images(
@@ -131,24 +154,25 @@ def decode_images(
     on_batch: Callable[[int], None] | None = None,
     numbers: Iterable[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] that a network has made of them.
+    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] of an image encoder.
 
     Other arguments and results are those of `decode_sentences`.
     """
     results: list[list[Hypothesis]] = []
     rows = options.nbest if options.sample else options.beam
-    coming, own = iter(images), count() if numbers is None else iter(numbers)
+    remaining = iter(images)
+    remaining_numbers = count() if numbers is None else iter(numbers)
     with _evaluating(model) as place:
-        while batch := list(islice(coming, max(1, ROWS // rows))):
+        while batch := list(islice(remaining, max(1, ROWS // rows))):
             source = upload(torch.from_numpy(np.stack(batch)), device or place)
-            results += search(model, source, options, word_starts, list(islice(own, len(batch))))
+            results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
             if on_batch:
                 on_batch(len(batch))
     return results
 
 
 def _tokens_on(place: torch.device, shortlist: Shortlist | None) -> int:
-    """Return how many source tokens of a batch, times hypotheses, are fast there."""
+    """Return a fast number of source tokens in a batch, times hypotheses, on a device."""
     if place.type == "cuda":
         return BATCH_ON_GPU
     return BATCH_WITH_SHORTLIST if shortlist and shortlist.by_source else BATCH
@@ -156,7 +180,7 @@ def _tokens_on(place: torch.device, shortlist: Shortlist | None) -> int:
 
 @contextmanager
 def _evaluating(model: SequenceModel) -> Iterator[torch.device]:
-    """Put a model into evaluation mode meanwhile, and say where it is."""
+    """Keep a model in evaluation mode within the block, and yield its device."""
     was_training = model.training
     if was_training:
         model.eval()
@@ -168,5 +192,5 @@ def _evaluating(model: SequenceModel) -> Iterator[torch.device]:
 
 
 def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
-    """Return hypotheses whose tokens are places among `pieces` with the ids of these."""
+    """Replace the tokens of hypotheses, which are places among `pieces`, by the ids of these pieces."""
     return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]

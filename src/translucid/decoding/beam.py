@@ -1,8 +1,8 @@
-"""Beam search over a batch from which finished sentences and hypotheses leave.
+"""Beam search over a batch that finished sentences and hypotheses leave.
 
-At each step a sentence keeps its likeliest partial outputs (Sutskever et al. 2014, arXiv 1409.3215, section 3.2),
-K of them, less one for each that has ended: so a beam of 1 is greedy search. Only what can still be among the n best
-is kept, which changes no result: a partial output with log-probability L can't score more than L / lp(its limit).
+At each step a sentence keeps its most probable partial outputs (Sutskever et al. 2014, arXiv 1409.3215, section 3.2),
+K of them, less one for each that has ended: so a beam of 1 is greedy search. Only those that can still be among the n
+best are kept, which changes no result: a partial output with log-probability L scores at most L / lp(its limit).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def beam_search(
 ) -> Finished:
     """Search with `beam` K hypotheses a sentence for the `nbest` of highest score.
 
-    The N rows are the live hypotheses of all sentences, sentence by sentence and the likeliest first; each has a slot
-    of its own among the K of its sentence. A `trace` is for one sentence. `constrain`, given the first rows, says what
-    may come next and which outputs lack something; those are found only if nothing else is.
+    The N rows are the live hypotheses of all sentences, sentence by sentence and the most probable first; each has a
+    slot among the K of its sentence. A `trace` is for one sentence. `constrain`, given the first rows, returns the
+    constraint; outputs that do not satisfy it are returned only if no other is found.
     """
     sentences, device, eos = len(problem.limits), problem.limits.device, problem.model.eos
     rows, state = problem.begin()
@@ -39,7 +39,7 @@ def beam_search(
     if trace is not None:
         trace.begin(problem.model.bos)
     finished, lacking = Finished(sentences), Finished(sentences)
-    goal = PruningBound.begin(sentences, beam, nbest, device)
+    bound = PruningBound.begin(sentences, beam, nbest, device)
     rank = torch.arange(beam, device=device)  # [K]
     longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
 
@@ -49,15 +49,15 @@ def beam_search(
         total, parent, place = merge(rows, rows.log_prob[:, None] + choices.price, sentences, beam, choices.shares)
         token, gain, price = (part[parent, place] for part in (choices.token, choices.gain, choices.price))  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
-        kept = (total > -torch.inf) & (rank < goal.width[:, None]) & (total / longest_penalty >= goal.worst)
+        kept = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
         ends = kept & (token == eos)
         live, lacks, score = kept & ~ends, torch.zeros_like(ends), total
         if not surely_none(ends):
             score = total / problem.penalties[rows.length + 1]
             lacks = ends & constraint.lacks(rows.sentence[parent], parent, place)
             ends = ends & ~lacks
-            goal = goal.after(ends, score)
-            live &= total / longest_penalty >= goal.worst
+            bound = bound.after(ends, score)
+            live &= total / longest_penalty >= bound.worst
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
         places, (is_finite,) = parted(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
@@ -66,9 +66,11 @@ def beam_search(
         columns = [part.flatten() for part in (parent, token, gain, price)]
         going_on, ending, ending_without = places
         for finds, where in ((finished, ending), (lacking, ending_without)):
+            # Few steps finish a hypothesis, and an empty chunk would be padded and copied at the end.
             if len(where):
                 finds.add(_moved(rows, columns, where), score.flatten()[where])
-        moved = columns[0][going_on]  # [N] anew
+        moved = columns[0][going_on]  # [N] of the next step
+        # On a CPU, comparing the numbers costs less than copying the state; a GPU would have to be waited for.
         if moved.device.type != "cpu" or not torch.equal(moved, torch.arange(len(rows))):
             state = state.select(moved)
         rows = replace(_moved(rows, columns, going_on), slot=going_on % beam)
@@ -84,26 +86,26 @@ def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:
 
 @dataclass(frozen=True)
 class PruningBound:
-    """What the finished hypotheses of B sentences leave to be searched for."""
+    """The scores that partial outputs of B sentences have to reach, given the finished hypotheses."""
 
     width: Tensor
-    """[B] slots that they have not taken."""
+    """[B] the number of slots that finished hypotheses have not taken."""
     scores: Tensor
-    """[B, n] of the best of them, sorted; -inf where there are fewer."""
+    """[B, n] the scores of the best finished hypotheses, sorted; -inf where there are fewer."""
 
     @classmethod
     def begin(cls, sentences: int, beam: int, nbest: int, device: torch.device) -> Self:
-        """Return what there is to search for when nothing is finished."""
+        """Return the bound before any hypothesis is finished."""
         width = torch.full((sentences,), beam, device=device)
         return cls(width, torch.full((sentences, nbest), -torch.inf, device=device))
 
     @property
     def worst(self) -> Tensor:
-        """[B, 1] the score that is to be reached."""
+        """[B, 1] the score that a hypothesis has to reach to be among the n best."""
         return self.scores[:, -1:]
 
     def after(self, ends: Tensor, score: Tensor) -> PruningBound:
-        """Return what is left to search for when those of the candidates [B, K] that have ended are finished too."""
+        """Return the bound when the candidates [B, K] that have ended are finished too."""
         scores = torch.cat([self.scores, score.masked_fill(~ends, -torch.inf)], 1)
         return PruningBound(self.width - ends.sum(1), scores.topk(self.scores.size(1)).values)
 
@@ -125,7 +127,7 @@ def likeliest(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _likeliest_without_waiting(log_probs: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The same on a GPU, without asking whether there are equal ones: the lowest ids of those are looked for always."""
+    """Do the same on a GPU without checking for ties, which would wait for it: always prefer the lowest ids of ties."""
     values, ids = log_probs.topk(k)  # [N, k]
     lowest = values[:, -1:]
     places = torch.arange(log_probs.size(1), device=log_probs.device, dtype=torch.float32)
@@ -141,17 +143,17 @@ def _likeliest_without_waiting(log_probs: Tensor, k: int) -> tuple[Tensor, Tenso
 def merge(
     rows: Rows, totals: Tensor, sentences: int, beam: int, shares: Shares | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Find the K likeliest candidates of each sentence among k from each of its rows.
+    """Find the K most probable candidates of each sentence among k from each of its rows.
 
     Args:
-        rows: N of them.
-        totals: [N, k] log-probabilities of their candidates.
-        sentences: B.
-        beam: K.
-        shares: if the K places are shared out.
+        rows: the N rows.
+        totals: [N, k] the log-probabilities of their candidates.
+        sentences: the number of sentences B.
+        beam: the beam size K.
+        shares: how the K places are distributed among banks, if they are.
 
     Returns:
-        For each sentence [B, K], the likeliest first, of equal ones that of the earlier slot, then the earlier one:
+        For each sentence [B, K], the most probable first, of equal ones that of the earlier slot, then the earlier one:
         the log-probability (-inf where there are fewer than K), the row, and the place among the row's k.
     """
     n, k = totals.shape

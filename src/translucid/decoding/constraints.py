@@ -1,14 +1,14 @@
 """Constrained beam search: phrases that the output must contain (Post and Vilar 2018, arXiv 1804.06609).
 
-A partial output that has more of what is wanted is less likely than one that has not begun, and would lose its place
-to it. So the places of a beam are shared out among banks, by how much of it a partial output has (section 3.2): the
-best of each bank, then the second of each, and so on, the fullest bank first (as in Hu et al. 2019, N19-1090, section
-3.1, without a loop over sentences). A bank is for a number of phrases that are there, and one for so many and another
-one begun; single pieces of phrases have none, so that a narrow beam is not used up by one long phrase. No output ends
-before it has all.
+A partial output that has more of the wanted phrases is less probable than one that has not begun them, and would lose
+its place to it. So the places of a beam are distributed among banks, by how many phrases a partial output has (section
+3.2): the best of each bank, then the second of each, and so on, the fullest bank first (as in Hu et al. 2019, N19-1090,
+section 3.1, without a loop over sentences). A bank is for a number of complete phrases, and another one for so many and
+one that has begun; single pieces of phrases have none, so that one long phrase does not use up a narrow beam. No output
+ends before it has all phrases.
 
-To a model that would not say a phrase, it is as unlikely in one place as in another, and most likely behind all else.
-So a phrase may come `instead` of tokens that the model would say: then the search exchanges what the two cost.
+To a model that would not choose a phrase, it is as improbable in one place as in another, and most probable behind all
+else. So a phrase may come `instead` of tokens that the model would choose: then the search exchanges their scores.
 """
 
 from __future__ import annotations
@@ -31,113 +31,112 @@ class Form(NamedTuple):
     pieces: tuple[int, ...]
     """Target ids, at least one."""
     inside: bool = False
-    """Whether it is the way without a space in front: only where an output begins, and behind pieces that open."""
+    """Whether the form has no space in front: it is allowed at the beginning of an output, and behind `Edges.opens`."""
     instead: tuple[int, ...] = ()
-    """Tokens with which begins what the model would say."""
+    """The first tokens of what the model would choose instead of the phrase."""
 
 
 class Wanted(NamedTuple):
-    """A phrase that an output has to have."""
+    """A phrase that an output must contain."""
 
     forms: tuple[Form, ...]
-    """Any of them will do; different occurrences may have different ones."""
+    """The allowed forms; different occurrences may have different ones."""
     times: int = 1
-    """How often, at least."""
+    """The least number of occurrences."""
 
 
 class Edges(NamedTuple):
     """Where words begin and end among the pieces of a vocabulary."""
 
     goes_on: Tensor
-    """[V] boolean, True where a piece goes on with the word before it: a phrase in front of it is not whole words."""
+    """[V] boolean, True where a piece continues the word before it: a phrase in front of it is not whole words."""
     opens: Tensor
     """[V] boolean, True where a word may begin right behind a piece, as behind a bracket."""
 
 
 class Constraints(NamedTuple):
-    """What the outputs of B sentences have to have."""
+    """The phrases that the outputs of B sentences must contain."""
 
     wanted: Sequence[Sequence[Wanted]]
-    """For each sentence."""
+    """The phrases of each sentence."""
     edges: Edges
 
     def of(self, sentences: Sequence[int]) -> Constraints:
-        """Return those of some of the sentences."""
+        """Return the constraints of some of the sentences."""
         return Constraints([self.wanted[i] for i in sentences], self.edges)
 
 
 class Met(NamedTuple):
-    """How far N partial outputs have come."""
+    """The progress of N partial outputs."""
 
     times: Tensor
-    """[N, C] how often each phrase is there, at most as often as it is wanted."""
+    """[N, C] the occurrences of each phrase, at most as many as wanted."""
     fresh: Tensor
-    """[N, C] boolean, whether the last token made it one more: if the word goes on, it was none."""
+    """[N, C] boolean, whether the last token completed an occurrence: it does not count if the word goes on."""
     progress: Tensor
-    """[N, P] how many pieces of each form the output ends in, less than all."""
+    """[N, P] the number of pieces of each form that the output ends in, less than all."""
 
 
 class Candidates(NamedTuple):
-    """M tokens for each of N partial outputs, and what comes of them."""
+    """M tokens for each of N partial outputs, and their consequences."""
 
     gain: Tensor
     """[N, M] log-probabilities."""
     price: Tensor
-    """[N, M] what they are searched by: the same, but where a phrase comes instead of something else."""
+    """[N, M] the values that the search adds up: the same, unless a phrase comes instead of something else."""
     token: Tensor
-    """[N, M]."""
+    """[N, M] ids."""
     times: Tensor
-    """[N, M, C] see `Met`."""
+    """[N, M, C] the occurrences of each phrase with this token; see `Met`."""
     fresh: Tensor
-    """[N, M, C]."""
+    """[N, M, C] boolean, whether this token completes an occurrence."""
     bank: Tensor
-    """[N, M] twice the number of phrases that are there, and one if another is begun."""
+    """[N, M] twice the number of complete occurrences, plus one if another has begun."""
 
 
 @dataclass(frozen=True)
 class Steering:
-    """Constraints as tensors, P forms of C phrases for each of B sentences at most."""
+    """Constraints as tensors, for B sentences with at most P forms of C phrases each."""
 
     forms: Tensor
     """[B, P, L] ids; -1 behind the end."""
     lengths: Tensor
-    """[B, P] of the forms; 0 where there is none."""
+    """[B, P] the lengths of the forms; 0 where there is none."""
     inside: Tensor
-    """[B, P] see `Form`."""
+    """[B, P] boolean, whether a form has no space in front."""
     of: Tensor
-    """[B, P, C] 1 where a form is one of a phrase, float32."""
+    """[B, P, C] 1 where a form belongs to a phrase, float32."""
     wanted: Tensor
-    """[B, C] how often each phrase is wanted."""
+    """[B, C] the wanted occurrences of each phrase."""
     instead: Tensor
-    """[B, P, R] see `Form`; -1 behind the end."""
+    """[B, P, R] the tokens that each form may replace; -1 behind the end."""
     edges: Edges
     eos: int
     banks: int
-    """How many banks there can be."""
+    """The number of banks."""
 
     @classmethod
     def by(cls, constraints: Constraints, bos: int, eos: int, device: torch.device) -> Steering:
-        """Put constraints into tensors."""
-        phrases = [[(i, form) for i, one in enumerate(each) for form in one.forms] for each in constraints.wanted]
+        """Convert constraints to tensors."""
+        phrases = list(map(_numbered_forms, constraints.wanted))
+        every = [form for of_sentence in phrases for _, form in of_sentence]
         b, c = len(phrases), max(1, *map(len, constraints.wanted))
         p = max(1, *map(len, phrases))
-        longest = max((len(form.pieces) for each in phrases for _, form in each), default=1)
-        forms = torch.full((b, p, longest), -1)
+        longest = max((len(form.pieces) for form in every), default=1)
+        most = max((len(form.instead) for form in every), default=0)
+        forms, instead = torch.full((b, p, longest), -1), torch.full((b, p, max(1, most)), -1)
         lengths, inside = torch.zeros(b, p, dtype=torch.long), torch.zeros(b, p, dtype=torch.bool)
         of, wanted = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
-        most = max((len(form.instead) for each in phrases for _, form in each), default=0)
-        instead = torch.full((b, p, max(1, most)), -1)
-        for sentence, each in enumerate(phrases):
-            wanted[sentence, : len(constraints.wanted[sentence])] = torch.tensor(
-                [one.times for one in constraints.wanted[sentence]], dtype=torch.long
-            )
-            for place, (phrase, form) in enumerate(each):
+        for sentence, of_sentence in enumerate(phrases):
+            for phrase, one in enumerate(constraints.wanted[sentence]):
+                wanted[sentence, phrase] = one.times
+            for place, (phrase, form) in enumerate(of_sentence):
                 forms[sentence, place, : len(form.pieces)] = torch.tensor(form.pieces)
                 lengths[sentence, place], inside[sentence, place] = len(form.pieces), form.inside
                 of[sentence, place, phrase] = 1
                 instead[sentence, place, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
         goes_on, opens = constraints.edges.goes_on.cpu(), constraints.edges.opens.cpu().clone()
-        opens[bos] = True
+        opens[bos] = True  # a form without a space may begin an output
         return cls(
             upload(forms, device),
             upload(lengths, device),
@@ -151,33 +150,34 @@ class Steering:
         )
 
     def begin(self, rows: Rows) -> Met:
-        """Return how far empty outputs have come."""
+        """Return the progress of empty outputs."""
         n, c, p = len(rows), self.wanted.size(1), self.lengths.size(1)
         times = self.wanted.new_zeros(n, c)
         return Met(times, times.bool(), times.new_zeros(n, p))
 
     def candidates(self, rows: Rows, met: Met, log_probs: Tensor, gain: Tensor, choice: Tensor) -> Candidates:
-        """Add to the likeliest tokens of each row those that begin a wanted phrase or go on with it.
+        """Add to the most probable tokens of each row those that begin or continue a wanted phrase.
 
         Args:
-            rows: N of them.
-            met: how far they have come.
-            log_probs: [N, V] of the next token.
-            gain: [N, k] those of the likeliest.
-            choice: [N, k] the likeliest.
+            rows: the N rows.
+            met: their progress.
+            log_probs: [N, V] the log-probabilities of the next token.
+            gain: [N, k] those of the most probable tokens.
+            choice: [N, k] the most probable tokens.
         """
         forms, lengths, of = self.forms[rows.sentence], self.lengths[rows.sentence], self.of[rows.sentence]
         wanted = self.wanted[rows.sentence]
         missing = (met.times < wanted)[:, None].logical_and(of > 0).any(-1)  # [N, P]
         may_begin = ~self.inside[rows.sentence] | self.edges.opens[rows.last][:, None]
-        following = forms.gather(2, met.progress[:, :, None])[:, :, 0]  # [N, P]
+        following = forms.gather(2, met.progress[:, :, None])[:, :, 0]  # [N, P] the next piece of each form
         open_ = (lengths > 0) & ((met.progress > 0) | may_begin)
 
-        # An output that lacks something ends only where nothing else is left to it, as at its limit.
+        # An output that lacks a phrase may end only if no other token is possible, as at its limit.
         lacking = (met.times < wanted).any(1)
         others = torch.where(choice == self.eos, -torch.inf, gain).amax(1) > -torch.inf
         gain = gain.masked_fill((choice == self.eos) & (lacking & others)[:, None], -torch.inf)
 
+        # A piece becomes a candidate once: not if it is among the choices, nor if an earlier form has the same one.
         new = missing & open_ & (following[:, :, None] != choice[:, None]).all(-1)
         same = (following[:, :, None] == following[:, None]) & new[:, None]
         new &= ~same.tril(-1).any(-1)
@@ -188,7 +188,8 @@ class Steering:
         whole = hit & (met.progress + 1 == lengths)[:, None]
         broken = met.fresh[:, None] & self.edges.goes_on[token][:, :, None]  # [N, M, C]
         exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (of > 0)).any(1)  # [N, C]
-        gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)  # or it had its place for nothing
+        # Otherwise a phrase could take the place of other tokens and then become part of a longer word.
+        gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)
         price = self._price(rows, met, log_probs, gain, token, following, missing & open_)
         before = met.times[:, None] - broken.long()
         fresh = (whole.float() @ of > 0) & (before < wanted[:, None])
@@ -201,20 +202,20 @@ class Steering:
     def _price(
         self, rows: Rows, met: Met, log_probs: Tensor, gain: Tensor, token: Tensor, following: Tensor, missing: Tensor
     ) -> Tensor:
-        """Return what candidates cost, [N, M]: their log-probabilities, but where a form has something `instead`.
+        """Return the prices of candidates, [N, M]: their log-probabilities, unless a form has something `instead`.
 
-        Its first token costs what that would cost, and that what the first token would cost: they are exchanged. The
-        other tokens cost nothing. Of several forms of a phrase, this holds for the likeliest one; the others cost as
-        much more as they are less likely.
+        The first token of the form has the price of the token that it replaces, and vice versa: they are exchanged. The
+        other tokens of the form cost nothing. Of several forms of a phrase, this holds for the most probable one; the
+        others cost as much more as they are less probable.
 
         Args:
-            rows: N of them.
-            met: how far they have come.
-            log_probs: [N, V] of the next token.
-            gain: [N, M] of the candidates.
-            token: [N, M] they.
-            following: [N, P] what begins each form or goes on with it.
-            missing: [N, P] whether it may come now and is missing.
+            rows: the N rows.
+            met: their progress.
+            log_probs: [N, V] the log-probabilities of the next token.
+            gain: [N, M] those of the candidates.
+            token: [N, M] the candidates.
+            following: [N, P] the next piece of each form.
+            missing: [N, P] boolean, whether that piece is allowed and its phrase is missing.
         """
         instead, of = self.instead[rows.sentence], self.of[rows.sentence]  # [N, P, R], [N, P, C]
         exchanged = missing & (instead[:, :, 0] >= 0)  # [N, P]
@@ -231,20 +232,20 @@ class Steering:
             hit = token[:, :, None] == following[:, None]  # [N, M, P]
             cheap = cost[:, None].masked_fill(~hit, -torch.inf).amax(-1)
             gain = torch.where(gain > -torch.inf, torch.maximum(gain, cheap), gain)
-        itself = ((token[:, :, None] == following[:, None]) & missing[:, None]).any(
-            -1
-        )  # it may begin as the other does
+        # A form may begin with the token that it replaces, which then keeps its price.
+        itself = ((token[:, :, None] == following[:, None]) & missing[:, None]).any(-1)
         replaced = (token[:, :, None, None] == instead[:, None]).any(-1) & begins[:, None] & ~itself[:, :, None]
         return torch.minimum(gain, own[:, None].masked_fill(~replaced, torch.inf).amin(-1))
 
     def lacks(self, sentence: Tensor, times: Tensor) -> Tensor:
-        """Whether outputs of sentences lack something; `sentence` any shape, `times` the same and [C]."""
+        """Whether outputs of sentences lack a phrase; `sentence` [..], `times` [.., C]."""
         return (times < self.wanted[sentence]).any(-1)
 
     def after(self, rows: Rows, times: Tensor, fresh: Tensor) -> Met:
-        """Return how far rows have come whose last tokens led to these `times` [N, C] and `fresh` [N, C]."""
+        """Return the progress of rows whose last tokens led to these `times` [N, C] and `fresh` [N, C]."""
         forms, lengths, inside = self.forms[rows.sentence], self.lengths[rows.sentence], self.inside[rows.sentence]
         progress = torch.zeros_like(lengths)
+        # The longest beginning of a form that the output ends in counts: later lengths overwrite earlier ones.
         for length in range(1, min(forms.size(2) - 1, rows.length) + 1):
             alike = (forms[:, :, :length] == rows.tokens[:, None, -length:]).all(-1)
             begins = ~inside | self.edges.opens[rows.tokens[:, -length - 1]][:, None]
@@ -252,24 +253,33 @@ class Steering:
         return Met(times, fresh, progress)
 
 
+def _numbered_forms(phrases: Sequence[Wanted]) -> list[tuple[int, Form]]:
+    """Return the forms of all phrases of a sentence, each with the number of its phrase."""
+    numbered = []
+    for number, phrase in enumerate(phrases):
+        for form in phrase.forms:
+            numbered.append((number, form))
+    return numbered
+
+
 class Phrases:
-    """The `Constraint` of one beam search whose outputs have to have phrases."""
+    """The `Constraint` of one beam search whose outputs must contain phrases."""
 
     def __init__(self, steering: Steering, rows: Rows) -> None:
-        """`steering`: the constraints as tensors; `rows`: the first ones."""
+        """Begin with the constraints as tensors, and the first rows."""
         self.steering, self.met = steering, steering.begin(rows)
 
     def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
-        """See `Constraint`."""
+        """Return the candidates, with their banks."""
         self.candidates = self.steering.candidates(rows, self.met, log_probs, gain, token)
         shares = Shares(self.candidates.bank, self.steering.banks)
         return Choices(self.candidates.token, self.candidates.gain, self.candidates.price, shares)
 
     def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
-        """See `Constraint`."""
+        """Return whether outputs [B, K] would end without all of their phrases."""
         return self.steering.lacks(sentence, self.candidates.times[parent, place])
 
     def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
-        """See `Constraint`."""
+        """Note the progress of the rows that go on."""
         times, fresh = self.candidates.times[parent, place], self.candidates.fresh[parent, place]
         self.met = self.steering.after(rows, times, fresh)

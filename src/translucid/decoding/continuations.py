@@ -1,4 +1,4 @@
-"""What else could come next: the likeliest tokens after a given beginning, each followed to the end."""
+"""Alternatives for the next word: the most probable tokens after a prefix, each continued to the end."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ def continuations(
     count: int,
     options: DecodingOptions,
     word_starts: Tensor | None = None,
-    told: int = 0,
+    prefix_length: int = 0,
 ) -> list[Hypothesis]:
-    """Return the outputs of one source that begin with a prefix and go on with each of the likeliest tokens.
+    """Return the outputs of one source that begin with a prefix and go on with each of the most probable tokens.
 
-    The likeliest comes first. Of each the rest is searched as the options say; an end token, if it is among the
-    likeliest, ends the output there. `log_probability` and `token_log_probabilities` are of the whole output. There are
-    fewer than `count` where the vocabulary has no more. The first `told` tokens of the prefix are no choice of the
-    model's, such as the target language, and cost nothing.
+    The most probable token comes first. The rest of each output is searched as the options say; an end token among the
+    most probable ones ends the output. `log_probability` and `token_log_probabilities` are those of the whole output.
+    There are fewer than `count` outputs if the vocabulary has no more. The first `prefix_length` tokens of the prefix,
+    such as a language token, cost nothing, since the model does not choose them.
 
     Raises:
-        ValueError: there is not one source, or nothing in it, or nothing is asked for; or the prefix has a token that
-            no output has before its end, or leaves no room for one more.
+        ValueError: there is not exactly one source, or it is empty, or `count` is 0; or the prefix has a token that no
+            output has before its end, or leaves no room for one more.
     """
     if len(source) != 1 or not model.source_mask(source).any():
         raise ValueError("continuations are of one source, in which there is something")
     if count < 1:
         raise ValueError(f"{count} continuations are asked for")
     never = [model.special.pad, model.special.start, model.special.unknown]
-    if odd := {model.eos, *never} & set(prefix):
+    odd = {model.eos, *never} & set(prefix)
+    if odd:
         raise ValueError(f"no output goes on after the tokens {sorted(odd)}")
     if model.max_length and len(prefix) + 1 >= model.max_length:
         raise ValueError(f"a prefix of {len(prefix)} tokens leaves no room: the model takes {model.max_length}")
@@ -52,18 +53,21 @@ def continuations(
     log_probs = logits.float().log_softmax(-1)[0]
     log_probs[never] = -torch.inf
     found = []
+    best_only = options.model_copy(update={"nbest": 1, "sample": False})
     for token in log_probs.topk(min(count, len(log_probs) - len(never))).indices.tolist():
         if token == model.eos:
-            found.append(_ended(model, source, prefix, told))
+            found.append(_ended(model, source, prefix, prefix_length))
             continue
-        one = options.model_copy(update={"nbest": 1, "sample": False})
-        found.append(search(model, source, one, word_starts, prefix=[*prefix, token], told=told)[0][0])
+        ((best,),) = search(model, source, best_only, word_starts, prefix=[*prefix, token], prefix_length=prefix_length)
+        found.append(best)
     return found
 
 
-def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], told: int) -> Hypothesis:
-    """The prefix itself, with its probabilities."""
+def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], prefix_length: int) -> Hypothesis:
+    """Return the prefix as a whole output, with its log-probability."""
     targets_in = torch.tensor([[model.bos, *prefix]], device=source.device)
-    log_probs = model(source, targets_in).float().log_softmax(-1)[0]
-    steps = [log_probs[t, token].item() if t >= told else 0.0 for t, token in enumerate([*prefix, model.eos])]
+    targets = torch.tensor([*prefix, model.eos], device=source.device)
+    log_probs = model(source, targets_in).float().log_softmax(-1)[0]  # [T, V]
+    steps = log_probs.gather(1, targets[:, None])[:, 0].tolist()
+    steps[:prefix_length] = [0.0] * prefix_length
     return Hypothesis(list(prefix), sum(steps), sum(steps), steps)

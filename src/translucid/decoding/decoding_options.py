@@ -1,4 +1,4 @@
-"""How to search: every option with its bounds and its default."""
+"""The options of a search, with their bounds and defaults."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from translucid.ground.option_group import OptionGroup
 
 CandidateVocabulary: TypeAlias = Literal["all pieces", "seen pieces", "small shortlist", "large shortlist"]
-"""Target pieces among which the next one is searched for: all; those that the training text has; or those that the
-words of the sentence may become, few or more."""
+"""The candidates for the next target piece: all pieces; those of the training text; or those that the words of the
+sentence may become, few or more."""
 
 
 BY_WORDS: tuple[CandidateVocabulary, ...] = ("small shortlist", "large shortlist")
-"""Those that depend on the words of the sentence."""
+"""The candidate vocabularies that depend on the words of the sentence."""
 
 
 class DecodingOptions(OptionGroup):

@@ -9,9 +9,9 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 
 WIDER_SEARCHES = 3
-"""Each has twice the beam of the one before."""
+"""The largest number of wider searches, each of which has twice the beam of the one before."""
 WIDEST_BEAM = 256
-"""Beam of a wider search, at most; a wider one takes more memory than a few more alternatives are worth."""
+"""The largest beam of a wider search; more memory is not worth a few more alternatives."""
 
 Search: TypeAlias = Callable[[list[int], DecodingOptions], list[list[Hypothesis]]]
 """search(numbers of the sources, options) -> the hypotheses of each."""
@@ -23,24 +23,25 @@ def distinct_texts(
     text_of: Callable[[int, Hypothesis], str],
     search: Search,
 ) -> list[list[Hypothesis]]:
-    """Return n-best lists in which no text stands twice, filled by wider searches where something was dropped.
+    """Return n-best lists without repeated texts, filled up by wider searches where a hypothesis was dropped.
 
-    The best hypothesis stays the one that `options` have found: a wider search only adds hypotheses of lower score.
-    What was sampled is not filled up, as the number of draws was asked for.
+    The best hypothesis of `options` stays the best: a wider search only adds hypotheses of lower scores. Random samples
+    are not filled up, since their number is that of the samples.
 
     Args:
-        found: the hypotheses of each source, best first, by `options`.
-        options: how they were searched for.
-        text_of: gives the text of a hypothesis of a source, which is told by its number.
-        search: finds the hypotheses of some sources with other options.
+        found: the hypotheses of each source that a search with `options` has found, the best first.
+        options: the options of that search.
+        text_of: returns the text of a hypothesis, given the number of its source.
+        search: finds the hypotheses of some sources, given by their numbers, with other options.
     """
     if options.nbest == 1:
         return [*found]
     lists = [_distinct(i, hypotheses, text_of) for i, hypotheses in enumerate(found)]
-    # A search that found less than was asked for has nothing more to find, whatever its beam.
-    waiting = [
-        i for i, hypotheses in enumerate(found) if len(lists[i]) < options.nbest and len(hypotheses) == options.nbest
-    ]
+    waiting = []
+    for i, hypotheses in enumerate(found):
+        # A search that found less than was asked for has nothing more to find, whatever its beam.
+        if len(lists[i]) < options.nbest == len(hypotheses):
+            waiting.append(i)
     wide = options
     for _ in range(0 if options.sample else WIDER_SEARCHES):
         beam = min(2 * wide.beam, max(WIDEST_BEAM, options.beam))
@@ -54,8 +55,9 @@ def distinct_texts(
             if len(lists[i]) < options.nbest and len(more) == beam:
                 left.append(i)
         waiting = left
-    ordered = (sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in lists)
-    return [hypotheses[: options.nbest] for hypotheses in ordered]
+    for hypotheses in lists:
+        hypotheses.sort(key=lambda hypothesis: -hypothesis.score)
+    return [hypotheses[: options.nbest] for hypotheses in lists]
 
 
 def _distinct(

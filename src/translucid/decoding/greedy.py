@@ -1,4 +1,4 @@
-"""Greedy search, and the loop that it shares with sampling: one token a step, chosen and never taken back."""
+"""Greedy search, and the loop that it shares with sampling: one token at each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Choose: TypeAlias = Callable[[Tensor, Rows], Tensor]
 
 
 def greedy_search(problem: Problem) -> Finished:
-    """Take the likeliest token at each step; of equally likely ones that with the lowest id."""
+    """Take the most probable token at each step; of equally probable ones the one with the lowest id."""
     return token_by_token(problem, 1, lambda log_probs, rows: log_probs.argmax(-1))
 
 

@@ -7,33 +7,33 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
 ScoreUnit: TypeAlias = Literal["log-probability", "expected chrF", "noisy channel"]
-"""What a score is: nats after the length penalty, 0 to 100, or the sum that `NoisyChannel` explains. Scores of
-different units are neither compared nor added."""
+"""The unit of a score: nats after the length penalty, chrF from 0 to 100, or the sum that `NoisyChannel` defines.
+Scores of different units are neither compared nor added."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output sequence that the search found, and how likely the model thinks it is."""
+    """One output of a search, and its probability under the model."""
 
     tokens: list[int]
     """Token ids, without start and end token."""
     log_probability: float
     """log p(tokens, end token | source) in nats; never above 0."""
     score: float
-    """What hypotheses are ranked by: the log-probability after the length penalty. Of CTranslate2 it is about 0.001
-    higher than of our own search, as there the other tokens share what padding, unknown and start would have had."""
+    """The value that ranks hypotheses: the log-probability after the length penalty. CTranslate2's scores are about
+    0.001 higher than PyTorch's, as its other tokens share the probability of padding, unknown and start token."""
     token_log_probabilities: list[float] = field(default_factory=list)
-    """The log-probability of each token given those before it, the end token's last; of our own search only."""
+    """The log-probability of each token given those before it, the end token's last; empty from CTranslate2."""
     unit: ScoreUnit = "log-probability"
-    """Of the score."""
+    """The unit of the score."""
 
     def scored(self, score: float, unit: ScoreUnit) -> Self:
-        """Return the same with another score."""
+        """Return the same output with another score."""
         return replace(self, score=score, unit=unit)
 
 
 def total_score(hypotheses: Sequence[Hypothesis]) -> tuple[float, ScoreUnit]:
-    """Return the sum of the scores of what was found for the parts of a text, and its unit.
+    """Return the sum of the scores of the parts of a text, and its unit.
 
     Raises:
         ValueError: the scores are of different units.
@@ -45,12 +45,12 @@ def total_score(hypotheses: Sequence[Hypothesis]) -> tuple[float, ScoreUnit]:
 
 
 def percent(probability: float) -> str:
-    """Write a probability with as many digits as it needs: what is not 0 is not written as 0, nor what is not 1 as 1.
+    """Write a probability with as many digits as it needs: only 0 is written as 0 %, and only 1 as 100 %.
 
     >>> percent(0.5), percent(0.0004), percent(0.9996), percent(1.0)
     ('50%', '0.04%', '99.96%', '100%')
     """
-    probability = min(probability, 1.0)  # sums of float32 come to a little more
+    probability = min(probability, 1.0)  # sums of float32 may be a little more
     for digits in range(7):
         text = f"{100 * probability:.{digits}f}"
         if 0 < float(text) < 100 or probability in (0, 1):
@@ -59,5 +59,5 @@ def percent(probability: float) -> str:
 
 
 def empty_hypothesis() -> Hypothesis:
-    """Return the output of an empty source: nothing but the end token, which is certain."""
+    """Return the output of an empty source: the end token alone, which is certain."""
     return Hypothesis([], 0.0, 0.0, [0.0])

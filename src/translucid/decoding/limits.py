@@ -1,6 +1,6 @@
 """Length limits, length normalisation, and loops.
 
-No PyTorch here: CTranslate2's outputs are held to the same limits, and it does without.
+This module does not import PyTorch: CTranslate2, which needs none, has the same limits.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 Length = TypeVar("Length", float, "Tensor")
 
 MOST_TOKENS = 1 << 20
-"""Of all hypotheses of a sentence together, each of which has keys and values in memory: a beam of 1000 gets a limit of
-1048 tokens, a beam of 5 one of 209,715."""
+"""The most tokens of all hypotheses of a sentence together, each of which has keys and values in memory: with a beam of
+1000, an output has at most 1048 tokens, with a beam of 5 at most 209,715."""
 LONGEST_LOOP = 6
-"""Tokens in the longest run that is looked for."""
+"""The number of tokens in the longest run that counts as a loop."""
 
 
 def length_limit(source: int, options: DecodingOptions, longest: int | None) -> int:
-    """Return the most tokens that an output may have, end token not counted.
+    """Return the most tokens that an output may have, without the end token.
 
-    It depends on the sentence's own length `source`, end token not counted either, never on others in its batch.
+    The limit depends on the sentence's own length `source`, without the end token, never on others in its batch.
     `longest` is the model's limit, if it has one, for the start token and the output together.
     """
     wanted = int(source * options.max_length_ratio) + options.max_length_extra
-    there = MOST_TOKENS // (options.nbest if options.sample else options.beam)
-    return min(wanted, there) if longest is None else min(wanted, there, longest - 1)
+    in_memory = MOST_TOKENS // (options.nbest if options.sample else options.beam)
+    limit = min(wanted, in_memory)
+    return limit if longest is None else min(limit, longest - 1)
 
 
 def length_penalty(length: Length, alpha: float) -> Length:
@@ -43,9 +44,9 @@ def length_penalty(length: Length, alpha: float) -> Length:
 
 
 def find_loop(tokens: Sequence[int], times: int, word_starts: Sequence[bool]) -> Sequence[int] | None:
-    """Return a run and its first token once more, where the rule `NoLoops` forbids that token; None if it never does.
+    """Return the end of a loop with the token that the rule `NoLoops` forbids after it; None without a loop.
 
-    `times` in a row are allowed; `word_starts` [V] is True where a piece begins a word.
+    A run may occur `times` times in a row; `word_starts` [V] is True where a piece begins a word.
     """
     repeated = len(tokens) - len(set(tokens))
     for n in range(1, LONGEST_LOOP + 1):

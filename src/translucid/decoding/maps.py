@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 class ForcedPass(NamedTuple):
-    """What a model does when it is made to write given targets."""
+    """The result of forced decoding."""
 
     maps: Maps
-    """Attention weights by name, [B, H, T, S] each; empty if nobody looked."""
+    """Attention weights by name, [B, H, T, S] each; empty if they were not wanted."""
     log_probs: Tensor
     """[B, T], of each target token, given the source and the tokens before it."""
     links: Tensor | None
-    """[B, T, S], the source tokens that each target token belongs to, by an alignment layer; None without one."""
+    """[B, T, S], the links between target and source tokens by an alignment layer; None without one."""
 
 
 @torch.inference_mode()
 def forced_pass(
     model: SequenceModel, source: Tensor, target: Tensor, *, look: bool = True, layer: AlignmentLayer | None = None
 ) -> ForcedPass:
-    """Let a model write given targets, and watch.
+    """Compute attention maps and log-probabilities of given targets by forced decoding.
 
-    Row t of `decoder.*.cross` is where the model looked when it *predicted* target token t: it was then fed token t-1.
+    Row t of `decoder.*.cross` is the attention with which target token t was *predicted*: the input was token t-1.
 
     Args:
-        model: in evaluation mode.
-        source: what `model.encode` takes, such as ids [B, S], end token included.
+        model: the model, in evaluation mode.
+        source: the input of `model.encode`, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
         look: whether attention weights are wanted.
-        layer: that of the model, if it has one.
+        layer: the alignment layer of the model, if it has one.
     """
     maps: Maps | None = {} if look else None
     memory = model.encode(source, maps)
@@ -58,17 +58,17 @@ def _log_probs(model: SequenceModel, features: Tensor, target: Tensor) -> Tensor
 
 
 def forced_features(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
-    """Return the features [B, T, D] from which each target token is predicted, given what stands before it."""
+    """Return the features [B, T, D] from which each target token is predicted, given the tokens before it."""
     return model.features(memory, _fed(model, target), maps)
 
 
 @torch.inference_mode()
 def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Tensor:
-    """Return where a model looks when it is made to write given targets [B, T, S], averaged over layers and heads.
+    """Return the cross-attention of given targets [B, T, S], averaged over layers and heads.
 
     Args:
-        model: in evaluation mode.
-        source: what `model.encode` takes, such as ids [B, S], end token included.
+        model: the model, in evaluation mode.
+        source: the input of `model.encode`, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
     """
     maps: Maps = {}
@@ -78,7 +78,7 @@ def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Ten
 
 
 def _fed(model: SequenceModel, target: Tensor) -> Tensor:
-    """Return what the decoder is fed to write a target [B, T]: the start token and all of it but the last."""
+    """Return the decoder's input for a target [B, T]: the start token and all target tokens but the last."""
     return torch.cat([torch.full_like(target[:, :1], model.bos), target[:, :-1]], dim=1)
 
 
@@ -88,13 +88,13 @@ def chosen_maps(
     """Return the names of the maps of a kind, of one layer or of all.
 
     Args:
-        heads: of each map that there is, by name.
+        heads: the number of heads of each map of the model, by name.
         kind: `cross`, `encoder` or `decoder` (the two self-attentions).
-        layer: from 0.
-        head: from 0, if one is wanted.
+        layer: the number of a layer, from 0.
+        head: the number of a head, from 0.
 
     Raises:
-        UserError: the model has none of that kind, no such layer or no such head.
+            UserError: the model has no map of that kind, no such layer or no such head.
     """
     side, what = ("decoder", "cross") if kind == "cross" else (kind, "self")
     found = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
@@ -114,14 +114,14 @@ def chosen_maps(
 
 
 def rollout(maps: Maps) -> Tensor:
-    """Return how much of each source position has flowed into each target position [T, S], through all layers.
+    """Return the share of each source position in each target position [T, S], through all layers.
 
-    Attention rollout (Abnar and Zuidema 2020, arXiv 2005.00928, section 3): a layer passes on half of its input and
-    half of what it looked at, averaged over heads. A decoder layer does so twice: towards the target positions before,
-    then towards the source. Rows sum to 1, except that nothing of the source has come to a layer that nothing fed yet.
+    Attention rollout (Abnar and Zuidema 2020, arXiv 2005.00928, section 3): the output of a layer is half its input and
+    half the values it attends to, averaged over heads. A decoder layer does so twice: with the target positions before,
+    then with the source. Rows sum to 1, except for positions of the first layer that no source has reached yet.
 
     Args:
-        maps: of one sentence, [H, T, S] each.
+        maps: the attention maps of one sentence, [H, T, S] each.
     """
     mean = {name: weights.float().mean(0) for name, weights in maps.items()}
     cross = [weights for name, weights in mean.items() if name.endswith(".cross")]
@@ -130,6 +130,7 @@ def rollout(maps: Maps) -> Tensor:
     for name, weights in mean.items():
         if name.startswith("encoder."):
             encoder = 0.5 * encoder + 0.5 * weights @ encoder
+    # The embeddings of the target contain nothing of the source.
     flow = torch.zeros(length, sources)
     for layer, weights in enumerate(cross):
         before = mean.get(f"decoder.{layer}.self")

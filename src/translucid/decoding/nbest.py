@@ -1,4 +1,4 @@
-"""What a translation and a caption have in common: a list of the best that were found."""
+"""The base class of results that have a list of the n best outputs, such as translations and captions."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Protocol
 
 
 class Written(Protocol):
-    """One of them."""
+    """One output."""
 
     @property
     def text(self) -> str:
-        """What was written."""
+        """The text of the output."""
 
     @property
     def score(self) -> float:
-        """See `Hypothesis.score`."""
+        """The value that ranks the outputs."""
 
 
 class NBest:
-    """What was written, with others that were nearly written."""
+    """A result with its alternatives."""
 
     nbest: Sequence[Written]
-    """The best of those that were asked for, best first, at least one."""
+    """The outputs, the best first, at least one."""
 
     @property
     def text(self) -> str:
-        """The best one."""
+        """The text of the best output."""
         return self.nbest[0].text
 
     @property
     def score(self) -> float:
-        """Its log-probability after the length penalty; of a text that was translated in pieces, their sum."""
+        """The score of the best output; for a text that was translated in several pieces, the sum over them."""
         return self.nbest[0].score
 
     @property
     def alternatives(self) -> list[str]:
-        """The n-best list, best first; as many as were asked for, if there are so many."""
-        return [one.text for one in self.nbest]
+        """The texts of the n-best list, the best first."""
+        return [output.text for output in self.nbest]

@@ -1,4 +1,4 @@
-"""How likely a model finds given translations of given sources, token by token, without keeping logits."""
+"""The probability of given translations of given sources, token by token, without keeping logits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 
 ROWS = 1024
-"""Target tokens whose logits are held at a time; with a vocabulary of 32,000 they are 125 MiB."""
+"""The number of target tokens whose logits are in memory at a time: 125 MiB with a vocabulary of 32,000."""
 
 
 @dataclass(frozen=True)
 class PairScore:
-    """How likely a model finds a target, given its source. The end token is the last of its tokens."""
+    """The probability of a target, given its source."""
 
     tokens: list[int]
-    """Target ids."""
+    """Target ids, the end token last."""
     log_probabilities: list[float]
-    """Of each token, given the source and the tokens before it, in nats."""
+    """The log-probability of each token, given the source and the tokens before it, in nats."""
 
     @property
     def log_probability(self) -> float:
@@ -37,22 +37,22 @@ class PairScore:
 
     @property
     def perplexity(self) -> float:
-        """exp of the mean -log p of a token. Only models with one tokenizer compare."""
+        """exp of the mean -log p of a token. Compare only models with the same tokenizer."""
         return perplexity(self.log_probability, len(self.tokens))
 
 
 def perplexity(log_probability: float, tokens: int) -> float:
-    """Return the perplexity per token of so many tokens with a log-probability together, in nats."""
-    return math.exp(min(-log_probability / tokens, 700))
+    """Return the perplexity per token, given the log-probability of all `tokens` together, in nats."""
+    return math.exp(min(-log_probability / tokens, 700))  # exp(710) overflows
 
 
 class ForcedTokens(NamedTuple):
-    """What a model makes of the real target tokens of a batch, pair after pair."""
+    """The probabilities of the target tokens of a batch without padding, pair after pair."""
 
     log_probs: Tensor
     """[n] float64, on the CPU: not every device has it."""
     correct: int
-    """How many of them the model ranks first."""
+    """The number of tokens that the model ranks first."""
 
 
 def pair_scores(
@@ -61,23 +61,24 @@ def pair_scores(
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     on_batch: Callable[[int], None] | None = None,
-    told: int = 0,
+    prefix_length: int = 0,
 ) -> list[PairScore]:
-    """Return how likely a model finds each pair's target, in the order given.
+    """Return the probability of each pair's target, in order.
 
     Args:
-        model: in evaluation mode.
+        model: the model, in evaluation mode.
         pairs: ids of sources and targets, end tokens included.
-        device: where the model is.
-        batch_tokens: in a batch, padding included; at least one pair is in every batch.
+        device: the device of the model.
+        batch_tokens: the number of tokens in a batch, padding included; every batch has at least one pair.
         on_batch: called after each batch with its number of pairs.
-        told: the first so many tokens of each target are no choice of the model's, such as its language, and left out.
+        prefix_length: the number of tokens at the beginning of each target that the model does not choose, such as a
+            language token; they are left out.
     """
     found: dict[int, PairScore] = {}
-    for batch, forced in forced_batches(model, pairs, device, batch_tokens, told):
-        lengths = [len(pairs[i][1]) - told for i in batch]
+    for batch, forced in forced_batches(model, pairs, device, batch_tokens, prefix_length):
+        lengths = [len(pairs[i][1]) - prefix_length for i in batch]
         for i, log_probs in zip(batch, forced.log_probs.split(lengths), strict=True):
-            found[i] = PairScore(pairs[i][1][told:], log_probs.tolist())
+            found[i] = PairScore(pairs[i][1][prefix_length:], log_probs.tolist())
         if on_batch:
             on_batch(len(batch))
     return [found[i] for i in range(len(pairs))]
@@ -90,27 +91,29 @@ def score_pairs(
     device: torch.device | str,
     on_done: Callable[[int], None] | None = None,
 ) -> Iterator[PairScore | str]:
-    """Yield how likely a model finds each target of pairs of texts, or why that can't be said.
+    """Yield the probability of the target of each pair of texts, or the reason why there is none.
 
-    It can't of a blank source, nor of a text of more tokens than the model takes. `pipeline`: the model's; other
-    arguments are those of `pair_scores`.
+    There is none if the source is blank, or a text has more tokens than the model accepts. `pipeline`: the text
+    pipeline of the model; other arguments are those of `pair_scores`.
     """
-    encoded, longest = pipeline.pairs(pairs), pipeline.longest
-    problems = [_problem(source, one.longest, longest) for (source, _), one in zip(pairs, encoded, strict=True)]
-    kept = [one.ids for one, problem in zip(encoded, problems, strict=True) if not problem]
+    encoded, problems, kept = pipeline.pairs(pairs), [], []
+    for (source, _), pair in zip(pairs, encoded, strict=True):
+        problems.append(_problem(source, pair.longest, pipeline.longest))
+        if not problems[-1]:
+            kept.append(pair.ids)
     if on_done and len(kept) < len(encoded):
         on_done(len(encoded) - len(kept))
-    told = len(pipeline.tokenizer.target_opening)
-    scores = iter(pair_scores(model, kept, device, on_batch=on_done, told=told))
+    prefix_length = len(pipeline.tokenizer.target_opening)
+    scores = iter(pair_scores(model, kept, device, on_batch=on_done, prefix_length=prefix_length))
     for problem in problems:
         yield problem or next(scores)
 
 
 def all_scored(scores: Iterable[PairScore | str]) -> list[PairScore]:
-    """Return scores of which none is missing.
+    """Return all scores.
 
     Raises:
-        UserError: one is.
+        UserError: a pair has no score.
     """
     found: list[PairScore] = []
     for number, score in enumerate(scores, 1):
@@ -121,6 +124,7 @@ def all_scored(scores: Iterable[PairScore | str]) -> list[PairScore]:
 
 
 def _problem(source: str, tokens: int, longest: int) -> str:
+    """Return the reason why a pair has no score; "" if it has one."""
     if not source.strip():
         return "there is no source"
     return f"{tokens} tokens are more than the model takes ({longest})" if tokens > longest else ""
@@ -132,14 +136,14 @@ def forced_scores(
     device: torch.device | str = "cpu",
     batch_tokens: int = 4096,
     on_batch: Callable[[int], None] | None = None,
-    told: int = 0,
+    prefix_length: int = 0,
 ) -> tuple[float, int, int]:
-    """Return the sum of -log p over all target tokens, how many of them the model ranks first, and their number.
+    """Return the sum of -log p over all target tokens, the number that the model ranks first, and the number of all.
 
     Arguments are those of `pair_scores`.
     """
     entropy, correct, tokens = 0.0, 0, 0
-    for batch, forced in forced_batches(model, pairs, device, batch_tokens, told):
+    for batch, forced in forced_batches(model, pairs, device, batch_tokens, prefix_length):
         entropy -= float(forced.log_probs.sum())
         correct += forced.correct
         tokens += len(forced.log_probs)
@@ -154,13 +158,14 @@ def forced_batches(
     pairs: Sequence[tuple[list[int], list[int]]],
     device: torch.device | str,
     batch_tokens: int,
-    told: int,
+    prefix_length: int,
 ) -> Iterator[tuple[list[int], ForcedTokens]]:
-    """Let a model write given targets; yield the numbers of the pairs of each batch and what it makes of them."""
+    """Yield the numbers of the pairs of each batch, and the probabilities of their targets by forced decoding."""
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
         real = target != model.pad
-        real[:, :told] = False
+        real[:, :prefix_length] = False
         features, labels = forced_features(model, model.encode(source), target)[real], target[real]  # [n, D], [n]
+        # Logits [n, V] would be the largest tensor by far: they are computed for some tokens at a time.
         log_probs, correct = [], 0
         for rows, asked in zip(features.split(ROWS), labels.split(ROWS), strict=True):
             logits = model.output(rows).float()
@@ -172,9 +177,9 @@ def forced_batches(
 def paired_batches(
     pairs: Sequence[tuple[list[int], list[int]]], pad: int, device: torch.device | str, batch_tokens: int
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-    """Give pairs in batches of like length: their numbers, source ids [B, S] and target ids [B, T]."""
+    """Yield pairs in batches of similar length: their numbers, source ids [B, S] and target ids [B, T]."""
     lengths = [max(len(source), len(target)) for source, target in pairs]
     order = sorted(range(len(pairs)), key=lambda i: (-lengths[i], -len(pairs[i][1])))
     for batch in batches(order, lengths, batch_tokens):
-        source, target = (padded([pairs[i][side] for i in batch], pad).to(device) for side in (0, 1))
-        yield batch, source, target
+        sources, targets = zip(*[pairs[i] for i in batch], strict=True)
+        yield batch, padded(sources, pad).to(device), padded(targets, pad).to(device)

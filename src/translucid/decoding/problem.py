@@ -1,4 +1,4 @@
-"""What every search is given: sentences that the model has read, limits, penalties and rules; and the one step."""
+"""The input of every search: encoded sentences, limits, penalties and rules; and the step that all searches share."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from translucid.models.protocol import Memory, SequenceModel, State
 
 @dataclass(frozen=True)
 class Problem:
-    """B sentences to be put into other words."""
+    """B sentences for which outputs are searched."""
 
     model: SequenceModel
     memory: Memory
-    """What the model has read."""
+    """The encoded sentences."""
     limits: Tensor
-    """[B] the most tokens that each output may have, end token not counted."""
+    """[B] the most tokens that each output may have, without the end token."""
     penalties: Tensor
-    """[longest limit + 2] float32, by length (end token counted) what a log-probability is divided by."""
+    """[longest limit + 2] float32, the length penalty by length, end token included."""
     rules: Sequence[Rule]
-    """What may not be said."""
+    """The rules that forbid tokens."""
     candidates: Tensor | None = None
     """[B, V] boolean, the tokens that share the probability for each sentence; None for all."""
 
@@ -41,21 +41,21 @@ class Problem:
         return rows, state if each == 1 else state.select(rows.sentence)
 
     def predict(self, rows: Rows, state: State) -> tuple[Tensor, State, Tensor]:
-        """Feed the last token of each row and return what may come next.
+        """Return the log-probabilities of the next token of each row.
 
         Args:
-            rows: N hypotheses so far.
+            rows: the N hypotheses so far.
             state: the model's state before their last tokens.
 
         Returns:
-            log-probabilities [N, V] in float32, the model's own (what is forbidden is -inf, the rest is not
-            rescaled), the state that has seen the token, and whether the output is numbers, boolean []: who waits for
-            a GPU next hands that to `refuse_unless`. A row at its limit, or one to which the rules leave nothing, has
-            only the end token.
+            The model's log-probabilities [N, V] in float32 (forbidden tokens have -inf, the rest is not rescaled); the
+            state after the last tokens; and whether the output is finite, boolean [], which on a GPU is passed to
+            `refuse_unless` at the next point that waits anyway. A row at its limit, or one to which the rules leave no
+            token, has only the end token.
 
         Raises:
-            UserError: the model's output is not a number.
-            Cancelled: the search is not wanted any more.
+            UserError: the model's log-probabilities are not finite.
+            Cancelled: the search was cancelled.
         """
         between_steps()
         logits, state = self.model.step(rows.last, state)
@@ -68,16 +68,17 @@ class Problem:
         best = log_probs.amax(-1)
         stop = (best == -torch.inf) | (self.limits[rows.sentence] <= rows.length)
         _leave_only_the_end(log_probs, stop, end, self.model.eos)
-        finite = torch.where(stop, end, best).isfinite().all()  # one NaN among the logits makes a whole row NaN
+        # One NaN among the logits makes the whole row NaN, so the best of each row shows it.
+        finite = torch.where(stop, end, best).isfinite().all()
         if finite.device.type == "cpu":
             self.refuse_unless(bool(finite))
         return log_probs, state, finite
 
     def refuse_unless(self, finite: bool) -> None:
-        """Refuse a model whose output is not a number.
+        """Reject a model whose log-probabilities are not finite.
 
         Raises:
-            UserError: it is not.
+            UserError: they are not.
         """
         if not finite:
             raise UserError(
@@ -85,19 +86,19 @@ class Problem:
                 fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
             )
 
-    def judged(self, found: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return hypotheses with the log-probabilities that the model gives them, by whatever they were searched."""
-        penalties, judged = self.penalties.tolist(), []
-        for hypothesis in found:
+    def rescored(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return hypotheses with the model's own log-probabilities, after a search that added up other values."""
+        penalties, rescored = self.penalties.tolist(), []
+        for hypothesis in hypotheses:
             total = sum(hypothesis.token_log_probabilities)
             penalty = penalties[len(hypothesis.token_log_probabilities)]
-            judged.append(replace(hypothesis, log_probability=total, score=total / penalty))
-        return judged
+            rescored.append(replace(hypothesis, log_probability=total, score=total / penalty))
+        return rescored
 
 
 def _leave_only_the_end(log_probs: Tensor, stop: Tensor, end: Tensor, eos: int) -> None:
-    """Write -inf over all tokens but the end of the rows where `stop` [N], in place; `end` [N] is the end's own."""
-    if log_probs.device.type == "cpu":  # where few rows are touched faster than all
+    """Set all log-probabilities but the end token's, `end` [N], to -inf in rows where `stop` [N], in place."""
+    if log_probs.device.type == "cpu":  # changing a few rows is faster than masking all; a GPU would have to be awaited
         (stopped,) = stop.nonzero(as_tuple=True)
         log_probs[stopped] = -torch.inf
         log_probs[stopped, eos] = end[stopped]

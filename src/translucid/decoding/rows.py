@@ -1,4 +1,4 @@
-"""Hypotheses while they are searched for, as rows of tensors, and where they go when they are finished."""
+"""Hypotheses during a search, as rows of tensors, and the finished ones."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from translucid.decoding.hypothesis import Hypothesis
 
 @dataclass(frozen=True)
 class Rows:
-    """N hypotheses in the making, one a row, for B sentences. All have the same number of tokens t."""
+    """N unfinished hypotheses, one a row, for B sentences. All have the same number of tokens t."""
 
     sentence: Tensor
-    """[N] the sentence that each belongs to, in 0 .. B - 1."""
+    """[N] the sentence of each, in 0 .. B - 1."""
     slot: Tensor
-    """[N] its place among those of its sentence."""
+    """[N] the place of each among those of its sentence."""
     tokens: Tensor
     """[N, 1 + t], the start token in front."""
     token_log_probs: Tensor
     """[N, t]."""
     log_prob: Tensor
-    """[N] their sum, but where constraints cost something else."""
+    """[N] their sum, unless constraints change the prices of tokens."""
 
     @classmethod
     def begin(cls, sentences: int, each: int, start: int, device: torch.device) -> Self:
-        """Return `each` rows for every sentence, which have the start token and nothing else."""
+        """Return `each` rows for every sentence, with the start token alone."""
         number = torch.arange(sentences * each, device=device)
         log_prob = torch.zeros(len(number), device=device)
         tokens = torch.full_like(number, start)[:, None]
@@ -43,7 +43,7 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """How many tokens each has, the start token not counted: t."""
+        """The number of tokens t of each row, without the start token."""
         return self.token_log_probs.size(1)
 
     @property
@@ -53,7 +53,7 @@ class Rows:
 
     @property
     def last(self) -> Tensor:
-        """[N] the last token, which the model has not been fed yet."""
+        """[N] the last token, which is the model's next input."""
         return self.tokens[:, -1]
 
     def select(self, rows: Tensor) -> Rows:
@@ -67,7 +67,7 @@ class Rows:
         )
 
     def extended(self, token: Tensor, log_prob: Tensor, price: Tensor | None = None) -> Rows:
-        """Return the rows one token [N] longer, which has this log-probability [N], and costs this [N] if not that."""
+        """Return the rows with another token [N], its log-probability [N], and its price [N] if it is different."""
         return replace(
             self,
             tokens=torch.cat([self.tokens, token[:, None]], 1),
@@ -77,7 +77,7 @@ class Rows:
 
 
 class Finished:
-    """The finished hypotheses of B sentences. They stay tensors until the end of the search."""
+    """The finished hypotheses of B sentences, as tensors until the end of the search."""
 
     def __init__(self, sentences: int) -> None:
         self.sentences = sentences
@@ -89,26 +89,31 @@ class Finished:
         self.chunks.append((rows, score))
 
     def or_else(self, others: Finished) -> Finished:
-        """Take those of others for sentences that have none here."""
+        """Use the hypotheses of others for sentences that have none here."""
         self._others = others
         return self
 
     def best(self, n: int) -> list[list[Hypothesis]]:
-        """Return up to n different hypotheses for each sentence, best first, of equal ones the earlier first."""
-        found = self._by_sentence()
+        """Return up to n different hypotheses for each sentence, the best first, of equal ones the earlier first."""
+        by_sentence = self._by_sentence()
         if self._others is not None and self._others.chunks:
-            pairs = zip(found, self._others._by_sentence(), strict=True)
-            found = [own or others for own, others in pairs]
-        return [sorted(each.values(), key=lambda h: -h.score)[:n] for each in found]
+            for hypotheses, others in zip(by_sentence, self._others._by_sentence(), strict=True):
+                if not hypotheses:
+                    hypotheses |= others
+        best = []
+        for hypotheses in by_sentence:
+            best.append(sorted(hypotheses.values(), key=lambda hypothesis: -hypothesis.score)[:n])
+        return best
 
     def _by_sentence(self) -> list[dict[tuple[int, ...], Hypothesis]]:
+        """Return the first hypothesis with each sequence of tokens, for each sentence."""
         found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(self.sentences)]
         for sentence, hypothesis in self._on_host():
             found[sentence].setdefault(tuple(hypothesis.tokens), hypothesis)
         return found
 
     def _on_host(self) -> Iterator[tuple[int, Hypothesis]]:
-        """Yield all hypotheses, each with its sentence; of a GPU they are read in one copy."""
+        """Yield all hypotheses, each with its sentence; they are read from a GPU in one copy."""
         if not self.chunks:
             return
         longest = max(rows.length for rows, _ in self.chunks)
@@ -118,7 +123,7 @@ class Finished:
             whole.append(F.pad(torch.cat([rows.sentence[:, None], rows.tokens], 1), padding))
             decimal.append(F.pad(torch.cat([score[:, None], rows.log_prob[:, None], rows.token_log_probs], 1), padding))
         numbers = torch.cat(whole).int()  # [M, longest + 2]
-        # The bits of the other numbers, all float32, go along as whole ones.
+        # The float32 numbers are copied as the integers with the same bits.
         both = torch.cat([numbers, torch.cat(decimal).view(torch.int32)], 1).cpu()
         sentences, tokens = both[:, 0].tolist(), both[:, 2 : longest + 1].tolist()
         figures = both[:, longest + 2 :].contiguous().view(torch.float32).tolist()
@@ -128,23 +133,23 @@ class Finished:
 
 
 def parted(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
-    """Return the places of each kind, in order, and what the flags are; a GPU is waited for once.
+    """Return the places of each kind, in order, and the values of the flags, waiting for a GPU once.
 
     Args:
         kind: [M] whole numbers; those that are not in 0 .. count - 1 are left out.
-        count: of the kinds.
-        flags: boolean, each [].
+        count: the number of kinds.
+        flags: boolean tensors, each [].
     """
-    if kind.device.type == "cpu":  # where a sort takes longer
+    if kind.device.type == "cpu":  # sorting would take longer
         places = [(kind == number).nonzero()[:, 0] for number in range(count)]
         return places, [bool(flag) for flag in flags]
     sizes = (kind == torch.arange(count, device=kind.device)[:, None]).sum(1)
-    numbers = torch.cat([sizes, *(flag[None].long() for flag in flags)]).tolist()
+    numbers = torch.cat([sizes, *[flag[None].long() for flag in flags]]).tolist()
     left_out = len(kind) - sum(numbers[:count])
     every = kind.argsort(stable=True).split([*numbers[:count], left_out])
     return list(every[:count]), [bool(number) for number in numbers[count:]]
 
 
 def surely_none(mask: Tensor) -> bool:
-    """Whether a mask has no True, as far as that is known without waiting for a GPU."""
+    """Whether a mask is known to have no True without waiting for a GPU."""
     return mask.device.type == "cpu" and not mask.any()

@@ -1,9 +1,9 @@
-"""What an output may not say: small rules handed to every search.
+"""Rules that forbid tokens in the outputs of every search.
 
-A rule is called once a step as rule(history [N, t], log_probs [N, V]) and writes -inf over the tokens that may not
-come next. `history` holds the tokens of each row so far, without the start token. Rules run on all rows at once.
+A rule is called once a step as rule(history [N, t], log_probs [N, V]) and sets the log-probabilities of forbidden
+tokens to -inf. `history` has the tokens of each row so far, without the start token. A rule processes all rows at once.
 
-No rule forbids the end token but `MinLength`; a row left with nothing else may always end (see `problem.py`).
+Only `MinLength` forbids the end token; a row without any other token may always end (see `problem.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rule: TypeAlias = Callable[[Tensor, Tensor], None]
 
 @dataclass(frozen=True)
 class Never:
-    """Tokens that are never produced, such as padding, start and unknown."""
+    """No output has these tokens, such as padding, start and unknown."""
 
     tokens: Tensor
     """[n] ids."""
@@ -36,7 +36,7 @@ class Never:
 
 @dataclass(frozen=True)
 class MinLength:
-    """No end before so many tokens."""
+    """Every output has at least `length` tokens before its end."""
 
     length: int
     eos: int
@@ -49,7 +49,7 @@ class MinLength:
 
 @dataclass(frozen=True)
 class NoRepeatNgram:
-    """No run of n tokens comes twice."""
+    """No run of n tokens occurs twice."""
 
     n: int
 
@@ -65,9 +65,9 @@ class NoRepeatNgram:
 
 @dataclass(frozen=True)
 class NoLoops:
-    """The same run of tokens does not stand too often in a row ("the house of the house of the house of ..").
+    """The same run of tokens occurs at most `times` times in a row ("the house of the house of the house of ..").
 
-    Only runs in which a word begins count: a number such as 1000000, spelled in pieces, is no loop.
+    Only runs with the beginning of a word count: a number such as 1000000, spelled in pieces, is no loop.
     """
 
     times: int
@@ -75,7 +75,7 @@ class NoLoops:
     """[V] boolean, True where the piece begins a word."""
 
     def __call__(self, history: Tensor, log_probs: Tensor) -> None:
-        """Forbid the first token of a run of 1 to 6 tokens that has just stood there `times` times."""
+        """Forbid the first token of a run of 1 to 6 tokens that the row ends in `times` times."""
         for n in range(1, min(LONGEST_LOOP, history.size(1) // self.times) + 1):
             runs = history[:, -n * self.times :].reshape(-1, self.times, n)  # [N, times, n]
             last = runs[:, -1]
@@ -88,21 +88,22 @@ class Prefix:
     """Every output begins with these tokens."""
 
     tokens: Sequence[int]
-    told: int = 0
-    """So many of them are no choice of the model's, such as the target language, and have probability 1."""
+    prefix_length: int = 0
+    """The number of tokens at its beginning that the model does not choose, such as a language token: they have
+    probability 1."""
 
     def __call__(self, history: Tensor, log_probs: Tensor) -> None:
         """Forbid everything but the next token of the prefix, as long as there is one."""
         place = history.size(1)
         if place < len(self.tokens):
             token = self.tokens[place]
-            kept = 0.0 if place < self.told else log_probs[:, token].clone()
+            kept = 0.0 if place < self.prefix_length else log_probs[:, token].clone()
             log_probs.fill_(-torch.inf)
             log_probs[:, token] = kept
 
 
 def _forbidden(mask: Tensor) -> Tensor:
-    """Return -inf where the mask is True, else 0: what is added to log-probabilities, without asking where that is."""
+    """Return a tensor to add to log-probabilities: -inf where the mask is True, 0 elsewhere; a GPU need not wait."""
     return torch.zeros_like(mask, dtype=torch.float32).masked_fill_(mask, -torch.inf)
 
 
@@ -113,26 +114,26 @@ def rules_for(
     word_starts: Tensor | None,
     device: torch.device,
     prefix: Sequence[int] = (),
-    told: int = 0,
+    prefix_length: int = 0,
 ) -> list[Rule]:
-    """Return the rules that `options` ask for.
+    """Return the rules that `options` require.
 
     Args:
-        options: all about the search.
-        never: ids of tokens that are never produced.
+        options: the options of the search.
+        never: ids of tokens that no output has.
         eos: id of the end token.
-        word_starts: [V] boolean, True where a piece begins a word; without it, loops are not looked for.
-        device: where the search runs.
-        prefix: what every output begins with, whatever the other rules say.
-        told: tokens of the prefix that cost nothing and have no part in the shortest length.
+        word_starts: [V] boolean, True where a piece begins a word; without it, no rule prevents loops.
+        device: the device of the search.
+        prefix: ids that every output begins with, whatever the other rules say.
+        prefix_length: the number of tokens of the prefix that cost nothing and do not count for the least length.
     """
     rules: list[Rule]
     if prefix:
-        rules = rules_for(options, never, eos, word_starts, device, told=told)
-        return [Prefix(prefix, told), *_after(len(prefix), rules)]
+        rules = rules_for(options, never, eos, word_starts, device, prefix_length=prefix_length)
+        return [Prefix(prefix, prefix_length), *_after(len(prefix), rules)]
     rules = [Never(upload(torch.tensor(sorted(set(never))), device))]
     if options.min_length:
-        rules.append(MinLength(told + options.min_length, eos))
+        rules.append(MinLength(prefix_length + options.min_length, eos))
     if options.no_repeat_ngram:
         rules.append(NoRepeatNgram(options.no_repeat_ngram))
     if options.max_loops and word_starts is not None:
@@ -141,7 +142,7 @@ def rules_for(
 
 
 def _after(length: int, rules: Sequence[Rule]) -> list[Rule]:
-    """Let rules hold only from a length on, so that a given beginning may break them."""
+    """Apply rules only from a length on, so that a given prefix may break them."""
 
     def late(rule: Rule) -> Rule:
         def check(history: Tensor, log_probs: Tensor) -> None:

@@ -18,31 +18,27 @@ from translucid.kernels.transfer import upload
 def sample(problem: Problem, options: DecodingOptions, indices: Sequence[int]) -> Finished:
     """Draw `options.nbest` outputs for each sentence; equal ones count once.
 
-    The random numbers of a sentence depend on the seed and on its number in `indices` alone, so it gives the same
-    outputs in every batch.
+    The random numbers of a sentence depend only on the seed and on its number in `indices`, so its outputs are the same
+    in every batch.
     """
-    steps = len(problem.penalties)
-    numbers = np.stack(
-        [
-            np.random.default_rng((options.seed, index, draw)).random(steps, dtype=np.float32)
-            for index in indices
-            for draw in range(options.nbest)
-        ]
-    )
-    uniform = upload(torch.from_numpy(numbers), problem.limits.device).unflatten(
-        0, (-1, options.nbest)
-    )  # [B, n, steps]
+    steps, draws = len(problem.penalties), options.nbest
+    numbers = np.empty((len(indices), draws, steps), dtype=np.float32)
+    for place, index in enumerate(indices):
+        for draw in range(draws):
+            numbers[place, draw] = np.random.default_rng((options.seed, index, draw)).random(steps, dtype=np.float32)
+    uniform = upload(torch.from_numpy(numbers), problem.limits.device)  # [B, n, steps]
 
     def choose(log_probs: Tensor, rows: Rows) -> Tensor:
         return draw_tokens(log_probs, uniform[rows.sentence, rows.slot, rows.length], options)
 
-    return token_by_token(problem, options.nbest, choose)
+    return token_by_token(problem, draws, choose)
 
 
 def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) -> Tensor:
-    """Draw a token [N] of each distribution by its inverse cumulative distribution function.
+    """Draw a token [N] from each distribution by its inverse cumulative distribution function.
 
-    First temperature, then the `top_k` likeliest, then of these the fewest that have probability `top_p` together.
+    First the temperature applies, then the `top_k` most probable tokens are kept, then of these the fewest that have
+    probability `top_p` together.
 
     Args:
         log_probs: [N, V], -inf where forbidden; a row need not sum to 1.
@@ -64,4 +60,6 @@ def draw_tokens(log_probs: Tensor, uniform: Tensor, options: DecodingOptions) ->
     # A float32 product may round up to the total, one past the last token that has any probability.
     last = (cumulative < cumulative[:, -1:]).sum(-1, keepdim=True)
     place = torch.minimum(place, last)
-    return (place if tokens is None else tokens.gather(1, place))[:, 0]
+    if tokens is not None:  # places among the sorted tokens
+        place = tokens.gather(1, place)
+    return place[:, 0]

@@ -1,4 +1,4 @@
-"""The one entrance: greedy search, beam search or sampling, as the options say, over any model of the protocol."""
+"""`search`: greedy search, beam search or sampling, as the options say, for any sequence model."""
 
 from __future__ import annotations
 
@@ -34,33 +34,35 @@ def search(
     indices: Sequence[int] | None = None,
     *,
     prefix: Sequence[int] = (),
-    told: int = 0,
+    prefix_length: int = 0,
     trace: BeamTrace | None = None,
     constraints: Constraints | None = None,
     candidates: Tensor | None = None,
     lengths: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
-    """Find outputs for a batch of sources. What a source gives does not depend on the others in the batch.
+    """Find outputs for a batch of sources. The outputs of a source do not depend on the others in the batch.
 
     Args:
-        model: in evaluation mode, or dropout is at work.
-        source: what `model.encode` takes: ids [B, S] for a translator, B grids for a captioner.
+        model: the model, in evaluation mode unless dropout is wanted.
+        source: the input of `model.encode`: ids [B, S] for a translator, B grids for a captioner.
         options: how to search.
-        word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` needs it and is off without.
-        indices: a number for each source; sampling draws the same for the same number and seed. 0, 1, .. if not given.
-        prefix: ids that every output begins with, end token not among them; the search begins after them.
-        told: the first so many of them are no choice of the model's and cost nothing.
-        trace: notes what the search of one source considered on its way. A beam of 1 is then searched as any other
-            beam, which finds what greedy search finds.
-        constraints: what each output has to have, for a beam search; it has less only where nothing else is found.
-        candidates: [B, V] boolean, the only tokens that have a probability for each source; all if not given.
-        lengths: of sources of ids their tokens, if they are known.
+        word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` has no effect without it.
+        indices: the number of each source; sampling depends on it and on the seed only. 0, 1, … by default.
+        prefix: ids that every output begins with, without the end token; the search begins after them.
+        prefix_length: the number of tokens of the prefix that cost nothing, such as a language token, since the model
+            does not choose them.
+        trace: records the hypotheses that the search of one source considers. With a trace, beam search with a beam of
+            1 replaces greedy search, and finds the same.
+        constraints: the phrases that outputs must contain, for a beam search; an output may lack one only if no other
+            is found.
+        candidates: [B, V] boolean, the only tokens that have a probability for each source; all by default.
+        lengths: the number of tokens of each source, if it is known.
 
     Returns:
-        For each source up to `options.nbest` different hypotheses, best first, at least one.
+        For each source up to `options.nbest` different hypotheses, at least one, the best first.
 
     Raises:
-        UserError: the model's output is not a number.
+        UserError: the model's log-probabilities are not finite.
         ValueError: a trace of several sources, or of sampling; or constraints without a beam search.
     """
     if trace is not None and (len(source) != 1 or options.sample):
@@ -69,7 +71,9 @@ def search(
         raise ValueError("sampling applies no constraints")
     if not len(source):
         return []
-    problem = replace(prepare(model, source, options, word_starts, prefix, told, lengths), candidates=candidates)
+    problem = replace(
+        prepare(model, source, options, word_starts, prefix, prefix_length, lengths), candidates=candidates
+    )
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1 and not constraints and trace is None:
@@ -78,14 +82,15 @@ def search(
         constrain = _phrases(constraints, problem) if constraints else Unconstrained
         finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
-    if constraints:  # by which it may have been searched at other prices
-        for i in (i for i, wanted in enumerate(constraints.wanted) if wanted):
-            best[i] = problem.judged(best[i])
+    if constraints:
+        for i, wanted in enumerate(constraints.wanted):
+            if wanted:
+                best[i] = problem.rescored(best[i])
     return best
 
 
 def _phrases(constraints: Constraints, problem: Problem) -> Callable[[Rows], Constraint]:
-    """Return what lets a beam search find outputs that have phrases."""
+    """Return a function that makes a constraint for the first rows of a beam search."""
     model = problem.model
     return partial(Phrases, Steering.by(constraints, model.bos, model.eos, problem.limits.device))
 
@@ -96,22 +101,25 @@ def prepare(
     options: DecodingOptions,
     word_starts: Tensor | None = None,
     prefix: Sequence[int] = (),
-    told: int = 0,
+    prefix_length: int = 0,
     lengths: Sequence[int] = (),
 ) -> Problem:
-    """Let the model read the sources, and lay down limits, penalties and rules; arguments as for `search`."""
+    """Encode the sources, and determine limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source, lengths=lengths)
     device = memory.mask.device
-    sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells
-    without_end = [max(size - 1, 0) for size in sizes]
-    limits = [max(length_limit(length, options, model.max_length), len(prefix) + 1) for length in without_end]
-    if model.max_length:  # for the start token and the output together
-        limits = [min(limit, model.max_length - 1) for limit in limits]
+    sizes = lengths or memory.mask.sum(1).tolist()  # in tokens, or in cells of an image
+    limits = []
+    for size in sizes:
+        # The prefix and one more token must fit, whatever the options say.
+        limit = max(length_limit(max(size - 1, 0), options, model.max_length), len(prefix) + 1)
+        if model.max_length:  # for the start token and the output together
+            limit = min(limit, model.max_length - 1)
+        limits.append(limit)
     never = [model.special.pad, model.special.start, model.special.unknown]
     return Problem(
         model=model,
         memory=memory,
         limits=upload(torch.tensor(limits), device),
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
-        rules=rules_for(options, never, model.eos, word_starts, device, prefix, told),
+        rules=rules_for(options, never, model.eos, word_starts, device, prefix, prefix_length),
     )

@@ -1,6 +1,6 @@
-"""A lexical shortlist: the target pieces that a search considers for a sentence, instead of the whole vocabulary.
+"""Lexical shortlists: the target pieces that are candidates for a sentence, instead of the whole vocabulary.
 
-Most of a small model's time goes into the output layer, and most of its rows are of no use to a sentence (Jean et al.
+A small model spends most of its time in the output layer, most of whose rows are of no use for a sentence (Jean et al.
 2015, arXiv 1412.2007, section 3.3).
 """
 
@@ -21,15 +21,15 @@ from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
 
 
 class Shortlist:
-    """Which target pieces each source piece may become."""
+    """The target pieces that may translate each source piece."""
 
     def __init__(self, always: Iterable[int], by_source: dict[int, list[int]]) -> None:
-        """`always`: target ids that are in for every source; `by_source`: those that a source id brings in."""
+        """Take the target ids that are `always` candidates, and those that each source id adds."""
         self.always = np.array(sorted({*SPECIAL, *always}))
         self.by_source = {source: np.array(targets) for source, targets in by_source.items()}
 
     def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
-        """Return the target ids [n] for source sentences, sorted; the special ones are the first."""
+        """Return the candidates [n] for source sentences, sorted; the special tokens are the first."""
         different = set().union(*sentences)
         found = [self.by_source[source] for source in different if source in self.by_source]
         return np.unique(np.concatenate([self.always, *found]))
@@ -37,13 +37,13 @@ class Shortlist:
     def of_batch(
         self, sentences: Sequence[list[int]], opening: Sequence[int] = ()
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Return the pieces [n] of all sentences, and which of them each may become [B, n]; None if all the same.
+        """Return the candidates [n] of all sentences, and those of each [B, n]; None if all have the same.
 
-        What is left of a batch beyond a sentence's own pieces has no probability for it. Else a translation would
-        depend on the sentences that it is translated together with.
+        The candidates of other sentences in the batch have no probability for a sentence. Otherwise its translation
+        would depend on them.
 
         Args:
-            sentences: source ids of each.
+            sentences: the source ids of each sentence.
             opening: target ids that every output begins with.
         """
         first = np.array(opening, np.int64)
@@ -61,7 +61,7 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
     """Read a shortlist in CTranslate2's format: lines `source piece TAB target pieces`, no source piece for all.
 
     Raises:
-        UserError: it can't be read, or a line is something else.
+        UserError: the file can't be read, or a line has another format.
     """
     if not file.exists():
         raise UserError("is not there", file=file, fix="Make it with translucid tune.")
@@ -75,7 +75,8 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
         if not tab or "\t" in rest:
             raise UserError("is not a piece, a tab and pieces", file=file, line=number, fix=fix)
         pieces = [piece for piece in rest.split(" ") if piece]
-        if strange := set(pieces) - targets.keys():
+        strange = set(pieces) - targets.keys()
+        if strange:
             raise UserError(f"{min(strange)!r} is no piece of the tokenizer", file=file, line=number, fix=fix)
         ids = [targets[piece] for piece in pieces]
         if not source:
@@ -86,39 +87,39 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
 
 
 class Narrowed(SequenceModel[StateT]):
-    """A model that says only some pieces. Its target ids are their places among them."""
+    """A model whose outputs have only some pieces. Its target ids are their places among these."""
 
     def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
-        """`pieces`: [n] target ids, sorted, the special ones first. The weights are the model's."""
+        """Share the weights of a model; `pieces`: [n] target ids, sorted, the special ones first."""
         super().__init__(model.special)
         self.model, self.pieces, self.max_length = model, pieces, model.max_length
         self.source_embedding = model.source_embedding
+        # Without initialization, as the rows of the model's own output layer replace the weights.
         self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
-        self.output.weight, self.output.bias = (
-            nn.Parameter(whole[pieces], requires_grad=False) for whole in (model.output.weight, model.output.bias)
-        )
+        self.output.weight = nn.Parameter(model.output.weight[pieces], requires_grad=False)
+        self.output.bias = nn.Parameter(model.output.bias[pieces], requires_grad=False)
         self.train(model.training)
 
     def source_mask(self, source: Tensor) -> Tensor:
-        """See `SequenceModel`."""
+        """Return the model's mask of source positions."""
         return self.model.source_mask(source)
 
     def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
-        """See `SequenceModel`."""
+        """Encode sources as the model does."""
         return self.model.encode(source, maps, lengths)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
-        """See `SequenceModel`."""
+        """Encode embedded sources as the model does."""
         return self.model.read(embedded, mask, maps)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """See `SequenceModel`."""
+        """Return the model's features for targets that are given as places among the pieces."""
         return self.model.features(memory, self.pieces[targets_in], maps)
 
     def start(self, memory: Memory) -> StateT:
-        """See `SequenceModel`."""
+        """Return the model's first state."""
         return self.model.start(memory)
 
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """See `SequenceModel`."""
+        """Advance the model by tokens that are given as places among the pieces."""
         return self.model.advance(self.pieces[tokens], state)

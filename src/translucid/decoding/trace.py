@@ -1,4 +1,4 @@
-"""What a beam search considered on its way, for drawing it and for offering alternatives."""
+"""The tree of the partial outputs that a beam search has considered, for figures and for alternatives."""
 
 from __future__ import annotations
 
@@ -16,70 +16,73 @@ Fate = Literal["kept", "ended", "dropped"]
 
 
 class Node(NamedTuple):
-    """One partial output."""
+    """One partial output in the tree."""
 
     parent: int
     """The node before it; -1 for the root."""
     token: int
     log_prob: float
-    """Of the whole partial output."""
+    """The log-probability of the whole partial output."""
     fate: Fate
-    """It was extended, it came to its end, or it lost its place to better ones."""
+    """Whether it was extended, has ended, or was dropped in favour of better ones."""
 
 
 @dataclass
 class BeamTrace:
-    """The tree of one sentence's beam search: hand it to `search`, with one source, and read it afterwards."""
+    """The tree of the beam search for one source, which `search` fills."""
 
     nodes: list[Node] = field(default_factory=list)
-    """The root, which holds the start token, is the first."""
+    """The nodes of the tree; the first one is the root, which has the start token."""
     names: dict[int, str] = field(default_factory=dict)
-    """What is shown of each token, if known."""
+    """The text to show for each token, if it is known."""
     best: int | None = None
-    """The node that ended the output that was chosen, if known."""
+    """The last node of the best output, if it is known."""
     _rows: list[int] = field(default_factory=list)
     """The node of each live row."""
 
     def begin(self, bos: int) -> None:
-        """Plant the root."""
+        """Start the tree with its root."""
         self.nodes, self._rows = [Node(-1, bos, 0.0, "kept")], [0]
 
     def step(self, total: Tensor, parent: Tensor, token: Tensor, ends: Tensor, live: Tensor) -> None:
-        """Note the candidates of a step, the likeliest first.
+        """Add the candidates of a step, the most probable first.
 
         Args:
-            total: [1, K] their log-probabilities.
-            parent: [1, K] the row that each goes on from.
-            token: [1, K].
-            ends: [1, K] whether it has ended and counts.
-            live: [1, K] whether it is extended.
+            total: [1, K] the log-probabilities of the candidates.
+            parent: [1, K] the row that each extends.
+            token: [1, K] the last token of each.
+            ends: [1, K] boolean, whether it has ended and counts.
+            live: [1, K] boolean, whether it is extended.
         """
         rows = []
-        for log_prob, row, next_token, ended, alive in zip(
-            *(x[0].tolist() for x in (total, parent, token, ends, live)), strict=True
-        ):
-            if log_prob == -float("inf"):
+        columns = [column[0].tolist() for column in (total, parent, token, ends, live)]
+        for log_prob, row, next_token, ended, alive in zip(*columns, strict=True):
+            if log_prob == -float("inf"):  # fewer than K candidates
                 continue
-            fate: Fate = "ended" if ended else "kept" if alive else "dropped"
+            fate: Fate = "dropped"
+            if ended:
+                fate = "ended"
+            elif alive:
+                fate = "kept"
             if alive:
                 rows.append(len(self.nodes))
             self.nodes.append(Node(self._rows[row], next_token, log_prob, fate))
         self._rows = rows
 
     def finish(self, tokens: list[int], name: Callable[[list[int]], list[str]]) -> None:
-        """Note which output was chosen, its ids with the end token, and let `name` name all tokens of the tree."""
+        """Find the best output, given its ids with the end token, and name all tokens of the tree by `name`."""
         ended = [i for i, node in enumerate(self.nodes) if node.fate == "ended"]
-        self.best = next(i for i in ended if [self.nodes[j].token for j in self.path(i)] == tokens)
+        self.best = next(i for i in ended if self._tokens(i) == tokens)
         seen = list({node.token for node in self.nodes})
         self.names = dict(zip(seen, name(seen), strict=True))
 
     def name(self, token: int) -> str:
-        """Return what is shown of a token."""
+        """Return the text to show for a token."""
         return self.names.get(token, f"{token}")
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: lists to fold, each token with its probability, the chosen path in bold."""
-        chosen = set(self.path(self.best)) if self.best is not None else set()
+        """Show the tree in a notebook as nested lists, each token with its probability, the best output in bold."""
+        best_path = set(self.path(self.best)) if self.best is not None else set()
         children: dict[int, list[int]] = {}
         for i, node in enumerate(self.nodes[1:], 1):
             children.setdefault(node.parent, []).append(i)
@@ -87,19 +90,27 @@ class BeamTrace:
         # Not by recursion: an output may have more tokens than Python allows calls within calls.
         left: list[int | str] = [*reversed(children.get(0, []))]
         while left:
-            if isinstance(item := left.pop(), str):
+            item = left.pop()
+            if isinstance(item, str):
                 lines.append(item)
                 continue
             node = self.nodes[item]
             text = f"{escape(self.name(node.token))} {percent(exp(node.log_prob - self.nodes[node.parent].log_prob))}"
-            text = f"<b>{text}</b>" if item in chosen else text
-            text += "" if node.fate == "kept" else f" ({node.fate})"
-            if below := children.get(item):
+            if item in best_path:
+                text = f"<b>{text}</b>"
+            if node.fate != "kept":
+                text += f" ({node.fate})"
+            below = children.get(item)
+            if below:
                 lines.append(f"<li><details open><summary>{text}</summary><ul>")
                 left += ["</ul></details></li>", *reversed(below)]
             else:
                 lines.append(f"<li>{text}</li>")
         return f"<ul>{''.join(lines)}</ul>"
+
+    def _tokens(self, node: int) -> list[int]:
+        """Return the tokens from the first one to that of a node."""
+        return [self.nodes[i].token for i in self.path(node)]
 
     def path(self, node: int) -> list[int]:
         """Return the nodes from the first token to this one."""

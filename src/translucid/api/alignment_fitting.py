@@ -1,4 +1,4 @@
-"""Which words belong together, taught to a run: an alignment layer that learns from word links, kept in its folder."""
+"""Train an alignment layer for a run on word links, and save it in the run folder."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 
 FEWEST = 20
-"""Pairs, without which there is nothing to learn or to judge by."""
+"""The least number of pairs for training and evaluation."""
 HELD_OUT = 10
-"""One pair of so many is held out."""
+"""One pair in so many is held out."""
 
 
 class LearnedAlignment(NamedTuple):
-    """What came of it, on pairs that were held out."""
+    """The result of training an alignment layer."""
 
     pairs: int
-    """That it learned from."""
+    """The number of training pairs."""
     held_out: int
+    """The number of pairs that were held out for evaluation."""
     skipped: int
-    """Pairs without links, too long, or whose words are others for the tokenizer."""
+    """The number of pairs without links, or too long, or whose words are different for the tokenizer."""
     ways: dict[AlignmentOptions, AlignmentScore]
-    """How right alignments are, read off the attention and off the alignment layer; the better one comes first."""
+    """The scores of alignments from the attention and from the alignment layer, on held-out pairs, the better first."""
 
     @property
     def chosen(self) -> AlignmentOptions:
-        """The better one; the attention, where both are alike."""
+        """The better way to align words; the attention if both have the same error rate."""
         return next(iter(self.ways))
 
     @property
     def kept(self) -> bool:
-        """Whether that is the alignment layer."""
+        """Whether the alignment layer is better, and was saved."""
         return self.chosen.learned
 
 
@@ -57,14 +58,14 @@ def fit_alignment(
     console: Console,
     device: str = "auto",
 ) -> LearnedAlignment:
-    """Teach a run which words belong together; what it learned is kept if it is better than its attention.
+    """Train an alignment layer for a run, and save it if it is better than the run's attention.
 
     Args:
-        run: its folder.
+        run: the run folder.
         links: word links, see `read_gold`.
-        pairs: files of the pairs whose words they link; the file of links itself, a .jsonl, if not given.
-        languages: codes of source and target, for a model that has many; as the run says if not given.
-        console: where progress is shown.
+        pairs: files of the pairs whose words are linked; by default the file of links itself, a .jsonl.
+        languages: the codes of source and target, for a multilingual model; as the run says by default.
+        console: shows the progress.
         device: auto, cpu, cuda, cuda:1 or mps.
 
     Raises:
@@ -78,32 +79,36 @@ def fit_alignment(
         raise UserError("word links are for runs that read pairs as they stand", file=run, fix="Give another run.")
     texts = list(pairs_of(data, *(pairs or [str(links)])))
     gold = read_gold(links, texts)
-    there = [(one, right) for one, right in zip(_linked(t, texts, gold), gold, strict=True) if one]
-    if len(there) < FEWEST:
-        raise UserError(f"holds {len(there)} pairs that can be learned from", file=links, fix=f"Give {FEWEST} or more.")
-    learned, held_out = [one for i, (one, _) in enumerate(there) if i % HELD_OUT], there[::HELD_OUT]
+    usable = _linked(t, texts, gold)
+    if len(usable) < FEWEST:
+        raise UserError(
+            f"holds {len(usable)} pairs that can be learned from", file=links, fix=f"Give {FEWEST} or more."
+        )
+    held_out = usable[::HELD_OUT]
+    learned = [pair for i, (pair, _) in enumerate(usable) if i % HELD_OUT]
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
-    seen = forced_decoding(
-        t.model, t.tokenizer, [(one.source, one.target) for one, _ in held_out], t.device, layer=layer
-    )
-    ways = {
-        way: alignment_score([read_alignment(one, way) for one in seen], [right for _, right in held_out])
-        for way in (reading.of(taught=False), AlignmentOptions(both=reading.both))
-    }
-    ways = dict(sorted(ways.items(), key=lambda way: way[1].error_rate))
-    found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(there), ways)
+    ids = [(pair.source, pair.target) for pair, _ in held_out]
+    inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer)
+    references = [right for _, right in held_out]
+    scores = {}
+    for way in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
+        scores[way] = alignment_score([read_alignment(one, way) for one in inspected], references)
+    ways = dict(sorted(scores.items(), key=lambda way: way[1].error_rate))
+    found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(usable), ways)
     if found.kept:
         save_alignment_layer(RunFolder(run), layer, data.languages if data.tokenizer.languages else None)
         save_alignment_options(run, ways)
     return found
 
 
-def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[Linked | None]:
-    """Return pairs with their links between pieces; None for those that nothing can be learned from."""
-    found: list[Linked | None] = []
+def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[Linked, Gold]]:
+    """Return the usable pairs with links between their pieces, and with their links between words."""
+    usable = []
     for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
-        words = len(text.source.split()), len(text.target.split())
-        fits = right.possible and pair.longest <= t.longest
-        found.append(linked(t.tokenizer, *pair.ids, right, words) if fits else None)
-    return found
+        if right.possible and pair.longest <= t.longest:
+            words = len(text.source.split()), len(text.target.split())
+            one = linked(t.tokenizer, *pair.ids, right, words)
+            if one:
+                usable.append((one, right))
+    return usable

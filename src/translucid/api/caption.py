@@ -1,4 +1,4 @@
-"""What comes of an image: its caption, and where the model looked for each word."""
+"""The caption of an image, with the attention of each word on demand."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ class AlternativeCaption(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Its log-probability after the length penalty."""
+        """The log-probability after the length penalty."""
         return self.hypothesis.score
 
 
 class Watches(Protocol):
-    """What a caption asks when somebody wants to know more about it: the `Captioner`."""
+    """The interface of a `Captioner` for the attention of a caption."""
 
     def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
-        """Watch the model write given tokens."""
+        """Return the attention of given tokens, by forced decoding."""
 
 
 @dataclass(frozen=True)
 class Caption(NBest):
-    """What came of one image."""
+    """The caption of one image."""
 
     picture: Picture = field(repr=False)
     nbest: list[AlternativeCaption]
-    """The best captions of those that were asked for, best first, at least one."""
+    """The captions, the best first, at least one."""
     _captioner: Watches = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
-        """Of the image."""
+        """The name of the image."""
         return self.picture.name
 
     @cached_property
     def looked(self) -> AttentionResult:
-        """Where the model looked for each word of the best caption, made on demand by one forced pass."""
+        """The attention of each word of the best caption, computed on demand by forced decoding."""
         return self._captioner.look(self.picture, self.nbest[0].hypothesis.tokens)
 
     @property
@@ -61,7 +61,7 @@ class Caption(NBest):
         return {name: weights[None] for name, weights in self.looked.inspected.maps.items()}
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: the caption, and where the model looked for each word."""
+        """Show the caption and the attention of each word in a notebook."""
         if not self.looked.looks:
             return f"<p><b>{escape(self.text)}</b></p>"
         from translucid.inspection.attention_result_html import panels

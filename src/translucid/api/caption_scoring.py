@@ -1,8 +1,7 @@
-"""A captioner on a test set: what it writes, how good that is, and whether it looks at what it speaks of."""
+"""The scores of a captioner on a test set, and its pointing accuracy."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from translucid.api.caption import Caption
 from translucid.api.captioner import Captioner
 from translucid.data.batching import padded
 from translucid.data.images.image_files import ImageFiles
@@ -25,28 +25,28 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.stores.image_store import TOGETHER
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
+from translucid.decoding.pair_scores import perplexity as perplexity_of
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import Forced
 from translucid.evaluation.scene_gold import GoldImage
 from translucid.ground.console import Console, counting
 from translucid.kernels.machine import cores
-from translucid.models.protocol import SequenceModel
 
 
 @dataclass(frozen=True)
 class CaptionEvaluation:
-    """Figures of one test set."""
+    """The scores of one test set."""
 
     scores: CaptionScores
     images: int
     references: int
     seconds: float
-    """Spent on reading images and writing captions."""
+    """The time for reading images and writing captions."""
     forced: Forced | None = None
-    """How the model finds the references."""
+    """The perplexity and accuracy of the references."""
     pointing: dict[str, KindScore] = field(default_factory=dict)
-    """By kind of word whether it looks at what it speaks of, if there is gold."""
+    """The pointing accuracy by kind of word, if there are gold boxes."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -59,7 +59,7 @@ class CaptionEvaluation:
         return record
 
     def render(self) -> Iterator[RenderableType]:
-        """Yield what a person wants to see."""
+        """Yield tables and lines for the terminal."""
         table = Table(box=None, pad_edge=False)
         for column in ("metric", "score", "how"):
             table.add_column(column, overflow="fold")
@@ -67,8 +67,8 @@ class CaptionEvaluation:
         for n, value in enumerate(self.scores.bleu, 1):
             table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(how, "dim"))
         table.add_row("CIDEr-D", Text(f"{self.scores.cider:.3f}", "bold"), Text(how, "dim"))
-        own = self.scores.sacrebleu
-        table.add_row(own.name, Text(f"{own.value:.2f}", "bold"), Text(own.signature, "dim"))
+        sacrebleu = self.scores.sacrebleu
+        table.add_row(sacrebleu.name, Text(f"{sacrebleu.value:.2f}", "bold"), Text(sacrebleu.signature, "dim"))
         yield table
         rate = self.images / max(self.seconds, 1e-9)
         yield Text(f"{self.images:,} images, {self.references:,} references; {rate:,.1f} images/s, reading included")
@@ -81,11 +81,11 @@ class CaptionEvaluation:
 
 
 class ScoredCaptions(NamedTuple):
-    """What came of a test set."""
+    """The captions of a test set, and their scores."""
 
     evaluation: CaptionEvaluation
     texts: dict[str, str]
-    """The captions by name of the image."""
+    """The captions by the name of the image."""
 
 
 def score_captions(
@@ -101,13 +101,13 @@ def score_captions(
     """Write captions for a test set and score them.
 
     Args:
-        captioner: any.
-        pairs: names of images and references, several of an image.
+        captioner: the captioner.
+        pairs: pairs of the name of an image and a reference; an image may have several.
         files: the images.
-        options: how to search; the run's own settings if not given.
-        perplexity: whether the captioner is made to write the references too.
-        gold: what the words of captions are about, by image.
-        console: where progress is shown.
+        options: how to search; the run's own settings by default.
+        perplexity: whether to compute the perplexity of the references by forced decoding too.
+        gold: the boxes of the things that words refer to, by image.
+        console: shows the progress.
 
     Raises:
         UserError: an image is missing or can't be read.
@@ -115,7 +115,8 @@ def score_captions(
     references: dict[str, list[str]] = {}
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
-    for name, every in references.items():  # a blank one is none, if there is another
+    for name, every in references.items():
+        # An image needs a reference, so a blank one counts if there is no other.
         references[name] = [text for text in every if text.strip()] or every
     files.refuse_missing(references)
     names, started = list(references), time.perf_counter()
@@ -123,18 +124,17 @@ def score_captions(
     points: list[tuple[str, Hit | None]] = []
     forcing = Forcing(captioner) if perplexity else None
     wanted = gold if gold is not None and captioner.can_look() else {}
-    aside = 0.0
+    aside = 0.0  # the time for other results than captions, which does not count
     with counting(console, "captioning", len(names)) as advance:
-        found = captioner.stream(_pictures(captioner, names, files), options, on_done=advance)
-        while some := list(islice(found, TOGETHER)):
+        captions = captioner.stream(_pictures(captioner, names, files), options, on_done=advance)
+        while some := list(islice(captions, TOGETHER)):
             begun = time.perf_counter()
-            for one in some:
-                texts[one.name] = one.text
-                if one.name in wanted:
-                    looked = one.looked
-                    points += points_of(looked.words, looked.weights().flatten(1), captioner.grid, wanted[one.name])
+            for caption in some:
+                texts[caption.name] = caption.text
+                if caption.name in wanted:
+                    points += _pointing(caption, captioner, wanted[caption.name])
             if forcing:
-                forcing.add([one.picture for one in some], [references[one.name] for one in some])
+                forcing.add([caption.picture for caption in some], [references[caption.name] for caption in some])
             aside += time.perf_counter() - begun
     seconds = time.perf_counter() - started - aside
     forced = forcing.result() if forcing else None
@@ -145,41 +145,51 @@ def score_captions(
     return ScoredCaptions(evaluation, texts)
 
 
+def _pointing(caption: Caption, captioner: Captioner, gold: GoldImage) -> list[tuple[str, Hit | None]]:
+    """Return whether the attention of each word of a caption hits the box of the thing that it refers to."""
+    attention = caption.looked
+    return points_of(attention.words, attention.weights().flatten(1), captioner.grid, gold)
+
+
 def _pointing_table(scores: Mapping[str, KindScore]) -> Table:
-    """Show for each kind of word how often the most looked-at cell is where the thing is."""
+    """Return a table with the pointing accuracy of each kind of word."""
     table = Table(box=None, pad_edge=False)
     for column in ("words for", "judged", "cell at it", "by chance", "its middle in it", "by chance"):
         table.add_column(column, justify="left" if column == "words for" else "right")
-    for kind, found in scores.items():
-        shares = (found.overlaps, found.chance, found.centred, found.chance_centred)
-        table.add_row(kind, f"{found.judged:,} of {found.words:,}", *(f"{100 * share:.1f}%" for share in shares))
+    for kind, score in scores.items():
+        shares = (score.overlaps, score.chance, score.centred, score.chance_centred)
+        percentages = [f"{100 * share:.1f}%" for share in shares]
+        table.add_row(kind, f"{score.judged:,} of {score.words:,}", *percentages)
     return table
 
 
 def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> Iterator[Picture]:
     """Read images, a few ahead on all cores."""
     with ThreadPoolExecutor(cores()) as pool:
-        coming = iter(names)
-        while window := list(islice(coming, TOGETHER)):
+        remaining = iter(names)
+        while window := list(islice(remaining, TOGETHER)):
             yield from pool.map(lambda name: captioner.picture(files.read(name), name), window)
 
 
 class Forcing:
-    """How a captioner finds references: what it says of their tokens when it is made to write them."""
+    """The perplexity and accuracy of references under a captioner, by forced decoding."""
 
     def __init__(self, captioner: Captioner) -> None:
-        """Begin with none."""
+        """Begin without references."""
         self.captioner = captioner
         self.entropy, self.correct, self.tokens = 0.0, 0, 0
 
     @torch.inference_mode()
     def add(self, pictures: Sequence[Picture], references: Sequence[Sequence[str]]) -> None:
-        """Make it write the references of each of some pictures."""
+        """Add the references of each of some pictures."""
         model, tokenizer, device = self.captioner.model, self.captioner.tokenizer, self.captioner.device
         memory = model.encode(torch.from_numpy(np.stack([picture.source for picture in pictures])).to(device))
+        # The model expects as many captions for each image: rows of padding, which do not count, fill up.
         most = max(map(len, references))
-        captions = [tokenizer.encode_target(list(of_image)) for of_image in references]
-        ids = [row for of_image in captions for row in _filled(of_image, most, model)]
+        ids: list[list[int]] = []
+        for of_image in references:
+            captions = [[*tokens, model.eos] for tokens in tokenizer.encode_target(list(of_image))]
+            ids += captions + [[model.pad]] * (most - len(captions))
         target = padded(ids, model.pad).to(device)
         real = target != model.pad
         logits = model.output(forced_features(model, memory, target)[real]).float()
@@ -189,9 +199,4 @@ class Forcing:
 
     def result(self) -> Forced:
         """Return perplexity, accuracy and number of all tokens so far."""
-        return Forced(math.exp(min(self.entropy / self.tokens, 700)), self.correct / self.tokens, self.tokens)
-
-
-def _filled(captions: list[list[int]], most: int, model: SequenceModel) -> list[list[int]]:
-    """Return the captions of an image with their end tokens, and padding for those that it has fewer than others."""
-    return [[*ids, model.eos] for ids in captions] + [[model.pad]] * (most - len(captions))
+        return Forced(perplexity_of(-self.entropy, self.tokens), self.correct / self.tokens, self.tokens)

@@ -1,4 +1,4 @@
-"""The front door to captions: `Captioner.load(run).caption(image)`."""
+"""`Captioner.load(run).caption(image)`."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 256
-"""Images captioned together; what bounds the memory of a long job."""
+"""The number of images that are captioned together; it bounds the memory of a long job."""
 
 
 class Captioner:
-    """A trained model that writes about images, its tokenizer and its settings."""
+    """A trained image captioning model, its tokenizer and its settings."""
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
-        """`Captioner.load` is the usual way in."""
+        """Use a loaded model; `Captioner.load` loads one."""
         assert isinstance(configuration.model, CaptioningShape)
         self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
         self.size = configuration.model.image_encoder.size
-        """Side of the square, in pixels, that every image is squeezed to."""
+        """The side of the square, in pixels, to which every image is scaled."""
         self.grid = configuration.model.grid
         self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
 
@@ -60,11 +60,11 @@ class Captioner:
         """Load a run folder.
 
         Args:
-            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
+            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: it is not one, or it is damaged, or its model does not read images.
+            UserError: this is no run, or it is damaged, or its model does not read images.
         """
         folder = RunFolder(resolve_run(run))
         return cls.open(folder, folder.configuration(), device)
@@ -79,14 +79,14 @@ class Captioner:
         return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
 
     def picture(self, image: str | Path | bytes | Image, name: str = "image") -> Picture:
-        """Read an image, as the model is to see it.
+        """Read an image and scale it for the model.
 
         Args:
-            image: a file, what stands in one, or an image of Pillow.
-            name: for messages, if it is not a file.
+            image: a file, the content of a file, or an image of Pillow.
+            name: the name of the image for messages, if it is not a file.
 
         Raises:
-            UserError: it can't be read, or is too large.
+            UserError: the image can't be read, or is too large.
         """
         if isinstance(image, str | Path):
             name = str(image)
@@ -103,8 +103,8 @@ class Captioner:
         """Write a caption for an image.
 
         Args:
-            image: a file, what stands in one, an image of Pillow, or what `picture` returned.
-            options: how to search; the run's own settings if not given.
+            image: a file, the content of a file, an image of Pillow, or a result of `picture`.
+            options: how to search; the run's own settings by default.
             changes: single options by name, such as `beam=5` or `nbest=3`.
 
         Raises:
@@ -127,14 +127,14 @@ class Captioner:
         """Write captions for any number of images, in order, with memory that does not grow with their number.
 
         Args:
-            pictures: of them.
-            options: how to search; the run's own settings if not given.
-            first: the number of the first image, which decides with the seed what sampling draws for it.
-            on_done: called with the number of images done after each batch.
+            pictures: the images.
+            options: how to search; the run's own settings by default.
+            first: the number of the first image, on which sampling depends together with the seed.
+            on_done: called with the number of finished images after each batch.
         """
         options = options or self.configuration.decoding
-        coming = iter(pictures)
-        while window := list(islice(coming, WINDOW)):
+        remaining = iter(pictures)
+        while window := list(islice(remaining, WINDOW)):
             seen: list[Picture] = []
             found = decode_images(
                 self.model,
@@ -148,13 +148,16 @@ class Captioner:
             first += len(window)
             found = self._distinct(seen, found, options)
             for picture, hypotheses in zip(seen, found, strict=True):
-                written = [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
-                yield Caption(picture, written, self)
+                yield Caption(picture, self._alternatives(hypotheses), self)
+
+    def _alternatives(self, hypotheses: Iterable[Hypothesis]) -> list[AlternativeCaption]:
+        """Return hypotheses with their texts."""
+        return [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
 
     def _distinct(
         self, pictures: Sequence[Picture], found: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
-        """Return the n-best lists of pictures without repeated captions; see `distinct_texts`."""
+        """Return the n-best lists of pictures without repeated captions."""
 
         def text_of(number: int, hypothesis: Hypothesis) -> str:
             return self.tokenizer.decode(hypothesis.tokens)
@@ -166,41 +169,44 @@ class Captioner:
         return distinct_texts(found, options, text_of, search)
 
     def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
-        """Let the network look at pictures; what is done with them after that takes what it saw."""
+        """Return pictures with the grids of the image encoder, so that it need not encode them again."""
         image_encoder = self.model.source_embedding
         assert isinstance(image_encoder, ImageEncoder)
         new = [picture.pixels for picture in pictures if picture.grid is None]
         grids = iter(image_encoder.grids(np.stack(new)) if new else ())
-        return [one if one.grid is not None else one._replace(grid=next(grids)) for one in pictures]
+        encoded = []
+        for picture in pictures:
+            encoded.append(picture._replace(grid=next(grids)) if picture.grid is None else picture)
+        return encoded
 
     def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:
-        """Yield what the model reads of pictures, and keep them in `seen`."""
+        """Yield the model's input for pictures, and append the pictures with their grids to `seen`."""
         for start in range(0, len(pictures), TOGETHER):
             for picture in self.seen(pictures[start : start + TOGETHER]):
                 seen.append(picture)
                 yield picture.source
 
     def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
-        """Watch the model write given tokens about an image."""
+        """Return the attention of given tokens about an image, by forced decoding."""
         from translucid.inspection.attention_result import look_at
 
         return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
 
     def inspect(self, picture: Picture, text: str) -> AttentionResult:
-        """Watch the model write a given caption about an image."""
+        """Return the attention of a given caption of an image, by forced decoding."""
         return self.look(picture, self.tokenizer.encode_target([text])[0])
 
     def continued(
         self, picture: Picture, words: str, count: int = 1, options: DecodingOptions | None = None
     ) -> list[AlternativeCaption]:
-        """Return captions that begin with given words and go on with each of the `count` likeliest pieces."""
+        """Return captions that begin with given words and go on with each of the `count` most probable pieces."""
         from translucid.decoding.continuations import continuations
 
         source = self._source(picture)
         prefix = self.tokenizer.encode_target([words])[0] if words else []
         settings = options or self.configuration.decoding
         found = continuations(self.model, source, prefix, count, settings, self._word_starts)
-        return [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in found]
+        return self._alternatives(found)
 
     def trace(self, picture: Picture, beam: int) -> BeamTrace:
         """Caption an image and return the tree of its beam search."""
@@ -209,11 +215,12 @@ class Captioner:
 
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace = BeamTrace()
-        (found,) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
-        trace.finish([*found[0].tokens, self.model.eos], self.tokenizer.target_pieces)
+        ((best,),) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
+        trace.finish([*best.tokens, self.model.eos], self.tokenizer.target_pieces)
         return trace
 
     def _source(self, picture: Picture) -> torch.Tensor:
+        """Return the model's input for one image [1, ..]."""
         return torch.from_numpy(np.ascontiguousarray(picture.source))[None].to(self.device)
 
     def can_look(self) -> bool:

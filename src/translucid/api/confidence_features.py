@@ -1,13 +1,13 @@
-"""What is seen of translations besides their text: for how sure they are, and word by word.
+"""Features of translations besides their text, for their confidence and for the probabilities of their words.
 
-What the search has told is taken as it is. CTranslate2 tells no log-probability of single tokens: they are asked for
-afterwards, as attention and passes with dropout are.
+The figures of the search are used where it has them. CTranslate2 returns no log-probabilities of single tokens: forced
+decoding computes them afterwards, as it does attention and passes with dropout.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -20,7 +20,6 @@ from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Seen
-from translucid.ground.special import SPECIAL
 from translucid.kernels.devices import own_random_state
 
 if TYPE_CHECKING:
@@ -30,58 +29,61 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 Part: TypeAlias = tuple[Piece, Hypothesis]
-"""What was translated in one go, and what was found for it."""
+"""A piece of a text, and its translation."""
 
 SEED = 1
-"""Of the passes with dropout; each sentence begins with it, so that its company does not matter."""
+"""The seed of the passes with dropout; each sentence starts with it, so that others in its batch do not matter."""
 
 
 @dataclass(frozen=True)
 class ConfidenceFeatures:
-    """Looks again at what a search has found."""
+    """Computes features of the translations that a search has found."""
 
     stages: SearchStages
-    own: Callable[[], TorchEngine]
-    """Gives our own search, and with it the model, when that is wanted."""
+    torch_engine: Callable[[], TorchEngine]
+    """Returns the PyTorch engine, and with it the model, when it is needed."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's."""
+        """The model's tokenizer."""
         return self.stages.pipeline.tokenizer
 
+    @property
+    def _prefix_length(self) -> int:
+        """The number of target tokens that the model does not choose, such as a language token."""
+        return len(self.tokenizer.target_opening)
+
     def observed(self, parts: Sequence[Part], kinds: Sequence[Kind], passes: int = 0) -> list[Seen]:
-        """Return what is to be seen of translations.
+        """Return the figures of translations.
 
         Args:
-            parts: what was translated.
-            kinds: of features that are wanted; see `features.KINDS`.
-            passes: with dropout, if those are wanted.
+            parts: the pieces and their translations.
+            kinds: the kinds of features; see `features.KINDS`.
+            passes: the number of passes with dropout, if those are wanted.
         """
-        each: Sequence[Figures | None] = [None] * len(parts)
-        dropped: Sequence[Figures | None] = each
         if "attention" in kinds:
-            seen = [self.watched(part, one) for part, one in zip(parts, self._inspected(parts), strict=True)]
+            seen = list(map(self.with_attention, parts, self._inspected(parts)))
+        elif set(kinds) == {"search"}:
+            seen = [self._seen(part, None) for part in parts]
         else:
-            if set(kinds) != {"search"}:
-                each = self.token_log_probs(parts)
-            seen = [self._seen(part, log_probs) for part, log_probs in zip(parts, each, strict=True)]
-        if "dropout" in kinds:
-            dropped = self._dropped(parts, passes)
-        return [replace(one, dropped=passing) for one, passing in zip(seen, dropped, strict=True)]
+            seen = list(map(self._seen, parts, self.token_log_probs(parts)))
+        if "dropout" not in kinds:
+            return seen
+        return [replace(one, dropped=figures) for one, figures in zip(seen, self._dropped(parts, passes), strict=True)]
 
-    def watched(self, part: Part, inspected: Inspected) -> Seen:
-        """Return what is to be seen of a translation that the model was made to write."""
-        told = len(self.tokenizer.target_opening)
-        attention = inspected.cross()[told:].cpu().double().numpy()
-        return replace(self._seen(part, np.array(inspected.log_probs[told:], np.float64)), attention=attention)
+    def with_attention(self, part: Part, inspected: Inspected) -> Seen:
+        """Return the figures of a translation, given the result of forced decoding."""
+        attention = inspected.cross()[self._prefix_length :].cpu().double().numpy()
+        log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
+        return replace(self._seen(part, log_probs), attention=attention)
 
     def _seen(self, part: Part, log_probs: Figures | None) -> Seen:
-        piece, found = part
+        piece, hypothesis = part
         return Seen(
             piece.text,
-            self.stages.pipeline.text(piece, found.tokens),
-            len(found.tokens) + 1 - len(self.tokenizer.target_opening),
-            found.log_probability,
+            self.stages.pipeline.text(piece, hypothesis.tokens),
+            len(hypothesis.tokens) + 1 - self._prefix_length,
+            hypothesis.log_probability,
             log_probs,
             opening=len(self.tokenizer.source_opening),
         )
@@ -89,69 +91,92 @@ class ConfidenceFeatures:
     def confidences(self, estimator: Estimator, texts: Sequence[Sequence[Part]]) -> list[float | None]:
         """Return the lowest confidence of the parts of each text; None where it has none."""
         seen = self.observed(list(chain.from_iterable(texts)), [estimator.kind], estimator.passes)
-        values = iter(estimator(seen).tolist())
-        return [min((next(values) for _ in parts), default=None) for parts in texts]
+        values: Iterator[float] = iter(estimator(seen).tolist())
+        confidences: list[float | None] = []
+        for parts in texts:
+            confidences.append(min(islice(values, len(parts)), default=None))
+        return confidences
 
     def words(self, texts: Sequence[tuple[Sequence[Piece], Sequence[Part]]]) -> list[list[tuple[str, float]]]:
-        """Return the words of each text's translation, each with its probability; see `Translator`.
+        """Return the words of each text's translation, each with its probability.
 
-        `texts`: what each was cut into, and the parts of that which were translated.
+        `texts`: the pieces of each text, and those of them that were translated, with their translations.
         """
-        from translucid.inspection.words import word_spans
-
-        told = len(self.tokenizer.target_opening)
-        all_parts = list(chain.from_iterable(parts for _, parts in texts))
-        found = zip(all_parts, self.token_log_probs(all_parts), strict=True)
+        all_parts: list[Part] = []
+        for _, parts in texts:
+            all_parts += parts
+        translated = zip(all_parts, self.token_log_probs(all_parts), strict=True)
         rows: list[list[tuple[str, float]]] = []
         for pieces, _ in texts:
-            rows.append([])
+            row: list[tuple[str, float]] = []
             for piece in pieces:
-                if not piece.ids:
-                    rows[-1] += [(word, 1.0) for word in piece.text.split()]
-                    continue
-                (_, hypothesis), log_probs = next(found)
-                spans = word_spans(self.tokenizer.target_pieces(hypothesis.tokens[told:]))
-                for written, first, after in spans:
-                    probability = float(np.exp(log_probs[first:after].sum()))
-                    # A piece may stand for a placeholder of several words.
-                    words = piece.masked.unmask(written).split()
-                    rows[-1] += [(word, probability) for word in words]
+                if piece.ids:
+                    (_, hypothesis), log_probs = next(translated)
+                    row += self._piece_words(piece, hypothesis, log_probs)
+                else:  # copied
+                    row += [(word, 1.0) for word in piece.text.split()]
+            rows.append(row)
         return rows
 
+    def _piece_words(self, piece: Piece, hypothesis: Hypothesis, log_probs: Figures) -> list[tuple[str, float]]:
+        """Return the words of a piece's translation, each with the product of the probabilities of its tokens."""
+        from translucid.inspection.words import word_spans
+
+        words: list[tuple[str, float]] = []
+        for written, first, after in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
+            probability = float(np.exp(log_probs[first:after].sum()))
+            # A placeholder may stand for several words.
+            words += [(word, probability) for word in piece.masked.unmask(written).split()]
+        return words
+
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:
-        """Return the log-probability of each target token [T], the end token's last, without what names a language."""
-        told = len(self.tokenizer.target_opening)
-        searched = [found.token_log_probabilities for _, found in parts]
+        """Return the log-probability of each target token [T], the end token's last, without a language token's."""
         unknown = [part for part in parts if not part[1].token_log_probabilities]
-        asked = iter(self.stages.forced([(piece, [*one.tokens, SPECIAL.end]) for piece, one in unknown]))
-        return [np.array(one[told:] if one else next(asked), np.float64) for one in searched]
+        forced = iter(self.stages.forced([(piece, hypothesis.with_end) for piece, hypothesis in unknown]))
+        figures = []
+        for _, hypothesis in parts:
+            log_probs = hypothesis.token_log_probabilities
+            # Forced decoding leaves out the tokens that the model does not choose, a search gives them 0.
+            log_probs = log_probs[self._prefix_length :] if log_probs else next(forced)
+            figures.append(np.array(log_probs, np.float64))
+        return figures
 
     def tokens(self, ways: Sequence[Sequence[Hypothesis]], pieces: Sequence[Piece]) -> list[list[tuple[str, float]]]:
-        """Return the target pieces of several translations of a text with their log-probabilities; see `Translator`.
+        """Return the target pieces of several translations of a text, each with its log-probability.
 
-        `ways`: what was found for each of the pieces that were translated.
+        `ways`: for each translation, the hypotheses of those pieces that were translated.
         """
         from translucid.inspection.forced_decoding import forced_decoding
 
-        own, told = self.own(), len(self.tokenizer.target_opening)
+        engine = self.torch_engine()
         searched = [piece for piece in pieces if piece.ids]
-        pairs = self._pairs([part for way in ways for part in zip(searched, way, strict=True)])
-        seen = iter(forced_decoding(own.model, self.tokenizer, pairs, own.device, look=False) if pairs else [])
-        written = (list(zip(one.target, one.log_probs, strict=True))[told:] for one in seen)
-        return [[pair for one in islice(written, len(searched)) for pair in one] for _ in ways]
+        parts: list[Part] = []
+        for hypotheses in ways:
+            parts += zip(searched, hypotheses, strict=True)
+        if not parts:
+            return [[] for _ in ways]
+        inspected = iter(forced_decoding(engine.model, self.tokenizer, self._pairs(parts), engine.device, look=False))
+        rows = []
+        for _ in ways:
+            row: list[tuple[str, float]] = []
+            for one in islice(inspected, len(searched)):
+                row += list(zip(one.target, one.log_probs, strict=True))[self._prefix_length :]
+            rows.append(row)
+        return rows
 
     def _pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
-        """Return what the model has read and written."""
+        """Return the source ids that the model has read, with annotations, and the target ids."""
         read = self.stages.pipeline.read([piece for piece, _ in parts])
-        return [(ids, [*found.tokens, SPECIAL.end]) for ids, (_, found) in zip(read, parts, strict=True)]
+        targets = [hypothesis.with_end for _, hypothesis in parts]
+        return list(zip(read, targets, strict=True))
 
     def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
-        """Let the model write the translations of the sources alone, and watch."""
+        """Return the results of forced decoding, given the sources without annotations."""
         from translucid.inspection.forced_decoding import forced_decoding
 
-        own = self.own()
-        pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in parts]
-        return forced_decoding(own.model, self.tokenizer, pairs, own.device)
+        engine = self.torch_engine()
+        pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
+        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device)
 
     def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""
@@ -159,16 +184,15 @@ class ConfidenceFeatures:
 
         from translucid.decoding.pair_scores import pair_scores
 
-        own, told = self.own(), len(self.tokenizer.target_opening)
-        found = []
-        with own_random_state(own.device):
+        device, found = self.torch_engine().device, []
+        with own_random_state(device):
             for pair in self._pairs(parts):
                 torch.manual_seed(SEED)
-                scores = pair_scores(self._dropping, [pair] * passes, own.device, told=told)
-                found.append(np.array([one.log_probability for one in scores], np.float64))
+                scores = pair_scores(self._dropping, [pair] * passes, device, prefix_length=self._prefix_length)
+                found.append(np.array([score.log_probability for score in scores], np.float64))
         return found
 
     @cached_property
     def _dropping(self) -> SequenceModel:
-        """The model with dropout at work; a copy, as others may translate with it meanwhile."""
-        return copy.deepcopy(self.own().model).train()
+        """The model in training mode; a copy, as other threads may translate with the model meanwhile."""
+        return copy.deepcopy(self.torch_engine().model).train()

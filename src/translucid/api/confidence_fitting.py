@@ -1,4 +1,4 @@
-"""How sure a run's translations are: an estimator fitted to what it makes of sentence pairs, and kept in its folder."""
+"""Fit a confidence estimator to a run's translations of sentence pairs, and save it in the run folder."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 
 FEWEST = 20
-"""Translations that must be good, and that must be bad, for there to be something to tell apart."""
+"""The least number of good translations, and of bad ones."""
 THRESHOLD = 40.0
-"""The chrF from which on a translation is good."""
+"""The least chrF of a good translation."""
 SENTENCES = 2000
-"""Pairs that are translated, at most."""
+"""The largest number of pairs that are translated."""
 PART = 64
-"""Translations looked at together."""
+"""The number of translations whose features are computed together."""
 
 
 class Fitted(NamedTuple):
-    """What was found."""
+    """The result of fitting a confidence estimator."""
 
     estimator: Estimator
     costs: dict[Kind, float]
-    """By kind: the time of a translation whose confidence is told, over that of one without."""
+    """For each kind of features, the time of a translation with confidence relative to that of one without."""
 
 
 def fit_confidence(
@@ -52,21 +52,21 @@ def fit_confidence(
     source: str | None = None,
     target: str | None = None,
 ) -> Fitted:
-    """Translate pairs as the run does, and learn to tell the good translations from the bad ones.
+    """Translate pairs with a run, and fit an estimator that distinguishes good translations from bad ones.
 
     Args:
-        run: its folder.
-        console: where progress is shown.
-        valid: files of pairs; those that the run was validated with if not given.
-        kind: of features to be used; if not given, the cheapest that is as good as the best.
-        threshold: chrF against the reference, 0 to 100, from which on a translation is good.
-        passes: with dropout, which are tried too; 0 for none.
-        sentences: pairs, at most.
-        source: code of the source language, for a model that has many; as the run says if not given.
-        target: code of the target language.
+        run: the run folder.
+        console: shows the progress.
+        valid: files of pairs; the run's own validation pairs by default.
+        kind: the kind of features; by default, the cheapest that is as good as the best.
+        threshold: the least chrF of a good translation against the reference, 0 to 100.
+        passes: the number of passes with dropout, which are tried too; 0 for none.
+        sentences: the largest number of pairs.
+        source: the code of the source language, for a multilingual model; as the run says by default.
+        target: the code of the target language.
 
     Raises:
-        UserError: the run is damaged or has nothing that was asked for, or there are too few pairs, good or bad.
+        UserError: the run is damaged or has no such features, or there are too few pairs, good or bad.
     """
     t = Translator.load(run, "cpu", source=source, target=target)
     kinds = _kinds(t, run, kind, passes)
@@ -75,9 +75,14 @@ def fit_confidence(
     with counting(console, "translating", len(pairs)) as advance:
         found = list(t.stream([pair.source for pair in pairs], split=False, on_done=advance))
     spent = time.perf_counter() - started
-    whole = [i for i, one in enumerate(found) if len(one.parts) == 1]
-    parts = [found[i].parts[0] for i in whole]
-    chrf = np.array(sentence_chrf([found[i].text for i in whole], [pairs[i].target for i in whole]), np.float64)
+    parts, texts, references = [], [], []
+    for translation, pair in zip(found, pairs, strict=True):
+        # The figures of a sentence that was split could not be compared with one chrF.
+        if len(translation.parts) == 1:
+            parts += translation.parts
+            texts.append(translation.text)
+            references.append(pair.target)
+    chrf = np.array(sentence_chrf(texts, references), np.float64)
     bad = int((chrf < threshold).sum())
     if min(bad, len(chrf) - bad) < FEWEST:
         what = f"of {len(chrf):,} translations {bad:,} have a chrF under {threshold:g}: too few to tell good from bad"
@@ -85,31 +90,39 @@ def fit_confidence(
     seen, costs = _looked_at(t, parts, kinds, passes, spent, console)
     fitted = estimator(seen, chrf, threshold, kinds, passes=passes)
     data = t.configuration.data
-    save_confidence(RunFolder(run), t.tokenizer, data.languages if data.tokenizer.languages else None, fitted)
+    languages = data.languages if data.tokenizer.languages else None
+    save_confidence(RunFolder(run), t.tokenizer, languages, fitted)
     return Fitted(fitted, costs)
 
 
 def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kind]:
-    """Return the kinds of features that are tried, the cheapest first."""
+    """Return the kinds of features to try, the cheapest first."""
     if kind == "attention" and not t.can_look():
         raise UserError("the model has no attention", file=run, fix="Choose --features tokens.")
     if (kind == "dropout" and not passes) or (passes and kind not in (None, "dropout")):
         raise UserError("--features dropout and --dropout-passes go together", fix="Give both, or the latter alone.")
     if passes and not t.configuration.model.dropout:
         raise UserError("the model has no dropout", file=run, fix="Leave out --dropout-passes.")
-    there = {"attention": t.can_look(), "dropout": passes > 0}
-    return [kind] if kind else [each for each in KINDS if there.get(each, True)]
+    if kind:
+        return [kind]
+    unavailable = set()
+    if not t.can_look():
+        unavailable.add("attention")
+    if not passes:
+        unavailable.add("dropout")
+    return [each for each in KINDS if each not in unavailable]
 
 
 def _pairs(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
-    """Return pairs to fit to, of files or those that the run was validated with, no source blank."""
+    """Return the pairs to fit to, from files or from the run's own validation, without blank texts."""
     data = t.configuration.data
     chosen = [*files] or data.valid
     if chosen:
         pairs = list(pairs_of(data, *chosen))
     else:
         pairs = folder.held_out() or []
-    if not (kept := [pair for pair in pairs if pair.source.strip() and pair.target.strip()]):
+    kept = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+    if not kept:
         raise UserError("there are no pairs to fit to", fix="Give some with --valid that the run was not trained on.")
     return kept
 
@@ -117,7 +130,7 @@ def _pairs(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]
 def _looked_at(
     t: Translator, parts: Sequence[Part], kinds: Sequence[Kind], passes: int, spent: float, console: Console
 ) -> tuple[list[Seen], dict[Kind, float]]:
-    """Return what is to be seen of translations, each kind looked at by itself so that its cost is known."""
+    """Return the figures of translations; each kind is computed separately, so that its cost is known."""
     costs: dict[Kind, float] = {}
     seen: list[Seen] = []
     for kind in kinds:
@@ -129,5 +142,7 @@ def _looked_at(
                 now += t.observer.observed(some, [kind], passes)
                 advance(len(some))
         costs[kind] = 1 + (time.perf_counter() - started) / spent
-        seen = [one.and_also(other) for one, other in zip(seen, now, strict=True)] if seen else now
+        if seen:
+            now = [one.and_also(other) for one, other in zip(seen, now, strict=True)]
+        seen = now
     return seen, costs

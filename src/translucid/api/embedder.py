@@ -1,10 +1,10 @@
-"""The front door to vectors of words in their context: `Embedder.load(run).embed(texts)`."""
+"""Contextual word embeddings: `Embedder.load(run).embed(texts)`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
@@ -28,30 +28,30 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 Layer: TypeAlias = int | Literal["mix", "all"] | Mix
-"""One layer, 0 the embeddings; all beside each other; or their mean, or as a `Mix` weighs them."""
+"""One layer, where 0 is the embeddings; all layers; or their mean, or their sum weighted by a `Mix`."""
 
 TOGETHER = 256
-"""Texts that are sorted by length and read at a time."""
+"""The number of texts that are sorted by length and encoded together."""
 TOKENS = 4096
-"""Tokens of a batch, padding included."""
+"""The number of tokens in a batch, padding included."""
 _EDGES = re.compile(r"^\W+|\W+$")
 
 
 class Pieces(NamedTuple):
-    """A text as the model reads it."""
+    """The input of the model for a text."""
 
     ids: list[int]
     first: list[int]
-    """Of each word, the place of its first piece with a letter or a digit; of its first piece, if there is no such."""
+    """For each word, the place of its first piece with a letter or a digit, or of its first piece if there is none."""
     last: list[int]
-    """Of each word, the place of its last such piece."""
+    """For each word, the place of its last such piece."""
 
 
 class Neighbour(NamedTuple):
-    """A word in a text, and how alike it is to another one."""
+    """A word in a text, and its similarity to another word."""
 
     similarity: float
-    """The cosine of both vectors."""
+    """The cosine of the two vectors."""
     text: int
     """The number of the text, from 0."""
     place: int
@@ -61,36 +61,36 @@ class Neighbour(NamedTuple):
 
 
 class Embedder:
-    """A trained language model, asked what it makes of each word where it stands.
+    """A trained language model that returns a contextual embedding of each word.
 
-    Words are what stands between spaces. The vector of one is the state that the forward model has after its last
-    piece, beside the state that the backward model has after its first: what both know of the word and of all text on
-    their side of it (Peters et al. 2018, arXiv 1802.05365, section 3.2). Marks that hang on a word are not waited for.
-    A model that reads in one direction gives the one state.
+    Words are separated by white space. The embedding of a word is the state of the forward model after its last piece,
+    next to the state of the backward model after its first: both depend on the word and on all text on their side of it
+    (Peters et al. 2018, arXiv 1802.05365, section 3.2). Punctuation attached to a word does not delay its state. A
+    model of one direction gives one state.
     """
 
     def __init__(
         self, model: LanguageModel[Any], tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
-        """`Embedder.load` is the usual way in."""
+        """Use a loaded model; `Embedder.load` loads one."""
         assert isinstance(configuration.model, LanguageShape)
         self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
         self.backwards = [False, True] if configuration.model.directions == 2 else [configuration.model.backwards]
-        """Of each direction, whether it reads from the end."""
-        self._spoken = [any(map(str.isalnum, piece)) for piece in tokenizer.target_vocabulary]
+        """For each direction, whether the model reads from the end."""
+        self._has_letters = [any(map(str.isalnum, piece)) for piece in tokenizer.target_vocabulary]
         self.widths = [states.size(-1) for states in self._states([Pieces([], [], [])], None)[0]]
-        """Of the vectors of each layer."""
+        """The width of the vectors of each layer."""
 
     @classmethod
     def load(cls, run: str | Path, device: str = "auto") -> Embedder:
         """Load a run folder.
 
         Args:
-            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
+            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: it is not one, or it is damaged, or its model is no language model.
+            UserError: this is no run, or it is damaged, or its model is no language model.
         """
         folder = RunFolder(resolve_run(run))
         configuration = folder.configuration()
@@ -107,15 +107,15 @@ class Embedder:
     @overload
     def embed(self, texts: list[str], layers: Layer = "mix") -> list[NDArray[np.float32]]: ...
     def embed(self, texts: str | list[str], layers: Layer = "mix") -> NDArray[np.float32] | list[NDArray[np.float32]]:
-        """Return of each text the vectors of its words [words, D], or [words, layers, D] of all layers.
+        """Return the vectors of the words of each text [words, D], or [words, layers, D] of all layers.
 
         Args:
-            texts: one, which gives its vectors, or several, which give a list.
+            texts: one text, which gives its vectors, or several, which give a list.
             layers: the number of a layer, `all`, or the mean of all.
 
         Raises:
-            TypeError: these are no texts.
-            UserError: there is no such layer, or layers of different widths are to be put together.
+            TypeError: the argument is not text.
+            UserError: there is no such layer, or layers of different widths can't be combined.
         """
         if isinstance(texts, str):
             return self.embed([texts], layers)[0]
@@ -125,14 +125,15 @@ class Embedder:
         pieces = self._pieces(texts)
         lengths = [len(text.ids) + 1 for text in pieces]
         order = sorted(range(len(texts)), key=lambda number: -lengths[number])
+        layer = layers if isinstance(layers, int) else None
         for batch in batches(order, lengths, TOKENS):
-            states = self._states([pieces[number] for number in batch], layers if isinstance(layers, int) else None)
-            for number, each in zip(batch, states, strict=True):
-                found[number] = self._together(each, layers).cpu().numpy()
+            states = self._states([pieces[number] for number in batch], layer)
+            for number, of_text in zip(batch, states, strict=True):
+                found[number] = self._together(of_text, layers).cpu().numpy()
         return found
 
     def check(self, layers: Layer) -> None:
-        """Check that there are such layers; errors as of `embed`."""
+        """Check that there are such layers; errors as for `embed`."""
         count = len(self.widths)
         if isinstance(layers, int):
             if not 0 <= layers < count:
@@ -152,24 +153,22 @@ class Embedder:
         same: bool = False,
         on_done: Callable[[int], None] = lambda _: None,
     ) -> list[Neighbour]:
-        """Return the words of texts that are most like a word of a sentence, each where it stands, the nearest first.
+        """Return the words of texts that are most similar to a word of a sentence, each in its context, nearest first.
 
         Args:
-            sentence: the word's context.
-            word: one of its words, as it is written or without the marks that hang on it; the first that fits.
+            sentence: the context of the word.
+            word: one of the sentence's words, with or without attached punctuation; the first that matches.
             among: any number of texts.
             layer: see `embed`.
-            top: how many.
-            same: look at the same word only.
-            on_done: called with the number of texts read since.
+            top: the number of words.
+            same: whether to return only occurrences of the same word.
+            on_done: called with the number of texts that were read since the last call.
 
         Raises:
             UserError: the word is not in the sentence, or there is no such layer.
         """
         words = sentence.split()
-        fitting = [i for i, one in enumerate(words) if one == word] or [
-            i for i, one in enumerate(words) if bare(one) == bare(word)
-        ]
+        fitting = [i for i, other in enumerate(words) if other == word] or _places(words, word)
         if not fitting:
             raise UserError(f"the word {word!r} is not in the sentence", fix=f"Choose one of: {' '.join(words)}")
         refuse_one_text(among)
@@ -177,59 +176,68 @@ class Embedder:
             raise UserError("one vector is wanted of each word, not one of each layer", fix="Choose a layer, or mix.")
         query = _unit(self.embed([sentence], layer)[0][fitting[0]])
         best: list[Neighbour] = []
-        coming = iter(among)
+        remaining = iter(among)
         read = 0
-        while chunk := list(islice(coming, TOGETHER)):
-            kept = [n for n, text in enumerate(chunk) if not same or bare(word) in map(bare, text.split())]
-            for number, vectors in zip(kept, self.embed([chunk[n] for n in kept], layer), strict=True):
-                of_text = chunk[number].split()
+        while chunk := list(islice(remaining, TOGETHER)):
+            # With `same`, only texts that have the word are embedded.
+            texts = {n: text for n, text in enumerate(chunk) if not same or _places(text.split(), word)}
+            for n, vectors in zip(texts, self.embed([*texts.values()], layer), strict=True):
+                of_text = texts[n].split()
                 similarity = _unit(vectors) @ query
-                places = [i for i, one in enumerate(of_text) if not same or bare(one) == bare(word)]
-                places = sorted(places, key=lambda place: -similarity[place])[:top]
-                best += [Neighbour(float(similarity[place]), read + number, place, of_text) for place in places]
-            best = sorted(best, key=lambda one: -one.similarity)[:top]
+                places = _places(of_text, word) if same else range(len(of_text))
+                for place in sorted(places, key=lambda place: -similarity[place])[:top]:
+                    best.append(Neighbour(float(similarity[place]), read + n, place, of_text))
+            best = sorted(best, key=lambda neighbour: -neighbour.similarity)[:top]
             read += len(chunk)
             on_done(len(chunk))
         return best
 
     def _pieces(self, texts: Sequence[str]) -> list[Pieces]:
-        """Cut texts into pieces word by word, which come out as those of the whole text do."""
+        """Encode texts word by word, which gives the same pieces as the whole text."""
         words = [text.split() for text in texts]
-        coming: Iterator[list[int]] = iter(self.tokenizer.encode_target([one for each in words for one in each]))
+        # One call for all words: SentencePiece encodes them in several threads.
+        encoded = iter(self.tokenizer.encode_target(list(chain.from_iterable(words))))
         found = []
-        for each in words:
+        for of_text in words:
             text = Pieces([], [], [])
-            for own in islice(coming, len(each)):
-                own = own or [SPECIAL.unknown]  # a word of characters that the tokenizer passes over
-                spoken = [place for place, piece in enumerate(own) if self._spoken[piece]] or range(len(own))
-                text.first.append(len(text.ids) + spoken[0])
-                text.last.append(len(text.ids) + spoken[-1])
-                text.ids.extend(own)
+            for ids in islice(encoded, len(of_text)):
+                ids = ids or [SPECIAL.unknown]  # the tokenizer may skip all characters of a word
+                places = [place for place, piece in enumerate(ids) if self._has_letters[piece]] or range(len(ids))
+                text.first.append(len(text.ids) + places[0])
+                text.last.append(len(text.ids) + places[-1])
+                text.ids.extend(ids)
             found.append(text)
         return found
 
     @torch.inference_mode()
     def _states(self, texts: Sequence[Pieces], layer: int | None) -> list[list[Tensor]]:
-        """Return of each text the states at its words [words, D] of one layer, or of each."""
-        sides = [
-            padded([[SPECIAL.start, *(text.ids[::-1] if back else text.ids)] for text in texts], SPECIAL.pad)
-            for back in self.backwards
-        ]
-        ids = torch.stack(sides, 1) if len(sides) == 2 else sides[0]
+        """Return the states at the words of each text [words, D], of one layer or of each."""
+        sides = []
+        for backwards in self.backwards:
+            inputs = [[SPECIAL.start, *(text.ids[::-1] if backwards else text.ids)] for text in texts]
+            sides.append(padded(inputs, SPECIAL.pad))
+        ids = torch.stack(sides, 1) if len(sides) == 2 else sides[0]  # [B, 2, T] or [B, T]
         reading, _ = self.model.read_on(ids.to(self.device), self.model.begin(len(texts), self.device))
         layers = reading.layers if layer is None else [reading.layers[layer]]
-        layers = [one if len(sides) == 2 else one[:, None] for one in layers]  # [B, directions, T, D]
+        if len(sides) == 1:
+            layers = [states[:, None] for states in layers]
+        # Each layer is [B, directions, T, D] now.
         found = []
         for row, text in enumerate(texts):
-            # The start token stands before both, so that piece i comes at i + 1, or at n - i from the end.
+            # Behind the start token, piece i of n is at i + 1, or at n - i in the backward direction.
             back = torch.tensor([len(text.ids) - place for place in text.first], dtype=torch.long, device=self.device)
             forth = torch.tensor([1 + place for place in text.last], dtype=torch.long, device=self.device)
-            places = [back if one else forth for one in self.backwards]
-            found.append([torch.cat([one[row, way, at] for way, at in enumerate(places)], -1) for one in layers])
+            places = [back if backwards else forth for backwards in self.backwards]
+            of_text = []
+            for states in layers:
+                sides = [states[row, side, at] for side, at in enumerate(places)]
+                of_text.append(torch.cat(sides, -1))
+            found.append(of_text)
         return found
 
     @torch.inference_mode()
     def _together(self, states: list[Tensor], layers: Layer) -> Tensor:
+        """Combine the states of the layers at the words of a text [words, D]."""
         if isinstance(layers, int):
             return states[0]
         if layers == "all":
@@ -240,11 +248,17 @@ class Embedder:
 
 
 def bare(word: str) -> str:
-    """Return a word without marks at its ends, in small letters; of marks alone, as it is."""
+    """Return a word casefolded and without punctuation at its ends; punctuation alone is unchanged."""
     return _EDGES.sub("", word).casefold() or word
 
 
+def _places(words: Sequence[str], word: str) -> list[int]:
+    """Return the places of a word among others, whatever its case and the punctuation attached to it."""
+    wanted = bare(word)
+    return [i for i, other in enumerate(words) if bare(other) == wanted]
+
+
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors [.., D] of length 1."""
+    """Scale vectors [.., D] to length 1."""
     unit: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
     return unit

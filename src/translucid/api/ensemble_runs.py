@@ -1,4 +1,4 @@
-"""Runs whose probabilities are averaged with those of another."""
+"""Runs whose probabilities are averaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnsembleRuns:
-    """A run and those beside it, all of which write one vocabulary."""
+    """A run and others with the same vocabulary."""
 
     folders: Sequence[RunFolder]
     configurations: Sequence[Configuration]
@@ -31,7 +31,7 @@ class EnsembleRuns:
         """Read the settings of the others.
 
         Raises:
-            UserError: one has another vocabulary or direction, or is no translator.
+            UserError: another run has another vocabulary or direction, or is no translator.
         """
         folders, configurations = [run], [configuration]
         for folder in map(RunFolder, map(Path, others)):
@@ -49,17 +49,18 @@ class EnsembleRuns:
 
     @property
     def longest(self) -> int:
-        """Source tokens, end token included, that all of them take in one piece."""
+        """The most source tokens, end token included, that all models accept in one piece."""
         return min(configuration.longest for configuration in self.configurations)
 
     def model(self) -> SequenceModel:
-        """Load the model, or the ensemble of all, in evaluation mode, on the CPU.
+        """Load the model, or the ensemble of all models, in evaluation mode, on the CPU.
 
         Raises:
-            UserError: one is damaged.
+            UserError: a run is damaged.
         """
         from translucid.models.ensemble import Ensemble
 
-        runs = zip(self.folders, self.configurations, strict=True)
-        models = [folder.load_sequence_model(configuration, self.tokenizer) for folder, configuration in runs]
+        models = []
+        for folder, configuration in zip(self.folders, self.configurations, strict=True):
+            models.append(folder.load_sequence_model(configuration, self.tokenizer))
         return Ensemble(models) if len(models) > 1 else models[0]

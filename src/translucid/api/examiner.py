@@ -1,4 +1,4 @@
-"""A model that is made to write given targets: how likely it finds them, and where it looks meanwhile."""
+"""Forced decoding of given targets: their probabilities and their attention."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 INSPECTED = 256
-"""Pairs inspected together."""
+"""The number of pairs that are inspected together."""
 
 
 class Examiner:
-    """What a translator can tell of translations that others made (forced decoding)."""
+    """The methods of a translator for given translations, by forced decoding."""
 
     pipeline: TextPipeline
-    """Makes of texts what the model reads."""
+    """Converts texts to the model's input."""
     configuration: Configuration
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's, for its languages."""
+        """The model's tokenizer, for its languages."""
         return self.pipeline.tokenizer
 
     @property
     def longest(self) -> int:
-        """Source tokens, end token included, that are translated in one piece: what the model has seen in training."""
+        """The most source tokens, end token included, that are translated in one piece, as in training."""
         return self.pipeline.longest
 
     @property
@@ -48,44 +48,44 @@ class Examiner:
 
     @property
     def model(self) -> SequenceModel:
-        """In evaluation mode."""
+        """The model, in evaluation mode."""
         raise NotImplementedError
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         raise NotImplementedError
 
     @property
     def alignment_layer(self) -> AlignmentLayer | None:
-        """What `tune --alignments` has taught, if it has and it holds."""
+        """The alignment layer that `tune --alignments` has trained for this model, if there is one."""
         return None
 
     @property
     def heads(self) -> dict[str, int]:
-        """The attention maps that the model has by name, and how many heads each has."""
+        """The number of heads of each of the model's attention maps, by name."""
         return self.configuration.model.maps
 
     def can_look(self) -> bool:
-        """Whether the model has attention between source and target, without which there is no alignment."""
+        """Whether the model has cross-attention, without which there is no alignment."""
         return self.configuration.model.looks
 
     def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
-        """Watch the model write given targets for given sources, word for word (forced decoding).
+        """Return the attention and log-probabilities of given targets for given sources, by forced decoding.
 
         Args:
-            pairs: of texts.
+            pairs: pairs of texts.
             first: the number of the first pair, for messages.
 
         Raises:
-            TypeError: this is one pair.
-            UserError: a text is longer than the model takes in one piece.
+            TypeError: the argument is one pair.
+            UserError: a text is longer than the model accepts in one piece.
         """
         _refuse_one_pair(pairs)
         return self.inspect_encoded(self.pipeline.pairs(pairs), first=first)
 
     def inspect_encoded(self, pairs: Sequence[EncodedPair], *, first: int = 1) -> list[Inspected]:
-        """Do so with pairs that the text pipeline has encoded; see `inspect`."""
+        """Do the same as `inspect` for pairs that the text pipeline has encoded."""
         for number, pair in enumerate(pairs, first):
             if self.model.max_length and pair.longest > self.model.max_length:
                 what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
@@ -97,7 +97,7 @@ class Examiner:
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
     ) -> list[Inspected]:
-        """Do so with pairs of source and target ids, end tokens included; `masked`: the sources, to be shown."""
+        """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         layer, run = self.alignment_layer, self.run
@@ -106,7 +106,10 @@ class Examiner:
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
     ) -> Iterator[Inspected]:
-        """Do the same for any number of pairs, with the maps of a few in memory; `on_done` is told of each part."""
+        """Do the same as `inspect` for any number of pairs, with the maps of `INSPECTED` in memory.
+
+        `on_done`: called with the number of pairs after each part.
+        """
         for first in range(0, len(pairs), INSPECTED):
             part = pairs[first : first + INSPECTED]
             yield from self.inspect(part, first=first + 1)
@@ -116,21 +119,22 @@ class Examiner:
     def forced_scores(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
     ) -> tuple[Forced | None, int]:
-        """Return how the model finds given targets for given sources, and how many pairs are too long to be asked.
+        """Return the perplexity and accuracy of given targets, and the number of pairs that are too long.
 
-        The former is None if all are.
+        The former is None if all are too long.
 
         Args:
-            pairs: of texts.
-            on_done: called with the number of pairs done after each batch.
+            pairs: pairs of texts.
+            on_done: called with the number of finished pairs after each batch.
         """
         from translucid.decoding.pair_scores import forced_scores, perplexity
         from translucid.evaluation.report import Forced
 
         encoded = self.pipeline.pairs(pairs)
         kept = [pair.ids for pair in encoded if pair.longest <= self.longest]
-        told = len(self.tokenizer.target_opening)
-        entropy, correct, tokens = forced_scores(self.model, kept, self.device, on_batch=on_done, told=told)
+        entropy, correct, tokens = forced_scores(
+            self.model, kept, self.device, on_batch=on_done, prefix_length=len(self.tokenizer.target_opening)
+        )
         forced = Forced(perplexity(-entropy, tokens), correct / tokens, tokens) if tokens else None
         return forced, len(encoded) - len(kept)
 
@@ -139,12 +143,12 @@ class Examiner:
     @overload
     def score(self, source: list[str], target: list[str]) -> list[PairScore]: ...
     def score(self, source: str | list[str], target: str | list[str]) -> PairScore | list[PairScore]:
-        """Return how likely the model finds a given translation of a text, or several of several.
+        """Return the probability of a given translation of a text, or of several.
 
         Raises:
-            TypeError: one is a text, and the other several.
-            ValueError: there are more of the one than of the other.
-            UserError: a source is blank, or a text is longer than the model takes in one piece.
+            TypeError: one argument is a text, and the other a list.
+            ValueError: the lists have different lengths.
+            UserError: a source is blank, or a text is longer than the model accepts in one piece.
         """
         from translucid.decoding.pair_scores import all_scored, score_pairs
 
@@ -158,6 +162,6 @@ class Examiner:
 
 
 def _refuse_one_pair(pairs: Sequence[object]) -> None:
-    """Check that this is a list of pairs, not one pair: its letters would be taken for texts."""
+    """Check that the argument is a list of pairs, not one pair: its letters would be taken for texts."""
     if isinstance(pairs, str) or any(isinstance(pair, str) for pair in pairs):
         raise TypeError("a list of pairs is wanted, not one pair: write [(source, target)]")

@@ -1,10 +1,11 @@
-"""The front door to language models: `Generator.load(run).generate(prompt)`."""
+"""`Generator.load(run).generate(prompt)`: language models that continue and score texts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -33,27 +34,29 @@ from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
 
 WINDOW = 512
-"""Tokens of a text that are scored at a time."""
+"""The number of tokens of a text that are scored at a time."""
 LONGEST_PROMPT = 20_000
-"""Tokens."""
+"""The largest number of tokens of a prompt."""
 
 SAMPLING = ("temperature", "top_k", "top_p")
-"""Options that only sampling looks at."""
+"""The options that only sampling uses."""
 
 
 def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOptions:
-    """Return settings with some options given by name: with a beam it is searched, with one of sampling's drawn.
+    """Change settings by name: `beam` without `sample` turns sampling off, an option of sampling turns it on.
 
-    What is None is not given.
+    Options that are None do not change.
 
     Raises:
         UserError: an option has a wrong name or value, or two do not go together.
     """
     before, changes = settings.model_dump(), {name: value for name, value in given.items() if value is not None}
     if "sample" not in changes and "beam" in changes:
-        before |= {"sample": False, **{name: DecodingOptions.model_fields[name].default for name in SAMPLING}}
+        before["sample"] = False
+        for name in SAMPLING:  # which are refused without sampling
+            before[name] = DecodingOptions.model_fields[name].default
     elif "sample" not in changes and changes.keys() & {*SAMPLING}:
-        before |= {"sample": True}
+        before["sample"] = True
     return checked(DecodingOptions, {**before, **changes})
 
 
@@ -63,12 +66,12 @@ class Generator:
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
-        """`Generator.load` is the usual way in."""
+        """Use a loaded model; `Generator.load` loads one."""
         assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
         self.model: LanguageModel[Any] = model
         self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
         self.backwards = configuration.model.backwards
-        """Whether it reads texts from their end, and so writes what comes before a prompt."""
+        """Whether the model reads texts from their end, and so writes the text before a prompt."""
         self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         self._drawn = 0
 
@@ -77,11 +80,11 @@ class Generator:
         """Load a run folder.
 
         Args:
-            run: a folder, a name, or a Hugging Face folder; see `resolve_run`.
+            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: it is not one, or it is damaged, or its model is no language model.
+            UserError: this is no run, or it is damaged, or its model is no language model.
         """
         folder = RunFolder(resolve_run(run))
         return cls.open(folder, folder.configuration(), device)
@@ -116,15 +119,15 @@ class Generator:
         max_tokens: int | None = None,
         **changes: Any,
     ) -> Generated | list[Generated]:
-        """Go on from one prompt or several; from an empty one a text is written from its beginning.
+        """Continue one prompt or several; an empty prompt starts a new text.
 
         Args:
-            prompt: one, or any number of them, which give a list. Of a model that reads backwards it is the end of the
-                text, and what comes before is written.
-            options: how to write; the run's own settings if not given.
-            max_tokens: see `stream`.
-            changes: single options by name, such as `temperature=0.7` or `nbest=3`. Sampling goes on drawing with each
-                call; with a `seed` it begins anew.
+            prompt: one prompt, or any number of prompts, which give a list. A model that reads backwards takes the end
+                of a text, and writes the text before it.
+            options: how to write; the run's own settings by default.
+            max_tokens: the most tokens after a prompt; see `stream`.
+            changes: single options by name, such as `temperature=0.7` or `nbest=3`. Each call of sampling gives new
+                texts; with a `seed` it starts again.
 
         Raises:
             UserError: an option has a wrong name or value.
@@ -133,9 +136,11 @@ class Generator:
         if changes:
             options = writing(options or self.configuration.decoding, changes)
         prompts = [prompt] if isinstance(prompt, str) else given_texts(prompt)
-        found = list(self.stream(prompts, options, max_tokens=max_tokens, first=0 if seeded else self._drawn))
-        self._drawn += 0 if seeded else len(prompts)
-        return found[0] if isinstance(prompt, str) else found
+        first = 0 if seeded else self._drawn
+        generated = list(self.stream(prompts, options, max_tokens=max_tokens, first=first))
+        if not seeded:
+            self._drawn += len(prompts)
+        return generated[0] if isinstance(prompt, str) else generated
 
     def stream(
         self,
@@ -146,13 +151,13 @@ class Generator:
         first: int = 0,
         on_done: Callable[[int], None] | None = None,
     ) -> Iterator[Generated]:
-        """Go on from any number of prompts, in order.
+        """Continue any number of prompts, in order.
 
         Args:
-            prompts: of them.
-            options: how to write; the run's own settings if not given.
-            max_tokens: the most that are written after a prompt; `options.max_length_extra` if not given.
-            first: the number of the first prompt, which decides with the seed what sampling draws for it.
+            prompts: the prompts.
+            options: how to write; the run's own settings by default.
+            max_tokens: the most tokens after a prompt; `options.max_length_extra` by default.
+            first: the number of the first prompt, on which sampling depends together with the seed.
             on_done: called with 1 after each prompt.
 
         Raises:
@@ -175,21 +180,21 @@ class Generator:
                 [number],
                 prefix=prefix,
             )
-            yield Generated(
-                prompt, [self._continuation(prompt, prefix, one, most) for one in found], self, self.backwards
-            )
+            nbest = [self._continuation(prompt, prefix, hypothesis, most) for hypothesis in found]
+            yield Generated(prompt, nbest, self, self.backwards)
             if on_done:
                 on_done(1)
 
     def score(self, text: str) -> TextScore:
-        """Return how likely the model finds a text, piece by piece."""
+        """Return the probability of a text, piece by piece."""
         encoded = EncodedTexts.encode([text], self.tokenizer, backwards=self.backwards)
         ids = torch.from_numpy(encoded.ids).long()[None].to(self.device)  # [1, T]
         length = stride(self.model, WINDOW)
-        parts = zip(ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1), strict=True)
+        # Parts of `length` tokens, as logits of all tokens at once might not fit in memory.
+        parts = map(partial(Batch, nothing(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
         found, correct = [], 0
         with torch.inference_mode():
-            for features, labels in readings(self.model, (Batch(nothing(1), *pair) for pair in parts)):
+            for features, labels in readings(self.model, parts):
                 log_probs = self.model.output(features[0]).float().log_softmax(-1)
                 found += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
                 correct += int((log_probs.argmax(-1) == labels[0]).sum())
@@ -198,7 +203,7 @@ class Generator:
         return TextScore(-sum(found), correct, len(found), encoded.size, text=text, pieces=pieces)
 
     def evaluate(self, texts: Sequence[str]) -> TextScores:
-        """Return how well the model foretells texts, read one after the other as in validation."""
+        """Return the perplexity of texts, read one after the other as in validation."""
         refuse_one_text(texts)
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
@@ -207,9 +212,9 @@ class Generator:
 
     @torch.inference_mode()
     def considered(self, tokens: Sequence[int], first: int, count: int) -> list[list[Piece]]:
-        """Return the likeliest pieces at each of the tokens from number `first` on, and at the end, likeliest first.
+        """Return the most probable pieces at each of the tokens from number `first` on, and at the end.
 
-        Padding, the start and what stands for the unknown are never written, and so never among them.
+        Padding, start and unknown token are never written, and so never among them.
         """
         never = [SPECIAL.pad, SPECIAL.unknown, SPECIAL.start]
         state, found = self.model.start(self.model.encode(nothing(1).to(self.device))), []
@@ -229,16 +234,21 @@ class Generator:
         ids = self.tokenizer.encode_target([text])[0]
         return ids[::-1] if self.backwards else ids
 
+    def _text(self, ids: list[int]) -> str:
+        """Return the text of ids in the order in which the model reads."""
+        return self.tokenizer.decode(ids[::-1] if self.backwards else ids)
+
     def _continuation(self, prompt: str, prefix: list[int], found: Hypothesis, most: int) -> Continuation:
-        ids, told = found.tokens, self.tokenizer.decode(prefix[::-1] if self.backwards else prefix)
-        whole, prompt = self.tokenizer.decode(ids[::-1] if self.backwards else ids), prompt.strip()
-        # What is decoded has its spaces and characters tidied: the prompt stays as it was given.
-        if self.backwards and whole.endswith(told):
-            whole = whole.removesuffix(told) + prompt
-        elif not self.backwards and whole.startswith(told):
-            whole = prompt + whole.removeprefix(told)
+        """Return a hypothesis that continues a prompt with the ids `prefix` by at most so many tokens."""
+        ids, prompt = found.tokens, prompt.strip()
+        decoded_prompt, whole = self._text(prefix), self._text(ids)
+        # Decoding normalises spaces and characters: the text keeps the original prompt.
+        if self.backwards and whole.endswith(decoded_prompt):
+            whole = whole.removesuffix(decoded_prompt) + prompt
+        elif not self.backwards and whole.startswith(decoded_prompt):
+            whole = prompt + whole.removeprefix(decoded_prompt)
         ended = len(ids) - len(prefix) < most
-        new = [*ids, SPECIAL.end][len(prefix) : None if ended else -1]
+        new = (found.with_end if ended else ids)[len(prefix) :]
         log_probs = found.token_log_probabilities[len(prefix) :]
         written = list(map(Piece, self.tokenizer.target_pieces(new), log_probs[: len(new)]))
         return Continuation(whole, written, ended, found)

@@ -1,4 +1,4 @@
-"""What was loaded of a run. All translators that are made of one another share it, and nothing in it changes."""
+"""A loaded run, which all translators that are made of one another share. It never changes."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 class LoadedRun:
     """A run, or several whose probabilities are averaged; with an adapter or without.
 
-    The model and what was fitted to it are read when they are first needed.
+    The model, and the files that `translucid tune` has fitted to it, are read when they are first needed.
     """
 
     folder: RunFolder
     configuration: Configuration
-    """Of the run, for the languages that it was loaded with."""
+    """The configuration of the run, for the languages that it was loaded with."""
     tokenizer: Tokenizer
     ensemble: EnsembleRuns
-    """The run and those that it is averaged with."""
+    """The run and the others with which its probabilities are averaged."""
     device: str
     engine_name: EngineName
     threads: int | None = None
     adapter: Adapter | None = None
     base: LoadedRun | None = None
-    """The same without the adapter, if there is one."""
+    """The same run without the adapter, if it has one."""
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
@@ -64,10 +64,10 @@ class LoadedRun:
         others: Sequence[str | Path] = (),
         threads: int | None = None,
     ) -> LoadedRun:
-        """Read the settings and the tokenizer of a run, and the settings of those that it is averaged with.
+        """Read the settings and the tokenizer of a run, and the settings of the others in its ensemble.
 
         Raises:
-            UserError: one of the others does not go with the run, or the engine can't average.
+            UserError: another run does not fit the run, or the engine can't average.
         """
         refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
@@ -75,7 +75,9 @@ class LoadedRun:
         return cls(folder, configuration, tokenizer, ensemble, device, "torch" if others else engine, threads)
 
     def with_adapter(self, adapter: str | Path | None) -> LoadedRun:
-        """Return the run with another adapter, or with none; the model stays loaded. See `Adapter.find`.
+        """Return the run with another adapter, or with none; the model stays loaded.
+
+        `adapter`: its file, the run that learned it, or its name in the run's folder `adapters`.
 
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
@@ -88,17 +90,17 @@ class LoadedRun:
 
     @property
     def averages(self) -> bool:
-        """Whether there are several runs."""
+        """Whether the probabilities of several runs are averaged."""
         return len(self.ensemble.folders) > 1
 
     @property
     def as_trained(self) -> bool:
-        """Whether the model is that of the run's folder: what was fitted to it holds for no other."""
+        """Whether the model is that of the run folder: the files fitted to it hold for no other."""
         return not (self.averages or self.adapter)
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
-        """Our own search; it has the model.
+        """The PyTorch engine, which has the model.
 
         Raises:
             UserError: the model or the adapter is damaged.
@@ -114,16 +116,16 @@ class LoadedRun:
 
     @cached_property
     def engine(self) -> Engine:
-        """Searches for translations."""
+        """The engine that searches for translations."""
         return self._engine(listed=True)
 
     @cached_property
     def full_vocabulary_engine(self) -> Engine:
-        """Searches where the target language is another one: a shortlist holds for one pair of languages."""
+        """The engine for other languages: a shortlist holds for one pair of languages."""
         return self._engine(listed=False) if self.configuration.data.tokenizer.languages else self.engine
 
     def engine_for(self, languages: Languages, tokenizer: Tokenizer) -> Engine:
-        """Return the engine for two languages; `tokenizer`: for the same."""
+        """Return the engine for two languages, given the tokenizer for them."""
         if languages == self.configuration.data.languages:
             return self.engine
         return self.full_vocabulary_engine.opened(tokenizer)
@@ -143,14 +145,14 @@ class LoadedRun:
 
     @cached_property
     def known_scripts(self) -> set[str | None]:
-        """The scripts that the source vocabulary is written in, whatever the languages."""
+        """The scripts of the source vocabulary, for all languages."""
         return known_scripts(self.tokenizer)
 
     def confidence(self, languages: Languages) -> tuple[Estimator | None, str]:
-        """Return what estimates the quality of translations between two languages, or why what was fitted is ignored.
+        """Return the confidence estimator for two languages; without one, None and the reason why a file is ignored.
 
         Raises:
-            UserError: its file is damaged.
+            UserError: the file is damaged.
         """
         if not self.as_trained:
             return None, ""
@@ -162,7 +164,7 @@ class LoadedRun:
         """Return the alignment layer for two languages, if one was trained.
 
         Raises:
-            UserError: its file is damaged, or belongs to another model.
+            UserError: the file is damaged, or belongs to another model.
         """
         if not self.as_trained:
             return None
@@ -171,7 +173,7 @@ class LoadedRun:
         return self._alignment[languages]
 
     def familiarity(self, languages: Languages, tokenizer: Tokenizer) -> Familiarity:
-        """Return what tells whether the model knows sentences of this kind, between two languages.
+        """Return the check whether the model knows sentences of this kind, for two languages.
 
         Raises:
             UserError: the file of the run's validation scores, or of its shortlist, is damaged.
@@ -179,6 +181,7 @@ class LoadedRun:
         if languages not in self._familiarity:
             scores = load_validation_scores(self.folder, tokenizer, languages) if self.as_trained else None
             listed = None
+            # Engines of other packages need not have shortlists.
             considered = getattr(self.engine, "considered", "")
             if languages == self.configuration.data.languages and considered in BY_WORDS:
                 listed = listed_sources(self.folder.path / SHORTLIST, tokenizer)

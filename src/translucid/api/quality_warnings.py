@@ -1,4 +1,4 @@
-"""What looks wrong in a translation, in its text and in its attention."""
+"""Warnings about the text and the attention of a translation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from translucid.api.translator import Translator
 
 
-def text_warnings(translator: Translator, found: Translation) -> list[str]:
-    """Return what looks wrong in a translation, each as `kind: what was seen`."""
-    warnings = list(translator.pipeline.warnings(found.pieces))
-    uses = translator.term_uses(found)
+def text_warnings(translator: Translator, translation: Translation) -> list[str]:
+    """Return the warnings about the text of a translation, each as `kind: details`."""
+    warnings = list(translator.pipeline.warnings(translation.pieces))
+    uses = translator.term_uses(translation)
     warnings += [f"term not used: {use}" for use in uses if use.outcome == "missing"]
     words_of_terms: set[str] = set()
     for use in uses:
         words_of_terms.update(map(str.casefold, use.source.split()))
     familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
-    for piece, best in found.parts:
+    for piece, best in translation.parts:
         text = translator.pipeline.text(piece, best.tokens)
         ids, tokens = piece.ids[:-1], best.tokens
         warnings += translator.quality_checks.about(piece.text, ids, text, tokens, best.log_probability)
@@ -26,12 +26,12 @@ def text_warnings(translator: Translator, found: Translation) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def attention_warnings(translator: Translator, found: Translation) -> list[str]:
-    """Return what looks wrong in the attention of a translation, if `tune --confidence` has fitted its limits."""
+def attention_warnings(translator: Translator, translation: Translation) -> list[str]:
+    """Return the warnings about the attention of a translation; none unless `tune --confidence` has fitted limits."""
     limits = translator.estimator.detached if translator.estimator else None
     if not limits:
         return []
     warnings = []
-    for part, inspected in zip(found.parts, found.inspected, strict=True):
-        warnings += limits.about(translator.observer.watched(part, inspected))
+    for part, inspected in zip(translation.parts, translation.inspected, strict=True):
+        warnings += limits.about(translator.observer.with_attention(part, inspected))
     return list(dict.fromkeys(warnings))

@@ -1,4 +1,4 @@
-"""A translator on a test set: what it makes of it and how good that is, and where its alignments are best read."""
+"""The scores of a translator on a test set, and its best alignment options."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from translucid.terminology.term_score import TermScore
 
 
 class Scored(NamedTuple):
-    """What came of a test set."""
+    """The translations of a test set, and their scores."""
 
     evaluation: Evaluation
     texts: list[str]
-    """The translations."""
+    """The translations of the sources."""
 
 
 def score(
@@ -43,16 +43,16 @@ def score(
     """Translate a test set and score the translations.
 
     Args:
-        translator: any.
+        translator: the translator.
         pairs: sources, each with its first reference.
-        options: how to search; the run's own settings if not given.
-        references: more of them, each for all sources.
-        split: split each source into sentences, as `Translator.stream` does.
-        perplexity: whether the translator is made to write the first references too.
-        lengths: scores by source length as well.
-        tokenize: sacreBLEU's tokenizer; that of the run's target language if not given.
+        options: how to search; the run's own settings by default.
+        references: further references, each for all sources.
+        split: whether to split sources into sentences, as `Translator.stream` does.
+        perplexity: whether to compute the perplexity of the first references by forced decoding too.
+        lengths: whether to compute scores by source length as well.
+        tokenize: sacreBLEU's tokenizer; that of the run's target language by default.
         lowercase: whether case is ignored.
-        console: where progress is shown.
+        console: shows the progress.
     """
     sources = [pair.source for pair in pairs]
     started = time.perf_counter()
@@ -86,9 +86,10 @@ def translated(
     split: bool = False,
     console: Console,
 ) -> list[str]:
-    """Return what a translator makes of the sources of a test set; arguments as for `score`."""
+    """Return the translations of the sources of a test set; arguments as for `score`."""
     with counting(console, "translating", len(sources)) as advance:
-        return [found.text for found in translator.stream(sources, options, split=split, on_done=advance)]
+        translations = translator.stream(sources, options, split=split, on_done=advance)
+        return [translation.text for translation in translations]
 
 
 def score_terms(
@@ -102,30 +103,32 @@ def score_terms(
     split: bool = False,
     console: Console,
 ) -> tuple[TermScore, TermScore]:
-    """Return how many terms are used without and with terminology constraints.
+    """Return the scores of terminology use without and with terminology constraints.
 
     Args:
-        translator: without terminology.
-        constrained: what `with_terms` made of it.
-        terms: to count.
-        pairs: as for `score`, and so are the others.
-        options: how to search.
-        references: more of them.
-        split: split each source into sentences.
-        console: where progress is shown.
+        translator: the translator without terms.
+        constrained: the translator with terms.
+        terms: the terms to count.
+        pairs: sources, each with its first reference.
+        options: how to search; the run's own settings by default.
+        references: further references, each for all sources.
+        split: whether to split sources into sentences.
+        console: shows the progress.
     """
-    sources, wanted = [pair.source for pair in pairs], without_blank([[pair.target for pair in pairs], *references])
+    sources = [pair.source for pair in pairs]
+    wanted = without_blank([[pair.target for pair in pairs], *references])
     language = translator.configuration.data.languages[1]
-    found = []
-    for one in (translator, constrained):
+
+    def term_score(translator: Translator) -> TermScore:
         started = time.perf_counter()
-        texts = translated(one, sources, options, split=split, console=console)
-        found.append(TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language))
-    return found[0], found[1]
+        texts = translated(translator, sources, options, split=split, console=console)
+        return TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language)
+
+    return term_score(translator), term_score(constrained)
 
 
 def save_alignment_options(run: Path, ways: Mapping[AlignmentOptions, object]) -> None:
-    """Write into a run's configuration that alignments are read in the first of some ways, which is the best."""
+    """Save the first of some alignment options, which is the best, in a run's configuration."""
     folder = RunFolder(run)
-    # Read from the run again: the configuration of the command may be narrowed to two languages.
+    # Read from the run again: the configuration of the command may be restricted to two languages.
     folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ways))}))

@@ -1,4 +1,4 @@
-"""Texts with marks, such as those of a document, translated with the marks kept."""
+"""Translate texts with tags, such as the segments of a document, and keep the tags."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from translucid.documents.tag_projection import readable
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Links
 from translucid.memory.augmenting import MatchAnnotation
+from translucid.memory.match import Match
 from translucid.memory.recall import Recall
 from translucid.terminology.links import with_term_links
 
 
 class SegmentTranslator:
-    """Translates segments: what a person would hand in and get back."""
+    """Translates segments, the parts of a document that a translator works on."""
 
     def __init__(
         self,
@@ -29,13 +30,13 @@ class SegmentTranslator:
         *,
         near_matches: bool = False,
     ) -> None:
-        """Put one together.
+        """Translate segments with a translator.
 
         Args:
-            translator: for the texts.
-            options: how to search; the run's own settings if not given.
-            recall: a memory whose entries stand in the place of translations; none if not given.
-            near_matches: whether translations come with what the memory has that is like their sources.
+            translator: translates the texts.
+            options: how to search; the run's own settings by default.
+            recall: a translation memory whose matches replace translations; none by default.
+            near_matches: whether to return near matches of the memory with each translation.
         """
         self.translator = shown_matches(translator, recall) if recall else translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
@@ -44,65 +45,82 @@ class SegmentTranslator:
         """Translate any number of texts, in order.
 
         Args:
-            sources: with their marks.
-            on_done: called with the number of pieces done after each batch.
+            sources: the texts with their tags.
+            on_done: called with the number of finished pieces after each batch.
         """
         iterator = iter(sources)
         while window := list(islice(iterator, WINDOW)):
-            known = [self.recall.used(readable(source).text) if self.recall else None for source in window]
-            asked = [source for source, match in zip(window, known, strict=True) if not match]
-            ways = self._translated(asked, on_done)
-            translated = zip(
-                (way for way, _ in ways), self.translator.assessed(found for _, found in ways), strict=True
-            )
-            for source, match in zip(window, known, strict=True):
+            matches = self._matches(window)
+            without = [source for source, match in zip(window, matches, strict=True) if not match]
+            translated = self._translated(without, on_done)
+            assessed = self.translator.assessed(translation for _, translation in translated)
+            strategies = iter([strategy for strategy, _ in translated])
+            for source, match in zip(window, matches, strict=True):
                 if match:
                     yield self._from_memory(source, match.target)
                 else:
-                    yield self._from_model(source, *next(translated))
+                    yield self._from_model(source, next(strategies), next(assessed))
+
+    def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
+        """Return for each text the match of the memory that replaces its translation, if there is one."""
+        if not self.recall:
+            return [None] * len(sources)
+        return [self.recall.used(readable(source).text) for source in sources]
 
     def _translated(
         self, sources: Sequence[TaggedText], on_done: Callable[[int], None] | None
     ) -> list[tuple[PlaceholderStrategy, Translation]]:
-        """Translate texts, and those whose placeholders have not come through in another way, until they have."""
+        """Translate texts; those that lose placeholders are translated again with another strategy."""
         pieces = self.translator.tokenizer.has_placeholders
-        waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         done: dict[int, tuple[PlaceholderStrategy, Translation]] = {}
+        waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         while waiting:
-            texts = [way.text for way in waiting.values()]
+            texts = [strategy.text for strategy in waiting.values()]
             translations = self.translator.stream(texts, self.options, on_done=on_done)
-            done |= {i: (way, found) for (i, way), found in zip(waiting.items(), translations, strict=True)}
-            coming = {i: done[i][0].after(done[i][1].text) for i in waiting}
-            waiting = {i: way for i, way in coming.items() if way}
-            on_done = None  # which has been told of all of them
+            failed = {}
+            for (i, strategy), translation in zip(waiting.items(), translations, strict=True):
+                done[i] = strategy, translation
+                following = strategy.after(translation.text)
+                if following:
+                    failed[i] = following
+            waiting = failed
+            on_done = None  # the pieces have been counted
         return [done[i] for i in range(len(sources))]
 
-    def _from_model(self, source: TaggedText, way: PlaceholderStrategy, found: Translation) -> Target:
-        """Return a translation with the marks and placeholders of its source, and what looks wrong in it."""
-        links = found.word_weights if way.source.marks and self.translator.can_look() else []
-        marked = way.target(found.text, links)
-        warnings = [*found.warnings, *(found.attention_warnings if links else [])]
-        # What the translator has missed may only have stood in; what counts is in the text that comes out.
-        seen = [way.restored(doubt) for doubt in warnings if doubt.partition(":")[0] not in ("lost", "invented")]
-        doubts = (*seen, *lost_and_invented_doubts(source, marked), *way.doubts)
-        others = tuple(self._alternatives(way, found))
-        return Target(marked, "model", found.confidence, doubts, self._near(source), others)
+    def _from_model(self, source: TaggedText, strategy: PlaceholderStrategy, translation: Translation) -> Target:
+        """Return a translation with the tags and placeholders of its source, and with its warnings."""
+        links: Links = []
+        warnings = list(translation.warnings)
+        if strategy.source.marks and self.translator.can_look():
+            # Only here, as warnings about attention need another pass, which has been made for the links.
+            links = translation.word_weights
+            warnings += translation.attention_warnings if links else []
+        marked = strategy.target(translation.text, links)
+        doubts = []
+        for doubt in warnings:
+            # A placeholder may have stood in for another one: only those of the restored text count, added below.
+            if doubt.partition(":")[0] not in ("lost", "invented"):
+                doubts.append(strategy.restored(doubt))
+        doubts += [*lost_and_invented_doubts(source, marked), *strategy.doubts]
+        others = tuple(self._alternatives(strategy, translation))
+        return Target(marked, "model", translation.confidence, tuple(doubts), self._near(source), others)
 
-    def _alternatives(self, way: PlaceholderStrategy, found: Translation) -> Iterator[TaggedText]:
-        """Yield the other translations in which everything is that has to be."""
-        for text in found.alternatives[1:]:
-            if way.after(text) is None:
-                yield way.target(text, self._links(way.source, text))
+    def _alternatives(self, strategy: PlaceholderStrategy, translation: Translation) -> Iterator[TaggedText]:
+        """Yield the other translations that have all placeholders."""
+        for text in translation.alternatives[1:]:
+            if strategy.after(text) is None:
+                yield strategy.target(text, self._links(strategy.source, text))
 
     def _from_memory(self, source: TaggedText, target: str) -> Target:
-        way = PlaceholderStrategy.of_pair(source, target)
-        marked = way.target(target, self._links(way.source, target))
+        """Return a translation from the memory with the tags and placeholders of its source."""
+        strategy = PlaceholderStrategy.of_pair(source, target)
+        marked = strategy.target(target, self._links(strategy.source, target))
         # A person may have written a number in words.
-        doubts = tuple(lost_and_invented_doubts(source, marked, numbers=False))
-        return Target(marked, origin="memory", doubts=(*doubts, *way.doubts))
+        doubts = lost_and_invented_doubts(source, marked, numbers=False)
+        return Target(marked, origin="memory", doubts=(*doubts, *strategy.doubts))
 
     def _links(self, source: TaggedText, target: str) -> Links:
-        """Return the links to a translation that the model has not made, if there are marks to place by them."""
+        """Return the word links to a translation from elsewhere, if the source has tags to place by them."""
         if not source.marks:
             return []
         text = readable(source).text
@@ -110,27 +128,31 @@ class SegmentTranslator:
         return with_term_links(links, text, target, self.translator.term_links(text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
-        """Return what the memory has that is like a segment, if that is wanted."""
-        found = self.recall.shown(readable(source).text) if self.recall and self.near_matches else []
-        return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in found)
+        """Return the near matches of a segment in the memory, if they are wanted."""
+        if not (self.recall and self.near_matches):
+            return ()
+        matches = self.recall.shown(readable(source).text)
+        return tuple(NearMatch(match.percent, match.entry.source, match.target) for match in matches)
 
 
 def shown_matches(translator: Translator, recall: Recall) -> Translator:
-    """Return a translator whose model sees near matches, if it was trained to make use of them (data.fuzzy_matches)."""
+    """Return a translator whose model reads near matches, if it was trained with them (data.fuzzy_matches)."""
     least = translator.configuration.data.fuzzy_matches
     step = MatchAnnotation(recall.memory, least)
-    return translator.showing(step) if least and step not in translator.pipeline.steps else translator
+    if not least or step in translator.pipeline.steps:
+        return translator
+    return translator.showing(step)
 
 
 def links_between(translator: Translator, source: str, target: str) -> list[tuple[int, int]]:
-    """Return the word alignment of a text and a translation that the model has not made; none of a long one.
+    """Return the word alignment of a text and a translation from elsewhere, by forced decoding.
 
-    Of a model without attention there is none either.
+    It is empty if a text is too long for the model, or the model has no attention.
     """
     from translucid.inspection.alignment import read_alignment
 
     (pair,) = translator.pipeline.pairs([(source, target)])
     if not translator.can_look() or pair.longest > translator.longest:
         return []
-    (seen,) = translator.inspect_encoded([pair])
-    return list(read_alignment(seen, translator.configuration.alignment))
+    (inspected,) = translator.inspect_encoded([pair])
+    return list(read_alignment(inspected, translator.configuration.alignment))

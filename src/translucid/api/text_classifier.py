@@ -1,4 +1,4 @@
-"""The front door to classification: `TextClassifier.load(run).classify(text)`."""
+"""`TextClassifier.load(run).classify(text)`."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 WINDOW = 1024
-"""Texts judged together; what bounds the memory of a long job."""
+"""The number of texts that are classified together; it bounds the memory of a long job."""
 TOKENS = 16384
-"""Of a batch, padding included."""
+"""The number of tokens in a batch, padding included."""
 LONGEST = 1024
-"""Tokens of a text that are read, at least: one that has learned from shorter texts is right more often when it reads
-more of long ones (docs/language-models.md)."""
+"""The number of tokens of a text that are always read: a classifier that was trained on shorter texts is more accurate
+if it reads more of long ones (docs/language-models.md)."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """A text that has been judged."""
+    """A text with the probabilities of its labels."""
 
     text: str
     probabilities: dict[str, float]
-    """Of all labels, in the order of the model."""
+    """The probability of each label, in the order of the model."""
 
     @property
     def label(self) -> str:
-        """The likeliest one."""
+        """The most probable label."""
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
     @property
     def probability(self) -> float:
-        """Of that."""
+        """The probability of the most probable label."""
         return self.probabilities[self.label]
 
 
 class Judge:
-    """One classifier with its tokenizer and settings."""
+    """One classifier of an ensemble, with its tokenizer and settings."""
 
     def __init__(
         self, model: Classifier, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
-        """`model`: in evaluation mode, on the device."""
+        """Use a `model` in evaluation mode, on the `device`."""
         self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
 
     @classmethod
     def open(cls, folder: RunFolder, device: torch.device) -> Judge:
-        """Load a run folder; errors as of `TextClassifier.load`."""
+        """Load a run folder; errors as for `TextClassifier.load`."""
         configuration = folder.configuration()
         configuration.refuse_other_reader("texts with labels", folder.path)
         tokenizer = folder.tokenizer()
@@ -80,7 +80,7 @@ class Judge:
     def probabilities(
         self, texts: Sequence[str], on_batch: Callable[[int], None] | None = None
     ) -> NDArray[np.floating]:
-        """Return [texts, labels]; `on_batch` is told the number of texts after each batch."""
+        """Return [texts, labels]; `on_batch` is called with the number of texts after each batch."""
         ids = self.ids(texts)
         found = np.zeros((len(texts), len(self.model.options.labels)))
         lengths = [len(text) for text in ids]
@@ -97,7 +97,7 @@ class TextClassifier:
     """A trained classifier, or several whose probabilities are averaged, such as one of each direction."""
 
     def __init__(self, judges: Sequence[Judge]) -> None:
-        """`TextClassifier.load` is the usual way in."""
+        """Use loaded classifiers; `TextClassifier.load` loads them."""
         self.judges = list(judges)
         self.labels = self.judges[0].model.options.labels
 
@@ -106,11 +106,11 @@ class TextClassifier:
         """Load run folders.
 
         Args:
-            runs: folders or names, one or several that know the same labels.
+            runs: run folders or names, one or several with the same labels.
             device: auto, cpu, cuda, cuda:1 or mps.
 
         Raises:
-            UserError: one is none, or damaged, or does not classify texts, or has other labels than the first.
+            UserError: this is no run, or a run is damaged, does not classify texts, or has other labels than the first.
         """
         tune_ours()
         chosen = choose_device(device)
@@ -121,23 +121,24 @@ class TextClassifier:
         return cls(judges)
 
     def classify(self, text: str) -> Classified:
-        """Say what a text is.
+        """Classify one text.
 
         Raises:
-            TypeError: it is no text.
+            TypeError: the argument is not a text.
         """
         if not isinstance(text, str):
             raise TypeError(f"one text is classified, not {type(text).__name__}: several go to `stream`")
         return next(self.stream([text]))
 
     def stream(self, texts: Iterable[str], on_done: Callable[[int], None] | None = None) -> Iterator[Classified]:
-        """Say of any number of texts what they are, in order, with memory that does not grow with their number.
+        """Classify any number of texts, in order, with memory that does not grow with their number.
 
         `on_done`: called with the number of texts after each batch.
         """
         refuse_one_text(texts)
-        coming = iter(texts)
-        while window := list(islice(coming, WINDOW)):
+        remaining = iter(texts)
+        while window := list(islice(remaining, WINDOW)):
+            # Each text is reported once, when the last classifier has read it.
             last = self.judges[-1]
             found = [judge.probabilities(window, on_done if judge is last else None) for judge in self.judges]
             for text, row in zip(window, np.mean(found, 0).tolist(), strict=True):

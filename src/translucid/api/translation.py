@@ -1,4 +1,4 @@
-"""What comes of a text: its translation, the parts that it was translated in, and what is to be seen of them."""
+"""A translation, with the pieces of its text, their attention and further results on demand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
 from html import escape
+from itertools import product
 from typing import TYPE_CHECKING, Protocol, Self
 
 from translucid.data.text_pipeline import Piece, TextPipeline
@@ -14,7 +15,6 @@ from translucid.decoding.hypothesis import Hypothesis, ScoreUnit, total_score
 from translucid.decoding.nbest import NBest
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
 from translucid.terminology.links import TermLink, with_term_links
 from translucid.terminology.matching import TermUse
 
@@ -35,133 +35,131 @@ class Alternative:
 
     text: str
     score: float
-    """See `Hypothesis.score`; the sum over the pieces of the text."""
+    """The value that ranks alternatives: the sum of the scores of the pieces of the text."""
     hypotheses: Sequence[Hypothesis] = field(repr=False, compare=False)
-    """What was found for each piece that the model has translated."""
+    """The hypothesis of each piece that the model has translated."""
     unit: ScoreUnit = "log-probability"
-    """Of the score."""
+    """The unit of the score."""
 
 
 class Maker(Protocol):
-    """What a translation asks when somebody wants to know more about it: the `Translator`."""
+    """The interface of a `Translator` for the further results of a translation."""
 
     @property
     def pipeline(self) -> TextPipeline:
-        """Makes of texts what the model reads, and texts of what it writes."""
+        """Converts texts to the model's input, and its output to texts."""
 
     @property
     def configuration(self) -> Configuration:
-        """Of the run."""
+        """The configuration of the run."""
 
     @property
     def model(self) -> SequenceModel:
-        """In evaluation mode."""
+        """The model, in evaluation mode."""
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
 
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
     ) -> list[Inspected]:
-        """Watch the model write given targets for given sources, ids of both."""
+        """Return the results of forced decoding of pairs of source and target ids."""
 
-    def warnings(self, found: Translation) -> list[str]:
-        """Return what looks wrong in a translation."""
+    def warnings(self, translation: Translation) -> list[str]:
+        """Return the warnings about the text of a translation."""
 
-    def attention_warnings(self, found: Translation) -> list[str]:
-        """Return what looks wrong in its attention."""
+    def attention_warnings(self, translation: Translation) -> list[str]:
+        """Return the warnings about the attention of a translation."""
 
-    def confidences(self, found: Sequence[Translation]) -> list[float | None]:
+    def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
         """Return the probability that each translation is good."""
 
-    def word_probabilities(self, found: Sequence[Translation]) -> list[list[tuple[str, float]]]:
+    def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:
         """Return the words of each translation with their probabilities."""
 
-    def term_uses(self, found: Translation) -> list[TermUse]:
-        """Return what became of the terms of its source."""
+    def term_uses(self, translation: Translation) -> list[TermUse]:
+        """Return the use of each term of the source in a translation."""
 
     def term_links(self, source: str, target: str) -> list[TermLink]:
-        """Return where terms stand in a source and its translation."""
+        """Return the position of each term in a source together with that of its target in the translation."""
 
 
 @dataclass(frozen=True)
 class Translation(NBest):
-    """What came of one source text."""
+    """The translation of one source text."""
 
     source: str
     nbest: list[Alternative]
-    """The best translations of those that were asked for, best first, at least one."""
+    """The translations, the best first, at least one."""
     pieces: list[Piece] = field(default_factory=list, repr=False, compare=False)
-    """What the text was cut into."""
+    """The pieces of the text that were translated separately, and those that were copied."""
     _translator: Maker | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
         cls, source: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int, translator: Maker
     ) -> Translation:
-        """Put the `count` best translations of a text together from what was found for its pieces."""
+        """Return the `count` best translations of a text, given the hypotheses of its pieces."""
         nbest: dict[str, Alternative] = {}
-        for way in best_together(found, count):
-            text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in way])
-            score, unit = total_score(way)
-            nbest.setdefault(text, Alternative(text, score, way, unit))
+        for hypotheses in best_together(found, count):
+            text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in hypotheses])
+            score, unit = total_score(hypotheses)
+            nbest.setdefault(text, Alternative(text, score, hypotheses, unit))
         return cls(source, [*nbest.values()], pieces, translator)
 
     @property
     def parts(self) -> list[tuple[Piece, Hypothesis]]:
-        """The pieces that the model has translated, and what was found for each."""
-        return list(zip(self._searched, self.nbest[0].hypotheses, strict=True))
+        """The pieces that the model has translated, with their best hypotheses."""
+        translated = [piece for piece in self.pieces if piece.ids]
+        return list(zip(translated, self.nbest[0].hypotheses, strict=True))
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What looks wrong, each as `kind: what was seen`, such as `unknown characters: 足`."""
+        """The warnings about the text, each as `kind: details`, such as `unknown characters: 足`."""
         return self._translator.warnings(self) if self._translator else []
 
     @cached_property
     def attention_warnings(self) -> list[str]:
-        """What looks wrong in its attention, if `tune --confidence` has fitted what is usual.
+        """The warnings about the attention, if `tune --confidence` has fitted limits.
 
-        Unlike `warnings`, they need the attention, and so another pass through the model.
+        Unlike `warnings`, they need another pass through the model.
         """
         return self._translator.attention_warnings(self) if self._translator else []
 
     @cached_property
     def confidence(self) -> float | None:
-        """Probability that it is good, if that was fitted by `tune --confidence`; of several sentences, the lowest.
+        """The probability that the translation is good, or its worst sentence, if `tune --confidence` has fitted it.
 
-        Of many translations, `Translator.confidences` is faster.
+        For many translations, `Translator.confidences` is faster.
         """
         return self._translator.confidences([self])[0] if self._translator else None
 
     def assessed(self, confidence: float | None) -> Self:
-        """Return itself, with a `confidence` that need not be found out."""
+        """Return this translation with a `confidence` that was computed together with others."""
         vars(self)["confidence"] = confidence
         return self
 
     @cached_property
     def word_probabilities(self) -> list[tuple[str, float]]:
-        """Its words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
+        """The words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
         return self._maker.word_probabilities([self])[0]
 
     @cached_property
     def terms(self) -> list[TermUse]:
-        """What became of the terms in the text, in order, if the translator applies some."""
+        """The use of each term of the text, in order, if the translator has terms."""
         return self._translator.term_uses(self) if self._translator else []
 
     @property
     def sentences(self) -> list[tuple[str, str]]:
         """The texts of the pieces that the model has translated, each with its best translation."""
-        return [(piece.text, self._maker.pipeline.text(piece, found.tokens)) for piece, found in self.parts]
+        pipeline = self._maker.pipeline
+        return [(piece.text, pipeline.text(piece, hypothesis.tokens)) for piece, hypothesis in self.parts]
 
     @property
     def _maker(self) -> Maker:
         assert self._translator is not None
         return self._translator
-
-    @property
-    def _searched(self) -> list[Piece]:
-        return [piece for piece in self.pieces if piece.ids]
 
     @property
     def attention(self) -> Maps:
@@ -177,14 +175,17 @@ class Translation(NBest):
     @cached_property
     def attention_by_piece(self) -> list[Maps]:
         """Attention weights of each piece of the text, [1, H, T, S] each."""
-        return [{name: weights[None] for name, weights in one.maps.items()} for one in self.inspected]
+        every = []
+        for inspected in self.inspected:
+            every.append({name: weights[None] for name, weights in inspected.maps.items()})
+        return every
 
     @cached_property
     def inspected(self) -> list[Inspected]:
-        """All that is to be seen of each piece of the text, made on demand by one forced pass."""
+        """The attention and log-probabilities of each piece of the text, computed on demand by forced decoding."""
         if not self.parts:
             return []
-        pairs = [(piece.ids, [*found.tokens, SPECIAL.end]) for piece, found in self.parts]
+        pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in self.parts]
         masked = [piece.masked for piece, _ in self.parts]
         return self._maker.forced_decoding(pairs, masked)
 
@@ -192,9 +193,9 @@ class Translation(NBest):
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
 
         Args:
-            name: of the attention, such as `decoder.1.cross`; where its last layer looks at the source if not given.
-            head: from 0.
-            part: of the text, from 0, if it was translated in several.
+            name: the name of the attention, such as `decoder.1.cross`; by default, the last layer's cross-attention.
+            head: the number of the head, from 0.
+            part: the number of the piece, from 0, if the text was translated in several.
 
         Raises:
             UserError: the model has no such attention or no such head, or the text has no such part.
@@ -203,111 +204,116 @@ class Translation(NBest):
 
         if not 0 <= part < len(self.parts):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
-        t, (piece, found), seen = self._maker, self.parts[part], self.inspected[part]
-        name = name or f"decoder.{max(seen.layers, default=0)}.cross"
-        ids = piece.ids, [*found.tokens, SPECIAL.end]
-        return equation(t.model, *ids, name, head, t.device, (seen.source, seen.target))
+        maker, (piece, hypothesis), inspected = self._maker, self.parts[part], self.inspected[part]
+        name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
+        texts = inspected.source, inspected.target
+        return equation(maker.model, piece.ids, hypothesis.with_end, name, head, maker.device, texts)
 
     @cached_property
     def words(self) -> list[WordMap]:
         """Cross-attention averaged over heads and layers and merged from pieces of words to words, for each piece."""
-        return [one.words() for one in self.inspected]
+        return [inspected.words() for inspected in self.inspected]
 
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
         """Word alignment: pairs (source word, target word), counted from 0."""
         from translucid.inspection.alignment import read_alignment
 
-        def read(one: Inspected) -> list[tuple[int, int, float]]:
-            return [(s, t, 1.0) for s, t in read_alignment(one, self._maker.configuration.alignment)]
+        def links(inspected: Inspected) -> list[tuple[int, int, float]]:
+            return [(s, t, 1.0) for s, t in read_alignment(inspected, self._maker.configuration.alignment)]
 
-        return [(s, t) for s, t, _ in self._linked(read)]
+        return [(s, t) for s, t, _ in self._linked(links)]
 
     @cached_property
     def word_weights(self) -> list[tuple[int, int, float]]:
-        """How much words have to do with each other: (source word, target word, weight); see `inspection.alignment`."""
+        """The weights of links between words: (source word, target word, weight); see `inspection.alignment`."""
         from translucid.inspection.alignment import word_weights
 
-        return self._linked(lambda one: word_weights(one, self._maker.configuration.alignment))
+        return self._linked(lambda inspected: word_weights(inspected, self._maker.configuration.alignment))
 
     def _linked(self, read: Callable[[Inspected], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
-        """Return what is read off each piece, as links between the words of the whole texts."""
+        """Return the links that `read` finds in each piece, as links between the words of the whole texts."""
         links: list[tuple[int, int, float]] = []
         source_words = target_words = 0
         inspected, translated = iter(self.inspected), iter(self.nbest[0].hypotheses)
         for piece in self.pieces:
             if piece.ids:
                 one = next(inspected)
-                # A name that something stood in for may be of several words.
+                # A name that something stood in for may have several words.
                 source, target = one.text_words
-                sizes = [piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)]
-                found = read(one)
-            else:  # it stays as it is
-                sizes = [[1] * len(piece.text.split())] * 2
-                found = [(i, i, 1.0) for i in range(len(sizes[0]))]
-            of_piece = spread(found, sizes)
-            if piece.ids:
+                source_sizes, target_sizes = piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)
+                of_piece = spread(read(one), [source_sizes, target_sizes])
                 of_piece = self._with_term_links(piece, next(translated), of_piece)
+            else:  # a copied piece is linked word by word
+                source_sizes = target_sizes = [1] * len(piece.text.split())
+                of_piece = [(i, i, 1.0) for i in range(len(source_sizes))]
             links += [(source_words + s, target_words + t, weight) for s, t, weight in of_piece]
-            source_words, target_words = source_words + sum(sizes[0]), target_words + sum(sizes[1])
+            source_words += sum(source_sizes)
+            target_words += sum(target_sizes)
         return links
 
     def _with_term_links(
         self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
     ) -> list[tuple[int, int, float]]:
-        """Return the links of a piece with those of its terms in the place of what attention says of them."""
+        """Return the links of a piece, with the known links of its terms in the place of those from attention."""
         text = self._maker.pipeline.text(piece, hypothesis.tokens)
         terms = self._maker.term_links(piece.text, text)
         return with_term_links(links, piece.text, text, terms) if terms else links
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: the texts, and where the model looked."""
+        """Show the texts and the attention in a notebook."""
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
-        texts += "".join(f"<p>⚠ {escape(warning)}</p>" for warning in (*self.warnings, *self.attention_warnings))
-        looked = [one for one in self.inspected if one.layers]
-        if not looked:
+        for warning in (*self.warnings, *self.attention_warnings):
+            texts += f"<p>⚠ {escape(warning)}</p>"
+        with_attention = [inspected for inspected in self.inspected if inspected.layers]
+        if not with_attention:
             return texts
         from translucid.inspection.html import notebook_view
 
-        return texts + notebook_view(looked)
+        return texts + notebook_view(with_attention)
 
 
 class Translations(list[Translation]):
     """A list of translations that shows itself in a notebook."""
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(one.source)}</td><td><b>{escape(one.text)}</b></td>"
-            f"<td>{escape('; '.join(one.warnings))}</td></tr>"
-            for one in self
-        )
-        return f"<table><tr><th>source</th><th>translation</th><th></th></tr>{rows}</table>"
+        rows = "<tr><th>source</th><th>translation</th><th></th></tr>"
+        for translation in self:
+            warnings = escape("; ".join(translation.warnings))
+            rows += f"<tr><td>{escape(translation.source)}</td><td><b>{escape(translation.text)}</b></td>"
+            rows += f"<td>{warnings}</td></tr>"
+        return f"<table>{rows}</table>"
 
 
 def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
-    """Return the `count` best ways to take one hypothesis of each piece, by the sum of their scores, best first."""
+    """Return the `count` best combinations of one hypothesis for each piece, by the sum of their scores."""
     best: list[tuple[Hypothesis, ...]] = [()]
     for nbest in found:
-        longer = ((*one, hypothesis) for one in best for hypothesis in nbest)
-        best = nlargest(count, longer, key=lambda way: sum(hypothesis.score for hypothesis in way))
+        # Only the best beginnings can be part of the best combinations, since scores are added.
+        longer = [(*beginning, hypothesis) for beginning, hypothesis in product(best, nbest)]
+        best = nlargest(count, longer, key=_sum_of_scores)
     return best
 
 
+def _sum_of_scores(hypotheses: Sequence[Hypothesis]) -> float:
+    return sum(hypothesis.score for hypothesis in hypotheses)
+
+
 def refuse_one_text(given: object) -> None:
-    """Check that what is to be several texts is not one: its characters would be taken for texts.
+    """Check that an argument is not one text instead of several: its characters would be taken for texts.
 
     Raises:
-        TypeError: it is one, or it is bytes.
+        TypeError: it is one text, or bytes.
     """
     if isinstance(given, str | bytes | bytearray):
         raise TypeError(f"several texts are wanted, not one {type(given).__name__}: put it into a list")
 
 
 def given_texts(given: Iterable[str]) -> list[str]:
-    """Return what was given for several texts as a list.
+    """Return several texts as a list.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: the argument is something else.
     """
     if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")

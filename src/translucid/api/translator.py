@@ -1,4 +1,4 @@
-"""The front door: `Translator.load(run).translate(text)`. PyTorch is loaded when something needs it, not before."""
+"""`Translator.load(run).translate(text)`. PyTorch is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from translucid.engines.term_constraint import TermConstraint, TermsMode, refuse
 from translucid.engines.term_reader import TermReader
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
@@ -43,35 +42,35 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
-"""Lines read ahead, sorted by length and translated together; what bounds the memory of a long job."""
+"""The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
 
 
 class TextCounter:
-    """Counts texts from call to call: with the seed, a text's number decides what sampling draws for it."""
+    """Counts texts from call to call: sampling depends on the seed and on the number of a text."""
 
     next_number = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Translator(Examiner, TermReader):
-    """A trained model, its tokenizer and its settings; `Translator.load` makes one.
+    """A trained model, its tokenizer and its settings; load one with `Translator.load`.
 
-    A translator does not change. `between`, `with_terms` and `with_adapter` return others, which share what was loaded.
+    A translator never changes. `between`, `with_terms` and `with_adapter` return others, which share the loaded run.
     """
 
     loaded: LoadedRun
-    """The model, and what was fitted to it."""
+    """The model, and the files fitted to it."""
     configuration: Configuration
-    """Of the run, for the languages of this translator."""
+    """The configuration of the run, for the languages of this translator."""
     pipeline: TextPipeline
-    """Makes of texts what the model reads, and texts of what it writes."""
+    """Converts texts to the model's input, and its output to texts."""
     engine: Engine
-    """Searches for translations."""
+    """The engine that searches for translations."""
     terms: TermList | None = None
     """The terms that translations have to use, if there are any."""
     terms_mode: TermsMode = "auto"
     ranking: Ranking | None = None
-    """What puts hypotheses into another order."""
+    """The ranking that reorders hypotheses, if there is one."""
     counter: TextCounter = field(default_factory=TextCounter, init=False)
 
     @property
@@ -81,34 +80,34 @@ class Translator(Examiner, TermReader):
 
     @property
     def languages(self) -> Languages:
-        """Codes of source and target, if known."""
+        """The codes of the source and target language, where known."""
         return self.configuration.data.languages
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
-        """Our own search; it has the model."""
+        """The PyTorch engine, which has the model."""
         engine = self.loaded.torch_engine
         return engine if self.tokenizer is self.loaded.tokenizer else engine.opened(self.tokenizer)
 
     @property
     def model(self) -> SequenceModel:
-        """In evaluation mode."""
+        """The model, in evaluation mode."""
         return self.torch_engine.model
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         return self.torch_engine.device
 
     @property
     def stages(self) -> SearchStages:
-        """How translations come about."""
+        """The stages of a translation."""
         constraints = (self.constraint,) if self.constraint else ()
         return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
 
     @cached_property
     def constraint(self) -> TermConstraint | None:
-        """Forces the terms, unless they are only pointed out to the model."""
+        """The constraint that enforces the terms, unless they are only annotated for the model."""
         if self.terms is None or self.terms_mode == "annotate":
             return None
         return self._constraint(self.terms, pointed_out=self.tokenizer.marks_terms and self.terms_mode != "constrain")
@@ -119,28 +118,28 @@ class Translator(Examiner, TermReader):
 
     @cached_property
     def quality_checks(self) -> QualityChecks:
-        """Finds what looks wrong in a translation, without a reference."""
+        """The checks of a translation that need no reference."""
         return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
 
     def showing(self, *steps: TextStep) -> Translator:
-        """Return a translator whose model is shown something besides the text, with the same model."""
+        """Return a translator with the same model and further steps, which annotate the text for it."""
         return replace(self, pipeline=self.pipeline.showing(*steps))
 
     def ranked(self, ranking: Ranking | None) -> Translator:
-        """Return a translator whose hypotheses are put into another order, with the same model."""
+        """Return a translator with the same model and another ranking of its hypotheses."""
         return replace(self, ranking=ranking)
 
     def between(self, source: str | None, target: str | None) -> Translator:
-        """Return a translator between two other languages of a model that has many, with the same weights.
+        """Return a translator between two other languages of a multilingual model, with the same weights.
 
         Terms and a ranking belong to a pair of languages, and are left behind.
 
         Args:
-            source: code of the source language; as it is if not given.
-            target: code of the target language; as it is if not given.
+            source: the code of the source language; that of this translator by default.
+            target: the code of the target language; that of this translator by default.
 
         Raises:
-            UserError: the model does not have them.
+            UserError: the model does not have these languages.
         """
         configuration = self.configuration.between(source, target)
         languages = configuration.data.languages
@@ -156,7 +155,7 @@ class Translator(Examiner, TermReader):
         `adapter`: its file, the run that learned it, or its name in the run's folder `adapters`.
 
         Raises:
-            UserError: there is none, it belongs to another model, or several runs are averaged.
+            UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
         loaded = self.loaded.with_adapter(adapter)
         return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
@@ -171,20 +170,21 @@ class Translator(Examiner, TermReader):
         """Return a translator that uses these terms, and no others, with the same model; see docs/terminology.md.
 
         Args:
-            terms: a file of them, or they, each a `Term` or (source, target, ...) as in the lines of a file.
-            inflect: whether other forms of their words are these terms too, in the source and in the translation.
-            mode: see `TermsMode`.
+            terms: a file of terms, or the terms, each a `Term` or (source, target, ...) as in the lines of a file.
+            inflect: whether inflected forms of the words are terms too, in the source and in the translation.
+            mode: whether to annotate terms for the model, to constrain the search, or both; see `TermsMode`.
 
         Raises:
-            UserError: there is something wrong with the terms; or forms can't be told, or the model can't be told.
+            UserError: the terms are damaged, their languages can't be inflected, or the model reads no annotations.
         """
         tokenizer = self.tokenizer
         refuse_mode(mode, tokenizer)
-        found = term_list(terms, self.languages, inflect, told=tokenizer.marks_terms)
-        others = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
+        listed = term_list(terms, self.languages, inflect, told=tokenizer.marks_terms)
+        steps = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
         if tokenizer.marks_terms and mode != "constrain":
-            others.insert(0, TermAnnotation(found, tokenizer))
-        return replace(self, pipeline=replace(self.pipeline, steps=tuple(others)), terms=found, terms_mode=mode)
+            # First, as terms are annotated only in a text that no other step has changed.
+            steps.insert(0, TermAnnotation(listed, tokenizer))
+        return replace(self, pipeline=replace(self.pipeline, steps=tuple(steps)), terms=listed, terms_mode=mode)
 
     @classmethod
     def load(
@@ -199,30 +199,31 @@ class Translator(Examiner, TermReader):
         threads: int | None = None,
         adapter: str | Path | None = None,
     ) -> Translator:
-        """Load a run folder. Settings of the process stay as they are.
+        """Load a run folder. Settings of the process do not change.
 
         A program that does little else is faster after `translucid.kernels.process.configure_process()`.
 
         Args:
-            run: what `translucid train` or `translucid import` wrote; a Hugging Face folder is imported first, once.
+            run: a folder written by `translucid train` or `translucid import`, or a Hugging Face folder, which is
+                imported once.
             device: auto, cpu, cuda, cuda:1 or mps.
-            engine: what searches for translations: `torch`, `ctranslate2`, or the faster one of those that can.
-            source: code of the source language, for a model that has many, its own or the usual one, such as `es`; as
-                the run says if not given.
-            target: code of the target language.
-            others: runs whose probabilities are averaged with those of `run` at each step; our own search does it.
-            threads: how many CTranslate2 works with; one for each core if not given. If given, what comes out is the
+            engine: `torch`, `ctranslate2`, or `auto` for the faster one of those that support the model.
+            source: the code of the source language, for a multilingual model: its own or the usual one, such as `es`;
+                as the run says by default.
+            target: the code of the target language.
+            others: runs whose probabilities are averaged with those of `run` at each step, by the PyTorch engine.
+            threads: the number of threads of CTranslate2; one for each core by default. If given, translations are the
                 same for any number.
-            adapter: of the run, to translate with; see `with_adapter`.
+            adapter: an adapter of the run; see `with_adapter`.
 
         Raises:
-            UserError: it is not one, or it is damaged, or the engine can't run its model there; or one of the others
-                has another vocabulary or direction.
+            UserError: this is no run, the run is damaged, or the engine does not support its model there; or another
+                run has another vocabulary or direction.
         """
         folder = RunFolder(resolve_run(run))
         between = folder.configuration().between(source, target)
-        found = [resolve_run(other) for other in others]
-        return cls.open(folder, between, device, engine, others=found, threads=threads, adapter=adapter)
+        resolved = list(map(resolve_run, others))
+        return cls.open(folder, between, device, engine, others=resolved, threads=threads, adapter=adapter)
 
     @classmethod
     def open(
@@ -258,27 +259,26 @@ class Translator(Examiner, TermReader):
         split: bool = True,
         **changes: Any,
     ) -> Translation | Translations:
-        """Translate one text or several; an empty one gives an empty one.
+        """Translate one text or several; an empty text gives an empty translation.
 
         Args:
-            text: one, or any number of them, which give a list.
-            options: how to search; the run's own settings if not given.
-            split: see `stream`.
-            changes: single options by name, such as `beam=5` or `sample=True`. Sampling goes on drawing with each call;
-                with a `seed` it begins anew.
+            text: one text, or any number of texts, which give a list.
+            options: how to search; the run's own settings by default.
+            split: whether to split texts into sentences; see `stream`.
+            changes: single options by name, such as `beam=5` or `sample=True`. Each call of sampling gives new
+                translations; with a `seed` it starts again.
 
         Raises:
-            TypeError: `text` is no text and no texts, as bytes are.
+            TypeError: `text` is neither a text nor texts; bytes are not.
             UserError: an option has a wrong name or value.
         """
-        one = isinstance(text, str)
         texts = [text] if isinstance(text, str) else given_texts(text)
         seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
             settings = options or self.configuration.decoding
             options = checked(DecodingOptions, {**settings.model_dump(), **changes})
         translations = Translations(self.stream(texts, options, split=split, first=0 if seeded else None))
-        return translations[0] if one else translations
+        return translations[0] if isinstance(text, str) else translations
 
     def stream(
         self,
@@ -293,13 +293,13 @@ class Translator(Examiner, TermReader):
 
         Args:
             texts: lines; each gives one translation.
-            options: how to search; the run's own settings if not given.
-            split: split each text into sentences, translate them one by one and join them again, and keep what has
-                nothing to translate, such as a web address, as it is. Otherwise each text goes to the model as it is,
-                which test sets want; only one that is too long for it is split.
-            first: the number of the first text, which decides with the seed what sampling draws for it. If not given,
-                the texts are numbered on from the last call.
-            on_done: called with the number of pieces done after each batch.
+            options: how to search; the run's own settings by default.
+            split: whether to split each text into sentences, translate them separately and join them again, and to copy
+                text that needs no translation, such as a web address. Otherwise each text goes to the model unchanged,
+                as test sets require, and only a text that is too long is split.
+            first: the number of the first text, on which sampling depends together with the seed. By default, the
+                numbers continue those of the last call.
+            on_done: called with the number of finished pieces after each batch.
         """
         refuse_one_text(texts)
         options = options or self.configuration.decoding
@@ -316,84 +316,87 @@ class Translator(Examiner, TermReader):
                 found = search(pieces)
             number += len(window)
             if first is None:
+                # Before the first translation is yielded, since the caller may stop reading there.
                 self.counter.next_number = number
             for text, of_text, hypotheses in zip(window, pieces, found, strict=True):
                 yield Translation.of(text, of_text, hypotheses, options.nbest, self)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
-        """Return a search for pieces as `stream` makes it, with these terms as well if there are any."""
+        """Return a search with the options of `stream`, also constrained by these terms if there are any."""
         stages = self.stages.constrained(self._constraint(terms)) if terms else self.stages
         return partial(stages.search, options=options, first=first)
 
-    def warnings(self, found: Translation) -> list[str]:
-        """Return what looks wrong in a translation, each as `kind: what was seen`."""
-        return text_warnings(self, found)
+    def warnings(self, translation: Translation) -> list[str]:
+        """Return the warnings about the text of a translation, each as `kind: details`."""
+        return text_warnings(self, translation)
 
-    def attention_warnings(self, found: Translation) -> list[str]:
-        """Return what looks wrong in the attention of a translation, if `tune --confidence` has fitted its limits."""
-        return attention_warnings(self, found)
+    def attention_warnings(self, translation: Translation) -> list[str]:
+        """Return the warnings about the attention of a translation, if `tune --confidence` has fitted limits."""
+        return attention_warnings(self, translation)
 
     @property
     def observer(self) -> ConfidenceFeatures:
-        """Looks again at what was found."""
+        """Computes features of translations."""
         return ConfidenceFeatures(self.stages, lambda: self.torch_engine)
 
-    def token_log_probabilities(self, found: Translation) -> list[list[tuple[str, float]]]:
-        """Return for each translation of the n-best list its target pieces, each with its log-probability in nats.
+    def token_log_probabilities(self, translation: Translation) -> list[list[tuple[str, float]]]:
+        """Return the target pieces of each translation in the n-best list, each with its log-probability in nats.
 
-        The pieces of a text's sentences stand one after the other, each sentence's end token behind it, but not what
-        names its language. The figures are the model's own, by forced decoding.
+        The pieces of the text's sentences follow one another, each sentence's end token included, but no language
+        token. The figures are the model's own, by forced decoding.
         """
-        return self.observer.tokens([one.hypotheses for one in found.nbest], found.pieces)
+        hypotheses = [alternative.hypotheses for alternative in translation.nbest]
+        return self.observer.tokens(hypotheses, translation.pieces)
 
     @property
     def estimator(self) -> Estimator | None:
-        """What tells how sure translations are, if `translucid tune --confidence` has fitted it and it holds."""
+        """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
         return self.loaded.confidence(self.languages)[0]
 
     @property
     def alignment_layer(self) -> AlignmentLayer | None:
-        """See `Examiner`."""
+        """The alignment layer that `translucid tune --alignments` has trained for this model, if there is one."""
         return self.loaded.alignment_layer(self.languages)
 
     @property
     def estimator_note(self) -> str:
-        """Why what was fitted does not hold, if something was and does not."""
+        """The reason why a fitted estimator is ignored; "" if it is used or there is none."""
         return self.loaded.confidence(self.languages)[1]
 
-    def confidences(self, found: Sequence[Translation]) -> list[float | None]:
-        """Return for each translation the probability that it is good; of several sentences, that of the worst.
+    def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
+        """Return the probability that each translation is good; for several sentences, that of the worst.
 
-        None where nobody can tell: there is no `estimator`, or nothing was translated. Several are looked at together.
+        It is None without an `estimator`, and where nothing was translated. One call for many translations is faster.
         """
-        if not (estimator := self.estimator):
-            return [None] * len(found)
-        return self.observer.confidences(estimator, [one.parts for one in found])
+        estimator = self.estimator
+        if not estimator:
+            return [None] * len(translations)
+        return self.observer.confidences(estimator, [translation.parts for translation in translations])
 
-    def assessed(self, found: Iterable[Translation]) -> Iterator[Translation]:
-        """Yield translations whose `confidence` is known: they are looked at together, not each when asked."""
-        all_found = list(found)
-        for one, confidence in zip(all_found, self.confidences(all_found), strict=True):
-            yield one.assessed(confidence)
+    def assessed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+        """Yield translations with their `confidence`, computed together, not each when it is first read."""
+        every = list(translations)
+        for translation, confidence in zip(every, self.confidences(every), strict=True):
+            yield translation.assessed(confidence)
 
-    def word_probabilities(self, found: Sequence[Translation]) -> list[list[tuple[str, float]]]:
-        """Return for each translation its words, each with its probability: the product of those of its pieces.
+    def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:
+        """Return the words of each translation, each with the product of the probabilities of its pieces.
 
-        A piece's probability is given the source and all before it. What stays as it is has probability 1.
+        The probability of a piece is that given the source and all pieces before it. Copied text has probability 1.
         """
-        return self.observer.words([(one.pieces, one.parts) for one in found])
+        return self.observer.words([(translation.pieces, translation.parts) for translation in translations])
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.
 
         Raises:
-            UserError: there is nothing to translate, or it is longer than the model takes in one piece.
+            UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
         """
         (pieces,) = self.pipeline.pieces([text], split=False)
         if len(pieces) != 1:
             raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
-        trace, found = self.torch_engine.traced(pieces[0].ids, options)
+        trace, best = self.torch_engine.traced(pieces[0].ids, options)
         masked = pieces[0].masked
-        trace.finish([*found.tokens, SPECIAL.end], lambda ids: masked.unmask_pieces(self.tokenizer.target_pieces(ids)))
+        trace.finish(best.with_end, lambda ids: masked.unmask_pieces(self.tokenizer.target_pieces(ids)))
         return trace

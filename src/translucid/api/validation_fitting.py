@@ -1,4 +1,4 @@
-"""What a run's own validation sentences measure: later sentences that differ too much are warned of."""
+"""The scores of a run on its validation sentences: sentences that differ too much from them cause a warning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
 
 SENTENCES = 500
-"""Validation sentences that are translated, at most."""
+"""The largest number of validation sentences that are translated."""
 FEWEST = 20
-"""Sentences from which on their mean and deviation say something."""
+"""The least number of sentences whose mean and deviation are reliable."""
 
 
 def fit_validation_scores(
@@ -29,23 +29,23 @@ def fit_validation_scores(
     source: str | None = None,
     target: str | None = None,
 ) -> ValidationScores | None:
-    """Translate validation sentences as the run does, and keep what they measure in its folder.
+    """Translate validation sentences with a run, and save their scores in its folder.
 
     Args:
-        run: its folder.
-        console: where progress is shown.
-        train: files of training pairs; the run's own if not given. An imported run has none of its own: if none are
-            given either, pieces stand for the words that it has learned.
-        valid: files of pairs; those that the run was validated with if not given.
-        device: where to translate.
-        source: code of the source language, for a model that has many; as the run says if not given.
-        target: code of the target language.
+        run: the run folder.
+        console: shows the progress.
+        train: files of training pairs; the run's own by default. Without any, as for an imported run, the pieces of the
+            vocabulary replace the words of the training text.
+        valid: files of validation pairs; the run's own by default.
+        device: the device of the model.
+        source: the code of the source language, for a multilingual model; as the run says by default.
+        target: the code of the target language.
 
     Returns:
-        What was kept; None if there are too few sentences.
+        The scores; None if there are too few sentences.
 
     Raises:
-        UserError: the run is damaged, or its files are not there.
+        UserError: the run is damaged, or files do not exist.
     """
     folder = RunFolder(run)
     configuration = folder.configuration().between(source, target)
@@ -62,24 +62,24 @@ def fit_validation_scores(
     tokenizer = translator.tokenizer
     every: list[Measured] = []
     with counting(console, "translating validation sentences", len(sentences)) as advance:
-        for found in translator.stream(sentences, split=False, on_done=advance):
-            for piece, best in found.parts:
+        for translation in translator.stream(sentences, split=False, on_done=advance):
+            for piece, best in translation.parts:
                 ids, tokens = piece.ids[:-1], best.tokens
                 every.append(measured(tokenizer, words, piece.text, ids, tokens, best.log_probability))
     scores = ValidationScores.of(every, words)
-    save_validation_scores(folder, tokenizer, data.languages if data.tokenizer.languages else None, scores)
+    languages = data.languages if data.tokenizer.languages else None
+    save_validation_scores(folder, tokenizer, languages, scores)
     return scores
 
 
 def _training_words(configuration: Configuration, corpora: Corpora) -> WordSet | None:
-    """Return the source words that a model has learned; None if those of the run that it began with are not known."""
+    """Return the source words that a model has learned; None if the words of its initial run are not known."""
     base = None
     if configuration.training.begin_from:
-        begun = RunFolder(Path(configuration.training.begin_from))
-        scores = (
-            load_validation_scores(begun, begun.tokenizer(), configuration.data.languages) if begun.exists else None
-        )
-        base = scores.known() if scores else None
+        initial = RunFolder(Path(configuration.training.begin_from))
+        if initial.exists:
+            scores = load_validation_scores(initial, initial.tokenizer(), configuration.data.languages)
+            base = scores.known() if scores else None
         if base is None:
             return None
     return WordSet.of((pair.source for pair in corpora.kept(configuration.data.filter)), base)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
+from translucid.ground.special import SPECIAL
+
 ScoreUnit: TypeAlias = Literal["log-probability", "expected chrF", "noisy channel"]
 """The unit of a score: nats after the length penalty, chrF from 0 to 100, or the sum that `NoisyChannel` defines.
 Scores of different units are neither compared nor added."""
@@ -26,6 +28,11 @@ class Hypothesis:
     """The log-probability of each token given those before it, the end token's last; empty from CTranslate2."""
     unit: ScoreUnit = "log-probability"
     """The unit of the score."""
+
+    @property
+    def with_end(self) -> list[int]:
+        """The token ids with the end token, as forced decoding takes them."""
+        return [*self.tokens, SPECIAL.end]
 
     def scored(self, score: float, unit: ScoreUnit) -> Self:
         """Return the same output with another score."""

@@ -310,7 +310,7 @@ class TermConstraint:
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
-        pairs = [(task.ids, [*task.free.tokens, SPECIAL.end]) for task in tasks]
+        pairs = [(task.ids, task.free.with_end) for task in tasks]
         linked: list[Links] = []
         for task, seen in zip(tasks, forced_decoding(engine.model, self.tokenizer, pairs, engine.device), strict=True):
             shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))  # [T, S]

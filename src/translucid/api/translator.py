@@ -212,8 +212,7 @@ class Translator(Examiner, TermReader):
                 as the run says by default.
             target: the code of the target language.
             others: runs whose probabilities are averaged with those of `run` at each step, by the PyTorch engine.
-            threads: the number of threads of CTranslate2; one for each core by default. If given, translations are the
-                same for any number.
+            threads: CTranslate2's threads, one for each core by default; if given, results are the same for any number.
             adapter: an adapter of the run; see `with_adapter`.
 
         Raises:
@@ -345,8 +344,7 @@ class Translator(Examiner, TermReader):
         The pieces of the text's sentences follow one another, each sentence's end token included, but no language
         token. The figures are the model's own, by forced decoding.
         """
-        hypotheses = [alternative.hypotheses for alternative in translation.nbest]
-        return self.observer.tokens(hypotheses, translation.pieces)
+        return self.observer.tokens([way.hypotheses for way in translation.nbest], translation.pieces)
 
     @property
     def estimator(self) -> Estimator | None:

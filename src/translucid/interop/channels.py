@@ -1,8 +1,8 @@
-"""The channels of a Transformer in another order: the same function, as nothing in it knows a channel by its place.
+"""Reorder the channels of a Transformer, which computes the same function in any order of them.
 
-All that the blocks have in common is the sum of embedding, position and what each sublayer adds. Reordering the
-channels of that sum, of what reads it, of what writes it, and of the norms changes no logit (but for rounding). So a
-model that has learned with sines and cosines in turn is also one that has them sines first.
+All blocks share the sum of embedding, position and the outputs of the sublayers. If the channels of that sum, of the
+matrices that read and write it, and of the norms are reordered together, no logit changes (except for rounding). So a
+model that was trained with alternating sines and cosines becomes one with all sines first.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _READ = ".tokens.weight", ".query.weight", ".key_value.weight", ".inner.weight"
-"""Ends of the names of matrices whose columns are channels; `output.weight`, that of the logits, is another."""
+"""Name endings of matrices whose columns are channels, as are those of `output.weight`, which computes the logits."""
 _WRITE = "attention.output.weight", "attention.output.bias", ".outer.weight", ".outer.bias", "norm.weight", "norm.bias"
-"""Ends of the names of what has channels for rows."""
+"""Name endings of matrices, biases and norms whose rows are channels."""
 
 
 def sines_first(tensors: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
-    """Return a Transformer's weights, learned with `sinusoidal` positions, for `sinusoidal-halves`.
+    """Return the weights of a Transformer with `sinusoidal` positions for `sinusoidal-halves`.
 
     Args:
-        tensors: by our names.
-        width: D.
+        tensors: the weights by our names.
+        width: the width D of the model.
     """
     import torch
 
     order = torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
 
-    def ordered(name: str, tensor: Tensor) -> Tensor:
+    reordered = {}
+    for name, tensor in tensors.items():
+        # `attention.output.weight` ends in `output.weight`, but writes channels: the whole name decides.
         if name == "output.weight" or name.endswith(_READ):
-            return tensor[:, order]
-        return tensor[order] if name.endswith(_WRITE) else tensor
-
-    return {name: ordered(name, tensor) for name, tensor in tensors.items()}
+            tensor = tensor[:, order]
+        elif name.endswith(_WRITE):
+            tensor = tensor[order]
+        reordered[name] = tensor
+    return reordered

@@ -1,7 +1,7 @@
-"""From a CTranslate2 folder to a run: our exports, and what `ct2-transformers-converter` makes of Marian and M2M100.
+"""Import CTranslate2 folders: our own exports, and Marian and M2M100 models from `ct2-transformers-converter`.
 
 The folder must have the SentencePiece models beside the weights, which CTranslate2 itself does not need: ours have
-them, the converter copies them with `--copy_files`. Positions are stored as a table, of which we find out what it is.
+them, the converter copies them with `--copy_files`. Positions are stored as a table, whose kind is found by comparison.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from translucid.interop.ctranslate2_file import read_model_file
 from translucid.interop.ctranslate2_vocabulary import OURS, our_tokenizer, read_pieces, their_tokenizer, vocabulary_of
 from translucid.interop.ctranslate2_weights import Variables, block_arrays
 from translucid.interop.imported import Imported, Keys, read_json
+from translucid.interop.pieces import vocabulary_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL = "model.bin"
-SIDES = ("source", "target")
 _REVISION = 7
 _NONLINEARITIES = {0: "relu", 2: "swish", 3: "gelu"}
-"""Ours by CTranslate2's numbers."""
+"""Our names of the nonlinearities, by CTranslate2's numbers."""
 _FIRST = (0, 1, 2)
-"""Where sinusoids may begin."""
+"""The first positions with which sinusoidal tables may begin."""
 
 
 def from_ctranslate2(folder: Path) -> Imported:
     """Read a CTranslate2 folder.
 
     Raises:
-        UserError: it is not complete, damaged, or of a model that we do not have.
+        UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = folder / MODEL
     found = read_model_file(file)
@@ -51,7 +51,7 @@ def from_ctranslate2(folder: Path) -> Imported:
 
 
 def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """Return the shape of the model, and its weights by our names, vocabularies as they are in the file."""
+    """Return the options of the model, and its weights by our names, with the rows of the vocabularies in the file."""
     arrays = {
         "source_embedding.tokens.weight": variables.array("encoder/embeddings_0/weight", 2),
         "target_embedding.tokens.weight": variables.array("decoder/embeddings/weight", 2),
@@ -61,7 +61,7 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     bias = "decoder/projection/bias"
     size = len(arrays["output.weight"])
     arrays["output.bias"] = variables.array(bias, 1) if variables.has(bias) else np.zeros(size, np.float32)
-    layers = {side: variables.layers(side) for side in ("encoder", "decoder")}
+    layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
     pre = bool(_same(variables, "pre_norm"))
     for side, count in layers.items():
         for i in range(count):
@@ -90,14 +90,14 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
 
 def _same(variables: Variables, name: str) -> float:
     """Return a number that both sides must have."""
-    one, other = (variables.scalar(f"{side}/{name}") for side in ("encoder", "decoder"))
+    one, other = variables.scalar(f"encoder/{name}"), variables.scalar(f"decoder/{name}")
     if one != other:
         raise UserError(f"has another {name} on each side, which is not supported", file=variables.file)
     return one
 
 
 def _scaled(variables: Variables, width: int) -> bool:
-    """Return whether embeddings are multiplied by sqrt(D): the file has yes or no, or the factor itself."""
+    """Return whether embeddings are multiplied by sqrt(D): the file has a flag, or the factor itself."""
     scaled = set()
     for side in ("encoder", "decoder"):
         name = f"{side}/scale_embeddings"
@@ -115,14 +115,14 @@ def _scaled(variables: Variables, width: int) -> bool:
 
 
 def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.float32]]) -> dict[str, Any]:
-    """Return the options of the positions; learned ones are added to the weights."""
+    """Return the options of the positions; learned positions are added to the weights."""
     from translucid.layers.positions import sinusoidal_positions
 
     name = "position_encodings/encodings"
     if not variables.has(f"encoder/{name}"):
         raise UserError("has no table of positions, which is not supported", file=variables.file)
-    encoder, decoder = (variables.array(f"{side}/{name}", 2) for side in ("encoder", "decoder"))
-    some = encoder[:256]
+    encoder, decoder = variables.array(f"encoder/{name}", 2), variables.array(f"decoder/{name}", 2)
+    some = encoder[:256]  # enough to recognise the kind; tables of long models take long to compute
     if encoder.shape[1] == decoder.shape[1] == width and np.array_equal(some, decoder[: len(some)]):
         if not encoder.any():
             return {"positions": "none"}
@@ -138,31 +138,34 @@ def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.fl
 def _with_vocabulary(
     folder: Path, keys: Keys, model: dict[str, Any], arrays: dict[str, NDArray[np.float32]]
 ) -> Imported:
-    """Put the rows in our order, and find the tokenizer."""
+    """Put the rows into the order of our ids, and find the tokenizer."""
     import torch
 
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    lists = {side: read_pieces(folder, side) for side in SIDES}
+    lists = {"source": read_pieces(folder, "source"), "target": read_pieces(folder, "target")}
     for side, names in lists.items():
-        if len(names) != len(rows := tensors[f"{side}_embedding.tokens.weight"]):
-            what = f"has {len(names):,} pieces, and there are {len(rows):,} embeddings"
+        count = len(tensors[f"{side}_embedding.tokens.weight"])
+        if len(names) != count:
+            what = f"has {len(names):,} pieces, and there are {count:,} embeddings"
             raise UserError(f"its {side} vocabulary {what}", file=folder, fix="Is the folder complete?")
+    embeddings = {
+        "source": tensors["source_embedding.tokens.weight"],
+        "target": tensors["target_embedding.tokens.weight"],
+        "output": tensors["output.weight"],
+    }
     one_list = lists["source"] == lists["target"]
-    shared = one_list and torch.equal(*(tensors[f"{side}_embedding.tokens.weight"] for side in SIDES))
+    shared = one_list and torch.equal(embeddings["source"], embeddings["target"])
     data: dict[str, Any] = {}
     if any((folder / name).exists() for name in OURS):
         tokenizer, languages = our_tokenizer(folder, lists)
     else:
-        ours = {side: vocabulary_of(names, keys, model["zero_start"]) for side, names in lists.items()}
-        if one_list:
-            ours["target"] = ours["source"]
-        tokenizer, languages = their_tokenizer(folder, ours["source"], ours["target"])
-        for name in ("source_embedding.tokens.weight", "target_embedding.tokens.weight", "output.weight"):
-            side = "source" if name.startswith("source") else "target"
-            tensors[name] = ours[side].embeddings(tensors[name])
-        tensors["output.bias"] = ours["target"].bias(tensors["output.bias"])
+        source = vocabulary_of(lists["source"], keys, model["zero_start"])
+        target = source if one_list else vocabulary_of(lists["target"], keys, model["zero_start"])
+        tokenizer, languages = their_tokenizer(folder, source, target)
+        tensors |= vocabulary_weights(source, target, embeddings, tensors["output.bias"])
         if "max_length" not in model:
             data["max_tokens"] = 512
+    # Marian's `>>de<<` names the target language in the source; M2M100's and NLLB's tokens stand on their own side.
     each = bool(languages) and not any(name.startswith(">>") for name in languages.values())
     options = {
         "vocabulary": tokenizer.target_size,

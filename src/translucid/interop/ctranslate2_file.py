@@ -1,9 +1,9 @@
-"""Reads `model.bin` of CTranslate2: named arrays, and other names for some of them.
+"""Read `model.bin` of CTranslate2: named arrays, and aliases of some of them.
 
-The file is little-endian: version of the format; name and revision of the specification; how many variables there are
-and, of each, name, dimensions, type, bytes and content; how many aliases there are and, of each, its name and that of a
-variable. A text has its length in front and a zero byte behind, which is counted. The file may be a stranger's: nothing
-is believed that its own size does not bear out.
+The file is little-endian: version of the format; name and revision of the specification; the number of variables and,
+for each, name, dimensions, type, number of bytes and content; the number of aliases and, for each, its name and that of
+a variable. A text has its length in front and a zero byte behind, which is counted. The file may come from a stranger:
+every number is checked against its size.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = 6
-"""Of the format, since CTranslate2 3.0."""
+"""The version of the format, since CTranslate2 3.0."""
 _TYPES = [np.dtype(name) for name in ("float32", "int8", "int16", "int32", "float16", "uint16")]
-"""By their numbers; the last one holds bfloat16."""
+"""The types of arrays by their numbers; the last one stands for bfloat16, which NumPy does not have."""
 BFLOAT16 = _TYPES[5]
 _MOST_DIMENSIONS = 3
 
 
 class DamagedError(Exception):
-    """The file is not what it says."""
+    """The file is damaged."""
 
 
 @dataclass
 class ModelFile:
-    """What stands in it."""
+    """The content of a `model.bin`."""
 
     specification: str
-    """Which kind of model it is."""
+    """The kind of the model."""
     revision: int
-    """Of the specification."""
+    """The revision of the specification."""
     variables: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """By name, aliases too; read from the file when they are looked at."""
+    """The arrays by name, aliases too; they are read from the file on first use."""
 
 
 def read_model_file(file: Path) -> ModelFile:
     """Read a `model.bin`.
 
     Raises:
-        UserError: it is damaged, cut short, of another version, or larger than this machine's memory.
+        UserError: the file is damaged, truncated, of another version, or larger than this machine's memory.
     """
     refuse_strange(file, file.parent)
     try:
@@ -77,7 +77,8 @@ def read_model_file(file: Path) -> ModelFile:
             if alias in found.variables or name not in found.variables:
                 raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
             found.variables[alias] = found.variables[name]
-            if (scale := f"{name}_scale") in found.variables:  # which has no alias of its own
+            scale = f"{name}_scale"
+            if scale in found.variables:  # the scale of a quantised array has no alias
                 found.variables.setdefault(f"{alias}_scale", found.variables[scale])
         if place.left:
             raise DamagedError(f"has {place.left:,} bytes too many")
@@ -87,26 +88,30 @@ def read_model_file(file: Path) -> ModelFile:
 
 
 class _Place:
-    """Where in the file we are."""
+    """A position in the file, from which values are read."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self.content, self.at = content, 0
 
     @property
     def left(self) -> int:
+        """The number of bytes behind the position."""
         return len(self.content) - self.at
 
     def take(self, size: int) -> NDArray[np.uint8]:
+        """Read so many bytes."""
         if size > self.left:
             raise DamagedError("is cut short")
         self.at += size
         return self.content[self.at - size : self.at]
 
     def numbers(self, kinds: str) -> tuple[int, ...]:
+        """Read numbers of these kinds, in the notation of `struct`."""
         layout = "<" + kinds
         return struct.unpack(layout, self.take(struct.calcsize(layout)).tobytes())
 
     def text(self) -> str:
+        """Read a text, after its length."""
         written = self.take(self.numbers("H")[0]).tobytes()
         if not written.endswith(b"\0"):
             raise DamagedError("has a name without an end")
@@ -116,6 +121,7 @@ class _Place:
             raise DamagedError("has a name that is not UTF-8") from None
 
     def array(self) -> NDArray[Any]:
+        """Read an array, after its dimensions and its type."""
         (dimensions,) = self.numbers("B")
         if dimensions > _MOST_DIMENSIONS:
             raise DamagedError(f"has a variable of {dimensions} dimensions")

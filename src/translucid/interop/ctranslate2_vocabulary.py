@@ -1,4 +1,4 @@
-"""The vocabularies of a CTranslate2 folder, and the SentencePiece models that lie beside it."""
+"""The vocabularies of a CTranslate2 folder, and the SentencePiece models beside them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
-from translucid.interop.imported import LONGEST_JSON, Keys, read_file, read_json
-from translucid.interop.pieces import Vocabulary, languages_in, only_here, pieces_of, rewritten
+from translucid.interop.imported import LONGEST_JSON, Keys, all_are, read_file, read_json
+from translucid.interop.pieces import Vocabulary, adapted_models, languages_in, only_here, pieces_of
 
 OURS = "tokenizer.model", "source.model"
-"""Of a folder that we have written, one is there."""
+"""The files of which our own exports have one."""
 FAIRSEQ = "sentencepiece.bpe.model"
 
 
@@ -19,9 +19,11 @@ def read_pieces(folder: Path, side: str) -> list[str]:
     """Read the list of pieces of a side, in the order of their rows.
 
     Raises:
-        UserError: there is none, or it is damaged.
+        UserError: there is no list, or it is damaged.
     """
-    names = [f"{which}_vocabulary.{ending}" for which in ("shared", side) for ending in ("json", "txt")]
+    names = []
+    for which in ("shared", side):  # by the version of CTranslate2 that has written the folder
+        names += [f"{which}_vocabulary.json", f"{which}_vocabulary.txt"]
     for name in names:
         file = folder / name
         if not file.exists():
@@ -33,7 +35,7 @@ def read_pieces(folder: Path, side: str) -> list[str]:
                 found = read_file(file, LONGEST_JSON).decode().removesuffix("\n").split("\n")
             except UnicodeDecodeError as error:
                 raise UserError("is not UTF-8", file=file, fix="Get the folder again.") from error
-        if not isinstance(found, list) or not all(isinstance(piece, str) for piece in found):
+        if not isinstance(found, list) or not all_are(str, found):
             raise UserError("is not a list of pieces", file=file, fix="Get the folder again.")
         if len({*found}) != len(found):
             raise UserError("has a piece twice", file=file, fix="Get the folder again.")
@@ -42,10 +44,10 @@ def read_pieces(folder: Path, side: str) -> list[str]:
 
 
 def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer, dict[str, str]]:
-    """Read the tokenizer of a folder that we have written, and the pieces of its languages by their codes.
+    """Read the tokenizer of our own export, and the pieces of its languages by their codes.
 
     Raises:
-        UserError: it is damaged, or does not belong to the lists of pieces.
+        UserError: the tokenizer is damaged, or does not belong to the lists of pieces.
     """
     for name in ("tokenizer.model", "source.model", "target.model"):
         if (folder / name).exists():
@@ -65,7 +67,7 @@ def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer,
 
 
 def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tuple[Tokenizer, dict[str, str]]:
-    """Make a tokenizer of SentencePiece models with other ids; see `our_tokenizer`.
+    """Make a tokenizer from SentencePiece models with other ids; return it with the pieces of languages by their codes.
 
     Pieces that only SentencePiece has are added to the vocabularies.
 
@@ -73,27 +75,28 @@ def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tup
         UserError: there are no SentencePiece models, or they are damaged.
     """
     names = [FAIRSEQ] if (folder / FAIRSEQ).exists() else ["source.spm", "target.spm"]
-    if missing := [name for name in names if not (folder / name).exists()]:
-        fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
-        raise UserError(f"has no SentencePiece model {missing[0]}", file=folder, fix=fix)
-    parsed = [pieces_of(read_file(folder / name, LARGEST), folder / name) for name in names]
-    for one, vocabulary in zip((parsed[0], parsed[-1]), (source, target), strict=True):
-        vocabulary.add_unknown(only_here(one, vocabulary.names))
-    languages = languages_in(source.names)
-    models = [rewritten(one, of.names, languages.values()) for one, of in zip(parsed, (source, target), strict=False)]
+    parsed = []
+    for name in names:
+        if not (folder / name).exists():
+            fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
+            raise UserError(f"has no SentencePiece model {name}", file=folder, fix=fix)
+        parsed.append(pieces_of(read_file(folder / name, LARGEST), folder / name))
+    models, languages = adapted_models(parsed, (source, target)[: len(parsed)])
+    if len(parsed) == 1:  # there may be two lists of pieces for one model
+        target.add_unknown(only_here(parsed[0], target.names))
     return Tokenizer(*models), languages
 
 
 def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
-    """Return our ids of a list of pieces.
+    """Return our ids for a list of pieces.
 
     Args:
-        names: in the order of their rows.
-        keys: of the folder's config.json.
+        names: the pieces in the order of their rows.
+        keys: the keys of the folder's config.json.
         zero_start: whether the decoder begins without an embedding.
 
     Raises:
-        UserError: a special token is missing, or the model is one of OpenNMT's.
+        UserError: a special token is missing, or the model is from OpenNMT.
     """
     ids = {name: row for row, name in enumerate(names)}
     if "<blank>" in ids:

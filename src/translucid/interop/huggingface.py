@@ -1,13 +1,14 @@
-"""From a Hugging Face folder of MarianMT, M2M100 or NLLB to a run; of Pegasus too, if it has a vocabulary of Marian.
+"""Import Hugging Face folders of MarianMT, M2M100 and NLLB; of Pegasus too, if it has Marian's vocabulary.
 
 All are Transformers of "Attention Is All You Need": Marian's with layer normalisation behind each sublayer, the
-others' in front of it. What differs from ours is the order of the sinusoids, the nonlinearity, where the special tokens
-are among the rows, and how text becomes rows.
+others' in front of it. They differ from ours in the order of the sinusoids, the nonlinearity, the rows of the special
+tokens, and the conversion of text to rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +16,24 @@ from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface_names import SIDES, block_names, last_norm
-from translucid.interop.imported import Imported, Keys, read_file, read_json
-from translucid.interop.pieces import LANGUAGE, Vocabulary, languages_in, only_here, pieces_of, rewritten
+from translucid.interop.imported import Imported, Keys, all_are, read_file, read_json
+from translucid.interop.pieces import LANGUAGE, Vocabulary, adapted_models, pieces_of, vocabulary_weights
 from translucid.interop.weights import read_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 KINDS = {"marian": "MarianMT", "m2m_100": "M2M100", "pegasus": "Pegasus"}
-"""What each `model_type` is called."""
+"""The name of each `model_type`."""
 NONLINEARITIES = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
-"""Ours by Hugging Face's names."""
+"""Our names of the nonlinearities, by Hugging Face's."""
 
 
 def from_huggingface(folder: Path) -> Imported:
     """Read a Hugging Face folder.
 
     Raises:
-        UserError: it is not complete, damaged, or of a model that we do not have.
+        UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = folder / "config.json"
     keys = Keys(read_json(file, 1 << 20), file)
@@ -48,8 +49,11 @@ def from_huggingface(folder: Path) -> Imported:
     one_list = keys.flag("share_encoder_decoder_embeddings", True)
     embeddings = _embeddings(tensors, shared=tied and one_list, tied=tied, folder=folder)
     sizes = {side: len(matrix) for side, matrix in embeddings.items()}
-    read = _marian_vocabularies if marian else _many_languages
-    source, target, tokenizer, languages = read(folder, keys, sizes)
+    if marian:
+        source, target, tokenizer, languages = _marian_vocabularies(folder, keys, sizes)
+    else:
+        source, target, tokenizer, languages = _many_languages(folder, keys, sizes)
+    # OPUS models begin with padding, whose embedding is zero.
     zero_start = marian and not embeddings["target"][target.rows[2]].any()
     joint, shared = tokenizer.joint, source is target
     one_matrix = shared and embeddings["source"] is embeddings["target"]
@@ -72,6 +76,7 @@ def from_huggingface(folder: Path) -> Imported:
 
 
 def _shape(keys: Keys, *, marian: bool, pre: bool) -> dict[str, Any]:
+    """Return the options of the model; `pre`: whether layer normalisation is in front of each sublayer."""
     keys.refuse("normalize_before", unless=pre)
     keys.refuse("normalize_embedding", unless=False)
     keys.refuse("add_bias_logits", unless=False)
@@ -106,17 +111,17 @@ _SHARED = "model.shared.weight"
 def _embeddings(tensors: Mapping[str, Tensor], *, shared: bool, tied: bool, folder: Path) -> dict[str, Tensor]:
     """Return the matrices of `source`, `target` and `output`, each [V, D], as `transformers` uses them.
 
-    What is shared is in the file once, as `model.shared`. Where nothing is tied, `transformers` 5 writes that as well,
-    and uses only the matrix of each side.
+    A shared matrix is in the file once, as `model.shared`. Where nothing is tied, `transformers` 5 writes that as well,
+    but uses only the matrix of each side.
 
     Args:
-        tensors: of the folder.
-        shared: whether both sides have one matrix.
-        tied: whether the output has that of the target side.
-        folder: for messages.
+        tensors: the tensors of the folder.
+        shared: whether both sides have the same matrix.
+        tied: whether the output has the same matrix as the target side.
+        folder: the folder, for messages.
 
     Raises:
-        UserError: one is missing, or is no matrix.
+        UserError: a matrix is missing, or has other dimensions.
     """
     found: dict[str, Tensor] = {}
     for side, coder in (("source", "encoder"), ("target", "decoder")):
@@ -128,7 +133,7 @@ def _embeddings(tensors: Mapping[str, Tensor], *, shared: bool, tied: bool, fold
 
 
 def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) -> Tensor:
-    """Return the first of some matrices that there is."""
+    """Return the first of some matrices that exists."""
     for name in names:
         if name in tensors and tensors[name].dim() == 2:
             return tensors[name]
@@ -139,34 +144,30 @@ _Read = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
 
 
 def _marian_vocabularies(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
-    """Two SentencePiece models, and one list of pieces for both or one each."""
-    spm = {side: folder / f"{side}.spm" for side in ("source", "target")}
-    parsed = {side: pieces_of(read_file(file, LARGEST), file) for side, file in spm.items()}
+    """Read two SentencePiece models, and one list of pieces for both sides or one for each."""
+    files = [folder / "source.spm", folder / "target.spm"]
+    parsed = [pieces_of(read_file(file, LARGEST), file) for file in files]
     shared = keys.flag("share_encoder_decoder_embeddings", True)
-    files = {"source": folder / "vocab.json", "target": folder / ("vocab.json" if shared else "target_vocab.json")}
-    lists = {side: _ids(file) for side, file in files.items()}
-    pad, end = keys.number("pad_token_id"), keys.number("eos_token_id")
-    start = keys.number("decoder_start_token_id", pad)
-
-    def vocabulary(side: str) -> Vocabulary:
-        unknown = lists[side].get("<unk>")
-        if unknown is None:
-            raise UserError("has no piece <unk>", file=files[side], fix="Is the folder complete?")
-        return Vocabulary.of(lists[side], sizes[side], pad=pad, unknown=unknown, start=start, end=end)
-
-    source = vocabulary("source")
-    target = source if shared else vocabulary("target")
-    source.add_unknown(only_here(parsed["source"], source.names))
-    target.add_unknown(only_here(parsed["target"], target.names))
-    languages = languages_in(source.names, "marian")
-    models = [
-        rewritten(parsed[side], of.names, languages.values()) for side, of in (("source", source), ("target", target))
-    ]
+    source = _marian_vocabulary(folder / "vocab.json", keys, sizes["source"])
+    # The target's own list, if there is one; a shared list is one object, which gets the pieces of both sides.
+    target = source if shared else _marian_vocabulary(folder / "target_vocab.json", keys, sizes["target"])
+    models, languages = adapted_models(parsed, (source, target), "marian")
     return source, target, Tokenizer(*models), languages
 
 
+def _marian_vocabulary(file: Path, keys: Keys, size: int) -> Vocabulary:
+    """Read a list of pieces with their rows."""
+    ids = _ids(file)
+    pad, end = keys.number("pad_token_id"), keys.number("eos_token_id")
+    start = keys.number("decoder_start_token_id", pad)
+    unknown = ids.get("<unk>")
+    if unknown is None:
+        raise UserError("has no piece <unk>", file=file, fix="Is the folder complete?")
+    return Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
+
+
 def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
-    """One SentencePiece model; its pieces, and those of languages, in Fairseq's order."""
+    """Read one SentencePiece model; its pieces, and those of languages, have Fairseq's order."""
     file = folder / "sentencepiece.bpe.model"
     parsed = pieces_of(read_file(file, LARGEST), file)
     ids = _ids(folder / "vocab.json") if (folder / "vocab.json").exists() else _fairseq_ids(parsed)
@@ -174,19 +175,20 @@ def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read
     unknown = ids.get("<unk>", 3)
     pad, end = keys.number("pad_token_id", 1), keys.number("eos_token_id", 2)
     start = keys.number("decoder_start_token_id", end)
+    # Some tokenizers have more pieces than the model has embeddings.
     ids = {piece: row for piece, row in ids.items() if row < sizes["source"]}
     vocabulary = Vocabulary.of(ids, sizes["source"], pad=pad, unknown=unknown, start=start, end=end)
-    vocabulary.said[SPECIAL.start] = False  # nor does `generate` say it: see `_generation` of the export
-    vocabulary.add_unknown(only_here(parsed, vocabulary.names))
-    languages = languages_in(vocabulary.names, "m2m", "nllb")
+    vocabulary.said[SPECIAL.start] = False  # `generate` forbids it too: see `_generation` of the export
+    models, languages = adapted_models([parsed], [vocabulary], "m2m", "nllb")
     if not languages:
         raise UserError("names no languages", file=folder, fix="It needs tokenizer_config.json or tokenizer.json.")
-    return vocabulary, vocabulary, Tokenizer(rewritten(parsed, vocabulary.names, languages.values())), languages
+    return vocabulary, vocabulary, Tokenizer(*models), languages
 
 
 def _ids(file: Path) -> dict[str, int]:
+    """Read the row of each piece."""
     found = read_json(file)
-    if not isinstance(found, dict) or not all(type(row) is int for row in found.values()):
+    if not isinstance(found, dict) or not all_are(int, found.values()):
         raise UserError("is not a list of pieces with their rows", file=file, fix="Get the folder again.")
     if len({*found.values()}) != len(found):
         raise UserError("gives two pieces the same row", file=file, fix="Get the folder again.")
@@ -194,20 +196,25 @@ def _ids(file: Path) -> dict[str, int]:
 
 
 def _fairseq_ids(parsed: Any) -> dict[str, int]:
-    """Return the rows of a SentencePiece model's pieces as Fairseq numbers them: four of its own, then the others."""
-    special = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-    return special | {p.piece: row for row, p in enumerate(parsed.pieces, 1) if row > 3}
+    """Return the rows of a SentencePiece model's pieces in Fairseq's order: four special tokens, then the others."""
+    rows = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+    # SentencePiece has three special tokens, <unk>, <s> and </s>, so that all other rows are one higher.
+    for row, piece in enumerate(parsed.pieces, 1):
+        if row > 3:
+            rows[piece.piece] = row
+    return rows
 
 
 def _added(folder: Path, first: int) -> dict[str, int]:
-    """Return the rows of the pieces of languages, as one of the files of a tokenizer gives them."""
+    """Return the rows of the pieces of languages, from the first file of a tokenizer that has them.
+
+    `first`: the row of the first language, for files that list them without rows.
+    """
     whole = folder / "tokenizer.json"
     if whole.exists():
-        added = read_json(whole).get("added_tokens", [])
-        found = {t.get("content"): t.get("id") for t in added if isinstance(t, dict)}
-        if languages := {
-            n: i for n, i in found.items() if isinstance(n, str) and type(i) is int and LANGUAGE.fullmatch(n)
-        }:
+        tokens = [token for token in read_json(whole).get("added_tokens", []) if isinstance(token, dict)]
+        languages = _language_rows((token.get("content"), token.get("id")) for token in tokens)
+        if languages:
             return languages
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         if not (folder / name).exists():
@@ -215,15 +222,28 @@ def _added(folder: Path, first: int) -> dict[str, int]:
         facts = Keys(read_json(folder / name), folder / name).values
         decoder = facts.get("added_tokens_decoder")
         if isinstance(decoder, dict):
-            rows = {t.get("content"): int(i) for i, t in decoder.items() if isinstance(t, dict) and str(i).isdecimal()}
-            if languages := {n: i for n, i in rows.items() if isinstance(n, str) and LANGUAGE.fullmatch(n)}:
+            numbered = []
+            for row, token in decoder.items():
+                if isinstance(token, dict) and str(row).isdecimal():
+                    numbered.append((token.get("content"), int(row)))
+            languages = _language_rows(numbered)
+            if languages:
                 return languages
         listed = facts.get("extra_special_tokens") or facts.get("additional_special_tokens")
         if isinstance(listed, list):
-            names = [n for n in listed if isinstance(n, str) and LANGUAGE.fullmatch(n)]
+            names = [piece for piece in listed if isinstance(piece, str) and LANGUAGE.fullmatch(piece)]
             if names:
-                return {n: first + i for i, n in enumerate(names)}
+                return dict(zip(names, count(first)))
     return {}
+
+
+def _language_rows(numbered: Iterable[tuple[Any, Any]]) -> dict[str, int]:
+    """Return the rows of those pieces that stand for a language."""
+    rows = {}
+    for piece, row in numbered:
+        if isinstance(piece, str) and type(row) is int and LANGUAGE.fullmatch(piece):
+            rows[piece] = row
+    return rows
 
 
 def _renamed(
@@ -237,19 +257,15 @@ def _renamed(
     """Return the weights by our names."""
     import torch
 
-    ours: dict[str, Tensor] = {
-        "source_embedding.tokens.weight": source.embeddings(embeddings["source"]),
-        "target_embedding.tokens.weight": target.embeddings(embeddings["target"]),
-        "output.weight": target.embeddings(embeddings["output"]),
-    }
     bias = tensors.get("final_logits_bias")
-    ours["output.bias"] = target.bias(None if bias is None else bias.flatten())
+    ours = vocabulary_weights(source, target, embeddings, None if bias is None else bias.flatten())
 
     def take(ours_name: str, names: tuple[str, ...]) -> None:
         for part in ("weight", "bias"):
             parts = [f"{name}.{part}" for name in names]
-            if missing := [name for name in parts if name not in tensors]:
-                raise UserError(f"has no weights {missing[0]}", file=folder, fix="Is the folder complete?")
+            for name in parts:
+                if name not in tensors:
+                    raise UserError(f"has no weights {name}", file=folder, fix="Is the folder complete?")
             ours[f"{ours_name}.{part}"] = torch.cat([tensors[name] for name in parts])
 
     for side in SIDES:

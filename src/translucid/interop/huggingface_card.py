@@ -1,4 +1,4 @@
-"""The README.md of a model at Hugging Face: facts for its search, then how the model is loaded."""
+"""The README.md of a model at Hugging Face: metadata for its search, and how to load the model."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]+)*")
 def model_card(
     kind: str,
     languages: tuple[str | None, str | None],
-    told: Mapping[str, str],
+    pieces: Mapping[str, str],
     *,
     by_language: bool,
     made_by: str,
 ) -> str:
-    """Return the text.
+    """Return the text of the card.
 
     Args:
-        kind: class of the model.
-        languages: codes of source and target, if known.
-        told: of a model with many languages, the piece of each.
-        by_language: whether each side is told its own, as in M2M100; else the source is told the target's.
-        made_by: version of this package.
+        kind: the class of the model.
+        languages: the codes of source and target, where known.
+        pieces: for a multilingual model, the piece of each language.
+        by_language: whether each side has its own language token, as in M2M100; otherwise the source has the target's.
+        made_by: the version of this package.
     """
     both = [code for code in languages if code]
-    codes = [code for code in (*both, *told) if _CODE.fullmatch(code)]
+    codes = list(filter(_CODE.fullmatch, [*both, *pieces]))
     facts = ["library_name: transformers", "pipeline_tag: translation", "tags: [translation]"]
     if codes:
         facts.insert(0, f"language: {json.dumps(list(dict.fromkeys(codes)))}")
     what = " to ".join(both) if len(both) == 2 else "translation"
     more, options, text = "", "", '"…"'
     if by_language:
-        some = [*both, *sorted(told)][:2]
+        some = [*both, *sorted(pieces)][:2]
         options = f', src_lang="{some[0]}"'
-        more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{told[some[-1]]}")'
-    elif told:
-        name = told.get(languages[1] or "") or min(told.values())
+        more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{pieces[some[-1]]}")'
+    elif pieces:
+        name = pieces.get(languages[1] or "") or min(pieces.values())
         text = f'"{name} …"'
     lines = [
         "---",

@@ -1,13 +1,13 @@
-"""A run as a folder of Hugging Face's: `AutoModelForSeq2SeqLM` and `AutoTokenizer` load it, with the same logits.
+"""Export runs to Hugging Face folders, which `AutoModelForSeq2SeqLM` and `AutoTokenizer` load, with the same logits.
 
 | a run with | becomes |
 | --- | --- |
 | layer normalisation behind each sublayer | MarianMT |
-| it in front | Pegasus, which is MarianMT with that difference, with MarianMT's tokenizer |
+| it in front | Pegasus, the same architecture with that difference, with MarianMT's tokenizer |
 | it in front, and the positions of M2M100 | M2M100 or NLLB |
 
-The first two know sines first, then cosines; runs that have learned with these in turn get their channels reordered
-(`channels.py`).
+The positions of the first two have all sines first, then all cosines; the channels of runs that were trained with
+alternating ones are reordered (`channels.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 HOLDS = "generation_config.json", "a model of Hugging Face"
-"""A file that such a folder has, and what it is called."""
+"""A file by which an exported folder is recognised, and the name of its kind."""
 _CLASSES = {
     "marian": "MarianMTModel",
     "pegasus": "PegasusForConditionalGeneration",
@@ -49,20 +49,20 @@ _ELSEWHERE = "Use --to ctranslate2."
 def export_huggingface(
     model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, out: Path, *, overwrite: bool = False
 ) -> str:
-    """Write the folder; it appears when it is whole.
+    """Write a folder atomically.
 
     Args:
         model: a translator.
-        tokenizer: the model's.
-        configuration: of its run.
+        tokenizer: the model's tokenizer.
+        configuration: the configuration of the run.
         out: the folder.
-        overwrite: replace such a folder.
+        overwrite: whether to replace an existing export.
 
     Returns:
-        The name of the class of `transformers` that it became.
+        The name of the class in `transformers`.
 
     Raises:
-        UserError: the model is of a kind that can't be exported, the folder is there already, or can't be written.
+        UserError: the model is of a kind that can't be exported, or the folder exists already or can't be written.
     """
     from safetensors.torch import save
 
@@ -78,11 +78,11 @@ def export_huggingface(
     layout = _layout(kind, tokenizer, configuration, options, tensors)
     longest = max(configuration.data.max_tokens, 512)
     languages = configuration.data.languages
-    told = configuration.data.tokenizer.languages
+    pieces = configuration.data.tokenizer.languages
     with whole_folder(out) as folder:
         if kind == "m2m_100":
             rows = layout.rows["target"]
-            names = sorted(told.values(), key=rows.vocabulary.__getitem__)
+            names = sorted(pieces.values(), key=rows.vocabulary.__getitem__)
             save_fairseq(folder, tokenizer, rows, names, longest=longest, languages=languages)
         else:
             save_marian(folder, tokenizer, layout.rows, longest=longest, languages=languages)
@@ -92,20 +92,20 @@ def export_huggingface(
         theirs = _renamed(tensors, options, layout)
         if kind == "m2m_100":
             del theirs["final_logits_bias"]  # all zeros, which this class does not have
-        if kind == "pegasus":  # the class computes it as well, but complains if it is not there
+        if kind == "pegasus":  # the class computes the table as well, but warns if it is missing
             table = sinusoidal_positions(longest, options.width, kind="sinusoidal-halves")
             theirs |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
         write_atomically(folder / "model.safetensors", save(theirs, {"format": "pt"}))
-        card = model_card(_CLASSES[kind], languages, told, by_language=kind == "m2m_100", made_by=__version__)
+        card = model_card(_CLASSES[kind], languages, pieces, by_language=kind == "m2m_100", made_by=__version__)
         write_atomically(folder / "README.md", card.encode())
     return _CLASSES[kind]
 
 
 def _kind(configuration: Configuration) -> str:
-    """Return the `model_type` that a run becomes.
+    """Return the `model_type` for a run.
 
     Raises:
-        UserError: there is none.
+        UserError: no class of `transformers` has such a model.
     """
     o = configuration.model
     if not isinstance(o, TransformerOptions):
@@ -129,12 +129,12 @@ def _kind(configuration: Configuration) -> str:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where everything goes."""
+    """The rows of an exported model."""
 
     rows: dict[str, Rows]
-    """By side; the same object if there is one vocabulary."""
+    """The vocabulary of each side; the same object if both share it."""
     zero_start: bool
-    """Whether the row of the start token has to be made zero."""
+    """Whether the embedding of the start token has to become zero."""
 
 
 def _layout(
@@ -144,14 +144,18 @@ def _layout(
     options: TransformerOptions,
     tensors: dict[str, Tensor],
 ) -> _Layout:
-    source, target = (tensors[f"{side}_embedding.tokens.weight"] for side in ("source", "target"))
+    """Return the order of the rows.
+
+    Raises:
+        UserError: M2M100's tokenizer or class has nothing like it.
+    """
+    source, target = tensors["source_embedding.tokens.weight"], tensors["target_embedding.tokens.weight"]
     bias = tensors["output.bias"]
     many = kept(target, bias)
     named = tokenizer.target_pieces(range(many))
-    told = [*configuration.data.tokenizer.languages.values()]
     if kind == "m2m_100":
         same_start = bool((target[SPECIAL.start] == target[SPECIAL.end]).all())
-        rows = fairseq_rows(named, told, same_start=same_start)
+        rows = fairseq_rows(named, [*configuration.data.tokenizer.languages.values()], same_start=same_start)
         said = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
         if options.zero_start or bias[said].any():
             raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_ELSEWHERE)
@@ -160,7 +164,7 @@ def _layout(
         rows = marian_rows(named, as_opus=options.zero_start)
         return _Layout({"source": rows, "target": rows}, options.zero_start)
     read = kept(source)
-    as_opus = options.zero_start and read == many  # or else padding would have another row on each side
+    as_opus = options.zero_start and read == many  # otherwise padding would have different rows on the two sides
     both = {
         "source": marian_rows(tokenizer.source_pieces(range(read)), as_opus=as_opus),
         "target": marian_rows(named, as_opus=as_opus),
@@ -169,6 +173,7 @@ def _layout(
 
 
 def _config(kind: str, o: TransformerOptions, layout: _Layout, longest: int) -> dict[str, Any]:
+    """Return the content of config.json."""
     source, target = layout.rows["source"], layout.rows["target"]
     shape: dict[str, Any] = {}
     for side, layers in zip(SIDES, (o.encoder_layers, o.decoder_layers), strict=True):
@@ -200,7 +205,7 @@ def _config(kind: str, o: TransformerOptions, layout: _Layout, longest: int) -> 
 
 
 def _generation(configuration: Configuration, layout: _Layout, longest: int) -> dict[str, Any]:
-    """Return what `generate` does if not told otherwise: what ours does, as far as it can."""
+    """Return the defaults of `generate`, which are those of our search where it has the same options."""
     decoding, rows = configuration.decoding, layout.rows["target"]
     never = {rows.pad, rows.row(SPECIAL.unknown), rows.start} - {rows.end}
     return {
@@ -217,13 +222,13 @@ def _generation(configuration: Configuration, layout: _Layout, longest: int) -> 
 
 
 def _renamed(ours: dict[str, Tensor], o: TransformerOptions, layout: _Layout) -> dict[str, Tensor]:
-    """Return the weights by Hugging Face's names, each under all that it has in any version of `transformers`."""
+    """Return the weights by Hugging Face's names, under all names that a version of `transformers` expects."""
     source, target = layout.rows["source"], layout.rows["target"]
     read = ours["source_embedding.tokens.weight"][source.ids]
     written = ours["target_embedding.tokens.weight"][target.ids]
     projection, bias = ours["output.weight"][target.ids], ours["output.bias"][target.ids]
     if layout.zero_start:
-        if o.tie_output and written[target.start].any():  # its logit is another now; it is never said
+        if o.tie_output and written[target.start].any():  # its logit changes, but the token is never output
             bias[target.start] = NEVER
         written[target.start] = 0.0
         if source is target:
@@ -237,7 +242,9 @@ def _renamed(ours: dict[str, Tensor], o: TransformerOptions, layout: _Layout) ->
         theirs["lm_head.weight"] = projection
     theirs["final_logits_bias"] = bias[None]
     for side, layers in zip(SIDES, (o.encoder_layers, o.decoder_layers), strict=True):
-        names = [pair for i in range(layers) for pair in block_names(side, i)]
+        names: list[tuple[str, tuple[str, ...]]] = []
+        for i in range(layers):
+            names += block_names(side, i)
         if o.norm == "pre":
             norm, their_norm = last_norm(side)
             names.append((norm, (their_norm,)))
@@ -245,4 +252,5 @@ def _renamed(ours: dict[str, Tensor], o: TransformerOptions, layout: _Layout) ->
             for what in ("weight", "bias"):
                 for name, part in zip(parts, ours[f"{mine}.{what}"].chunk(len(parts)), strict=True):
                     theirs[f"{name}.{what}"] = part
+    # Copies, since safetensors does not save tensors that share memory.
     return {name: tensor.contiguous().clone() for name, tensor in theirs.items()}

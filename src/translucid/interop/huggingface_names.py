@@ -1,4 +1,4 @@
-"""What Hugging Face calls the weights of the blocks that we have too."""
+"""Hugging Face's names of the weights of our blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIDES: tuple[Side, Side] = ("encoder", "decoder")
 
 
 def block_names(side: Side, layer: int | str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield our names of the linear layers and norms of a block, each with those whose rows stand in it in a column."""
+    """Yield our names of the linear layers and norms of a block, each with theirs, whose rows are joined in ours."""
     theirs, ours = f"model.{side}.layers.{layer}", f"{side}.{layer}"
     attentions = [("self_attention", "self_attn"), ("cross_attention", "encoder_attn")][: 1 + (side == "decoder")]
     for place, (mine, other) in enumerate(attentions):
@@ -24,5 +24,5 @@ def block_names(side: Side, layer: int | str) -> Iterator[tuple[str, tuple[str, 
 
 
 def last_norm(side: Side) -> tuple[str, str]:
-    """Return our name of the norm behind all blocks, where there is one, and that of Hugging Face."""
+    """Return our name and Hugging Face's name of the norm behind all blocks, if there is one."""
     return f"{side}_norm", f"model.{side}.layer_norm"

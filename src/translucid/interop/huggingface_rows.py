@@ -1,8 +1,8 @@
-"""Our vocabulary in the order of Hugging Face's tokenizers: which of our ids is which of their rows.
+"""Our vocabulary in the order of Hugging Face's tokenizers.
 
-MarianTokenizer takes any order. That of the runs that we train stays; a model without a start embedding gets that of
-OPUS: `</s>` and `<unk>` first, `<pad>`, with which its decoder begins, last. M2M100 and NLLB have Fairseq's order. Rows
-that an import has added (`Vocabulary.add_unknown`) go: both tokenizers take what they don't know for `<unk>`.
+MarianTokenizer accepts any order. Runs that we train keep theirs; a model without a start embedding gets the order of
+OPUS: `</s>` and `<unk>` first, and last `<pad>`, with which its decoder begins. M2M100 and NLLB have Fairseq's order.
+Rows that an import has added (`Vocabulary.add_unknown`) are removed: both tokenizers replace unknown pieces by `<unk>`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no n
 sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu
 """
 M2M100 = _CODES.split()
-"""The languages of M2M100's tokenizer, which has their rows in this order behind those of the pieces."""
+"""The languages of M2M100's tokenizer, which expects their rows in this order behind those of the pieces."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Rows:
     """A vocabulary in another order."""
 
     ids: list[int]
-    """Which of our ids each row is."""
+    """Our id of each row."""
     names: list[str]
-    """How it is written."""
+    """The piece of each row."""
     pad: int
     """The row of padding."""
     start: int
-    """The row that the decoder is fed first."""
+    """The row of the decoder's first input."""
     end: int
     """The row of the end token."""
 
@@ -52,14 +52,13 @@ class Rows:
 
 
 def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:
-    """Return how many of our ids the model knows itself.
-
-    Those behind them have been added by an import.
+    """Return the number of our ids that the model knows itself; those behind them were added by an import.
 
     Args:
         embeddings: [V, D].
-        bias: of the logits [V]; none for a source that shares nothing with the target.
+        bias: the bias of the logits [V]; None for a source that shares nothing with the target.
     """
+    # An import gives these pieces a copy of the unknown row, and a logit that they never reach.
     added = (embeddings == embeddings[SPECIAL.unknown]).all(1)
     if bias is not None:
         added &= bias == NEVER
@@ -68,11 +67,11 @@ def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:
 
 
 def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
-    """Put the names of our ids in an order for MarianTokenizer.
+    """Put our ids into an order for MarianTokenizer.
 
     Args:
-        names: of those ids that are kept.
-        as_opus: whether the decoder begins with padding, as such a model's does, whose embedding is zero.
+        names: the pieces of those ids that are kept.
+        as_opus: whether the decoder begins with padding, whose embedding is zero, as in models of OPUS.
     """
     pad, unknown, _, end = SPELLED
     rest = [*range(len(SPECIAL), len(names))]
@@ -84,29 +83,35 @@ def marian_rows(names: list[str], *, as_opus: bool) -> Rows:
 
 
 def fairseq_rows(names: list[str], languages: list[str], *, same_start: bool) -> Rows:
-    """Put the names of our ids in the order of M2M100 and NLLB: four special ones, pieces, languages, all else.
+    """Put our ids into the order of M2M100 and NLLB: four special tokens, pieces, languages, all others.
 
     Args:
-        names: of those ids that are kept.
-        languages: names of the rows that stand for a language.
-        same_start: whether the decoder begins with the end token, as theirs do; else with `<s>`.
+        names: the pieces of those ids that are kept.
+        languages: the pieces that stand for a language.
+        same_start: whether the decoder begins with the end token, as theirs does; otherwise with `<s>`.
 
     Raises:
         UserError: M2M100's tokenizer has other languages.
     """
     pad, unknown, start, end = SPELLED
-    told = {*languages}
     named = {name: i for i, name in enumerate(names) if i >= len(SPECIAL)}
-    first = named.pop("<row 0>", None) if same_start else None
-    if same_start and first is None:
-        first = SPECIAL.pad  # nothing is ever fed or says it
-    groups: list[list[int]] = [[], [], []]
+    begun = SPECIAL.start
+    if same_start:
+        # The model never uses the row of `<s>`: an import calls it `<row 0>`, otherwise padding takes its place.
+        begun = named.pop("<row 0>", SPECIAL.pad)
+    language_names = {*languages}
+    pieces, language_ids, others = [], [], []
     for name, i in named.items():
-        groups[1 if name in told else 2 if name.startswith("<row ") else 0].append(i)
-    if languages[0].startswith("__") and [names[i].strip("_") for i in groups[1]] != M2M100:
+        if name in language_names:
+            language_ids.append(i)
+        elif name.startswith("<row "):
+            others.append(i)
+        else:
+            pieces.append(i)
+    if languages[0].startswith("__") and [names[i].strip("_") for i in language_ids] != M2M100:
         what = f"knows {len(languages)} languages, and M2M100's tokenizer knows other ones"
         raise UserError(f"the model {what}", fix="Use --to ctranslate2.")
-    begun = SPECIAL.start if first is None else first
-    ids = [begun, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *(i for group in groups for i in group)]
-    written = [start, pad, end, unknown, *(names[i] for i in ids[len(SPECIAL) :])]
+    rest = [*pieces, *language_ids, *others]
+    ids = [begun, SPECIAL.pad, SPECIAL.end, SPECIAL.unknown, *rest]
+    written = [start, pad, end, unknown, *[names[i] for i in rest]]
     return Rows(ids, written, 1, 2 if same_start else 0, 2)

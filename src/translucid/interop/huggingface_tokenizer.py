@@ -1,4 +1,4 @@
-"""The files of which Hugging Face makes its tokenizers: SentencePiece models, lists of pieces, what is special."""
+"""The files of Hugging Face's tokenizers: SentencePiece models, lists of pieces, special tokens."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def save_marian(
     """Write a MarianTokenizer.
 
     Args:
-        folder: where.
-        tokenizer: ours; its SentencePiece models go as they are, as only their pieces are looked at, not their ids.
-        rows: by side, which may be one vocabulary.
-        longest: tokens of a text, at most.
-        languages: codes of source and target, if known.
+        folder: the folder of the files.
+        tokenizer: our tokenizer; its SentencePiece models are copied, since only their pieces matter, not their ids.
+        rows: the vocabulary of each side, or one for both.
+        longest: the largest number of tokens of a text.
+        languages: the codes of source and target, where known.
     """
     tokenizer.save(folder)
     for side in ("source", "target"):
@@ -65,47 +65,51 @@ def save_fairseq(
     folder: Path,
     tokenizer: Tokenizer,
     rows: Rows,
-    told: Sequence[str],
+    pieces: Sequence[str],
     *,
     longest: int,
     languages: tuple[str | None, str | None],
 ) -> None:
-    """Write an M2M100Tokenizer or an NllbTokenizer, by how the languages are written.
+    """Write an M2M100Tokenizer or an NllbTokenizer, depending on the spelling of the languages.
 
     Args:
-        folder: where.
-        tokenizer: ours.
+        folder: the folder of the files.
+        tokenizer: our tokenizer.
         rows: the vocabulary.
-        told: names of the rows that stand for a language, in their order.
-        longest: tokens of a text, at most.
-        languages: codes of source and target, if known.
+        pieces: the pieces that stand for a language, in the order of their rows.
+        longest: the largest number of tokens of a text.
+        languages: the codes of source and target, where known.
     """
     tokenizer.save(folder)
     file = folder / "tokenizer.model"
     parsed = pieces_of(read_at_most(file, LARGEST), file)
     file.unlink()
-    first = rows.vocabulary[told[0]]
-    pieces = rows.names[:first]
-    write_atomically(folder / FAIRSEQ, model_of(parsed, [SPELLED.unknown, SPELLED.start, SPELLED.end, *pieces[4:]]))
-    m2m = told[0].startswith("__")
-    special = [*enumerate(pieces[:4]), *((rows.vocabulary[name], name) for name in told)]
+    vocabulary = rows.vocabulary
+    first = vocabulary[pieces[0]]
+    names = rows.names[:first]
+    write_atomically(folder / FAIRSEQ, model_of(parsed, [SPELLED.unknown, SPELLED.start, SPELLED.end, *names[4:]]))
+    m2m = pieces[0].startswith("__")
+    decoder = {}
+    for name in (*names[:4], *pieces):
+        decoder[str(vocabulary[name])] = _added(name)
     facts = {
         "tokenizer_class": "M2M100Tokenizer" if m2m else "NllbTokenizer",
         "src_lang": languages[0],
         "tgt_lang": languages[1],
         "bos_token": SPELLED.start,
         "sep_token": SPELLED.end,
-        "additional_special_tokens": [*told],
-        "added_tokens_decoder": {str(row): _added(name) for row, name in special},
+        "additional_special_tokens": [*pieces],
+        "added_tokens_decoder": decoder,
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
     }
     if m2m:
-        facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(told)}
-        save_json(folder / "vocab.json", {name: row for row, name in enumerate(pieces)})
+        facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(pieces)}
+        save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
 
 
 def _added(name: str) -> dict[str, Any]:
+    """Return the description of a special token."""
     flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
     return {"content": name, **flags, "special": True}

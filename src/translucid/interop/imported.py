@@ -1,8 +1,9 @@
-"""A model of somebody else's on its way to being a run."""
+"""The content of another toolkit's model, from which a run is made."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,41 +16,46 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LONGEST_JSON = 1 << 26
-"""Bytes of a vocabulary, at most."""
+"""The largest size of a vocabulary, in bytes."""
 
 
 @dataclass
 class Imported:
-    """All that a run is made of."""
+    """The parts of a run."""
 
     kind: str
-    """What it was, in words."""
+    """The name of the other model's kind."""
     settings: dict[str, Any]
-    """Of the configuration, group by group."""
+    """The settings of the configuration, by group."""
     tensors: dict[str, Tensor]
-    """The weights by our names, every shared one under all of its names."""
+    """The weights by our names; a shared weight is there under each of its names."""
     tokenizer: Tokenizer
     parameters: int = 0
-    """How many weights the model has, shared ones once."""
+    """The number of weights of the model, shared ones once."""
+
+
+def all_are(kind: type, values: Iterable[object]) -> bool:
+    """Whether all values have exactly this type: True is no whole number."""
+    return all(type(value) is kind for value in values)
 
 
 def read_json(file: Path, most: int = LONGEST_JSON) -> Any:
-    """Read a JSON file of a folder that may be a stranger's.
+    """Read a JSON file of a folder that may come from a stranger.
 
     Raises:
-        UserError: it is missing, too large, no file of that folder, or not JSON.
+        UserError: the file is missing, too large, outside the folder, or not JSON.
     """
     try:
         return json.loads(read_file(file, most))
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # deeply nested lists exceed Python's stack
         raise UserError("is not JSON, or is damaged", file=file, fix="Get the folder again.") from error
 
 
 def read_file(file: Path, most: int) -> bytes:
-    """Read a file of a folder that may be a stranger's.
+    """Read a file of a folder that may come from a stranger.
 
     Raises:
-        UserError: it is missing, too large, or no file of that folder.
+        UserError: the file is missing, too large, or outside the folder.
     """
     if not file.exists():
         raise UserError("is missing", file=file, fix="Is the folder complete?")
@@ -61,19 +67,19 @@ def read_file(file: Path, most: int) -> bytes:
 
 
 def whole_of(file: Path) -> Path:
-    """Return the folder that a model is in, given a file: Hugging Face's cache has files beside the folder of links."""
+    """Return the folder of a model, given a file: in Hugging Face's cache, links lead out of the folder `snapshots`."""
     folder = file.parent
     return folder.parent.parent if folder.parent.name == "snapshots" else folder
 
 
 class Keys:
-    """The keys of another model's configuration, read once each, with what must be so."""
+    """The keys of another model's configuration, checked when they are read."""
 
     def __init__(self, values: Any, file: Path) -> None:
-        """`values`: what the file holds.
+        """Take the content of a file.
 
         Raises:
-            UserError: it holds no keys and values.
+            UserError: the content is no object with keys and values.
         """
         if not isinstance(values, dict):
             raise UserError("holds no keys and values", file=file, fix="Is this the configuration of a model?")
@@ -83,7 +89,7 @@ class Keys:
         """Return a whole number.
 
         Raises:
-            UserError: there is none, or it is something else.
+            UserError: the key is missing, or has another value.
         """
         value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
@@ -91,38 +97,38 @@ class Keys:
         return value
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text; errors as of `number`."""
+        """Return a text; errors as for `number`."""
         value = self.values.get(key, default)
         if not isinstance(value, str):
             raise UserError(f"{key} is {value!r:.50}, not a text", file=self.file)
         return value
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return yes or no; errors as of `number`."""
+        """Return a flag; errors as for `number`."""
         value = self.values.get(key, default)
         if not isinstance(value, bool):
             raise UserError(f"{key} is {value!r:.50}, not true or false", file=self.file)
         return value
 
     def share(self, key: str, default: float, most: float) -> float:
-        """Return a number between 0 and `most`, the nearest one if it is outside; errors as of `number`."""
+        """Return a number, limited to the range from 0 to `most`; errors as for `number`."""
         value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # NaN is not itself
             raise UserError(f"{key} is {value!r:.50}, not a number", file=self.file)
         return min(max(float(min(value, 1)), 0.0), most)
 
     def refuse(self, key: str, *, unless: Any) -> None:
-        """Refuse a model in which a key has another value than the one that we have; a missing key passes.
+        """Reject a model in which a key has another value than the one that we support; the key may be missing.
 
         Raises:
-            UserError: it has.
+            UserError: the key has another value.
         """
         value = self.values.get(key, unless)
         if value != unless and value is not None:
             self.unsupported(key, value)
 
     def unsupported(self, key: str, value: Any) -> None:
-        """Refuse a model.
+        """Reject a model.
 
         Raises:
             UserError: always.

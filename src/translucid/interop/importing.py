@@ -1,4 +1,4 @@
-"""`import_model`: tells the kind of a folder or a file, and makes a run of it."""
+"""`import_model`: recognise the kind of a folder or a file, and make a run from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, OSError, MemoryError)
-"""What Python, NumPy, PyTorch and SentencePiece raise about a file that is not what it should be."""
+"""The errors that Python, NumPy, PyTorch and SentencePiece raise for damaged files."""
 
 
 def import_model(
@@ -33,17 +33,17 @@ def import_model(
     target_language: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Imported, Configuration]:
-    """Make a run of a model of somebody else's.
+    """Make a run from another toolkit's model.
 
     Args:
-        given: a folder of Hugging Face or CTranslate2, an .npz file of Marian, or the folder with it.
+        given: a Hugging Face or CTranslate2 folder, an .npz file of Marian, or the folder with it.
         out: the run folder to make.
-        source_language: code of the language that it reads, if not another one is asked for later.
-        target_language: code of the language that it writes.
-        overwrite: replace a run that is there.
+        source_language: the code of the source language, unless another one is requested later.
+        target_language: the code of the target language.
+        overwrite: whether to replace an existing run.
 
     Raises:
-        UserError: it is no model that we know, it is not complete or damaged, or the run can't be made.
+        UserError: the model is of an unknown kind, incomplete or damaged, or the run can't be written.
     """
     run = RunFolder(out)
     finish_replacing(run)
@@ -51,42 +51,46 @@ def import_model(
     read = reader(given)
     try:
         found = read(given)
-        languages = {"source_language": source_language, "target_language": target_language}
-        found.settings["data"] |= {name: code for name, code in languages.items() if code}
+        if source_language:
+            found.settings["data"]["source_language"] = source_language
+        if target_language:
+            found.settings["data"]["target_language"] = target_language
         configuration, model = _built(found, given)
     except _DAMAGE as error:
-        # The files of a stranger may be wrong in more ways than are foreseen; --debug shows where.
+        # A stranger's files may be damaged in more ways than we can foresee; --debug shows where.
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
         raise UserError(what, file=given, fix="Get the folder again.") from error
     tokenizer = found.tokenizer
     if target_language and (source_language or configuration.data.tokenizer.told == "target in the source"):
+        # Checks that the model has these languages, before the run is written.
         tokenizer.between(source_language, target_language, configuration.data.tokenizer)
     with run.locked(), staged(run, overwrite=overwrite) as new:
         new.begin(configuration, tokenizer)
         new.save_model(model, tokenizer, {"imported": found.kind})
         new.add_provenance({"imported": str(given), "kind": found.kind})
-        shutil.rmtree(new.path / "state")  # there is no training to go on with
+        shutil.rmtree(new.path / "state")  # there is no training to resume
     return found, configuration
 
 
 def _built(found: Imported, given: Path) -> tuple[Configuration, Model]:
-    """Return the configuration and the model of what was read."""
+    """Return the configuration and the model, given the parts of a run."""
     from translucid.models.build import hollow_model, refuse_too_large
 
     configuration = validated(found.settings, given)
     model = hollow_model(configuration.model, found.tokenizer.source_size, found.tokenizer.target_size)
     refuse_too_large(model)
-    names = {name: weight.numel() for name, weight in model.named_parameters()}
-    found.parameters = sum(names.values())
+    names = dict(model.named_parameters())
+    found.parameters = sum(weight.numel() for weight in names.values())
+    # A shared weight has one name in our model, and several in the other.
     fill(model, {name: tensor for name, tensor in found.tensors.items() if name in names}, given)
     return configuration, model
 
 
 def reader(given: Path) -> Callable[[Path], Imported]:
-    """Return what reads a model of this kind.
+    """Return the function that reads a model of this kind.
 
     Raises:
-        UserError: it is none that we know.
+        UserError: the kind is unknown.
     """
     if not given.exists():
         raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")

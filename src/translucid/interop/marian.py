@@ -1,7 +1,7 @@
-"""From an .npz of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) and its vocabularies to a run.
+"""Import an .npz file of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) and its vocabularies.
 
-Marian keeps matrices as inputs times outputs, PyTorch the other way round. The configuration within the file says what
-the model is. The decoder is fed nothing but the first place before its first word.
+Marian stores matrices as inputs times outputs, PyTorch the other way round. The configuration within the file describes
+the model. The decoder's first input has a position, but no embedding.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
-from translucid.interop.imported import LONGEST_JSON, Imported, Keys, read_file
+from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file
 from translucid.interop.marian_vocabulary import read_vocabulary
-from translucid.interop.pieces import Vocabulary, languages_in, only_here, pieces_of, rewritten
+from translucid.interop.pieces import Vocabulary, adapted_models, pieces_of, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.safe_yaml import parse_yaml
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CONFIGURATION = "special:model.yml"
-"""The array that holds the configuration, as text with a NUL behind it."""
+"""The array with the configuration, as text with a NUL behind it."""
 NONLINEARITIES = ("relu", "swish")
-"""Those that are the same here; Marian's gelu is another function than the one of its name."""
+"""The nonlinearities that both have; Marian's gelu is not the usual function of that name."""
 _NORMS = {
     "post": {"transformer-preprocess": "", "transformer-postprocess": "dan", "transformer-postprocess-top": ""},
     "pre": {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"},
@@ -41,7 +41,7 @@ def from_marian(given: Path) -> Imported:
     """Read an .npz file, or the folder that has one.
 
     Raises:
-        UserError: it is not complete, damaged, or of a model that we do not have.
+        UserError: the file is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = _model_file(given)
     arrays = _arrays(file)
@@ -53,10 +53,7 @@ def from_marian(given: Path) -> Imported:
     source = _ordered(sources.ids, sizes[0], sources.file)
     target = source if shared else _ordered(targets.ids, sizes[1], targets.file)
     parsed = [pieces_of(read_file(part.model, LARGEST), part.model) for part in (sources, targets)]
-    for vocabulary, model_of in zip((source, target), parsed, strict=True):
-        vocabulary.add_unknown(only_here(model_of, vocabulary.names))
-    languages = languages_in(source.names, "marian")
-    models = [rewritten(p, v.names, languages.values()) for p, v in zip(parsed, (source, target), strict=True)]
+    models, languages = adapted_models(parsed, (source, target), "marian")
     joint = shared and models[0] == models[1]
     tokenizer = Tokenizer(models[0]) if joint else Tokenizer(*models)
     tied = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings"))
@@ -74,10 +71,10 @@ def from_marian(given: Path) -> Imported:
 
 
 def layers(encoder: int, decoder: Sequence[int]) -> Iterator[tuple[str, list[str], str]]:
-    """Give each linear layer and each norm: our name, theirs, and what they are: `W` or `ln`.
+    """Yield each linear layer and each norm: our name, their names, and the kind: `W` or `ln`.
 
-    Several of theirs stand one after the other in one of ours. `decoder`: the number of the layer whose weights each
-    decoder layer has, counted from 1.
+    Several of theirs are joined in one of ours. `decoder`: for each decoder layer, the number of the layer whose
+    weights it has, from 1.
     """
     for side, numbers in (("encoder", range(1, encoder + 1)), ("decoder", decoder)):
         for i, number in enumerate(numbers):
@@ -94,6 +91,7 @@ def layers(encoder: int, decoder: Sequence[int]) -> Iterator[tuple[str, list[str
 
 
 def _model_file(given: Path) -> Path:
+    """Return the .npz file of a folder, or the given file."""
     if not given.is_dir():
         return given
     files = sorted(given.glob("*.npz"))
@@ -104,30 +102,34 @@ def _model_file(given: Path) -> Path:
 
 
 def _arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays, without unpickling; what they may take is bounded before it is taken."""
+    """Read all arrays without unpickling, after checking that they fit in memory."""
     refuse_strange(file, file.parent)
+    arrays = {}
     try:
         with zipfile.ZipFile(file) as archive:
-            refuse_more_than_memory(sum(member.file_size for member in archive.infolist()), file, verb="holds")
-            names = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            return {
-                name: np.load(io.BytesIO(archive.read(member)), allow_pickle=False) for name, member in names.items()
-            }
+            members = archive.infolist()
+            refuse_more_than_memory(sum(member.file_size for member in members), file, verb="holds")
+            for member in members:
+                content = io.BytesIO(archive.read(member))
+                arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
         raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix="Get the file again.") from error
+    return arrays
 
 
 def _configuration(arrays: dict[str, NDArray[Any]], file: Path) -> Keys:
+    """Return the configuration that the file has."""
     if CONFIGURATION not in arrays:
         raise UserError(f"has no {CONFIGURATION}: it is no model of Marian", file=file)
     text = arrays[CONFIGURATION].tobytes().partition(b"\0")[0].decode("utf-8", "replace")
     try:
         return Keys(parse_yaml(text), file)
-    except Exception as error:  # YAML has many
+    except Exception as error:  # PyYAML also raises ValueError, KeyError and RecursionError for damaged text
         raise UserError(f"has a {CONFIGURATION} that is not YAML", file=file) from error
 
 
 def _shape(keys: Keys) -> dict[str, Any]:
+    """Return the options of the model."""
     keys.refuse("type", unless="transformer")
     keys.refuse("transformer-decoder-autoreg", unless="self-attention")
     keys.refuse("transformer-no-projection", unless=False)
@@ -135,7 +137,10 @@ def _shape(keys: Keys) -> dict[str, Any]:
     keys.refuse("transformer-train-positions", unless=False)
     keys.refuse("transformer-ffn-depth", unless=2)
     keys.refuse("lemma-dim-emb", unless=0)
-    norm = next((n for n, said in _NORMS.items() if all(keys.text(k) == v for k, v in said.items())), None)
+    norm = None
+    for name, steps in _NORMS.items():
+        if {key: keys.text(key) for key in steps} == steps:
+            norm = name
     if norm is None:
         keys.unsupported("transformer-postprocess", keys.text("transformer-postprocess"))
     if keys.text("transformer-postprocess-emb", "d") not in ("", "d"):
@@ -144,7 +149,8 @@ def _shape(keys: Keys) -> dict[str, Any]:
     if nonlinearity not in NONLINEARITIES:
         keys.unsupported("transformer-ffn-activation", nonlinearity)
     for key in ("transformer-decoder-dim-ffn", "transformer-decoder-ffn-depth"):
-        if (value := keys.number(key, 0)) not in (0, keys.number(key.replace("decoder-", ""), 0)):
+        value = keys.number(key, 0)
+        if value not in (0, keys.number(key.replace("decoder-", ""), 0)):  # 0 is the encoder's
             keys.unsupported(key, value)
     return {
         "kind": "transformer",
@@ -161,14 +167,16 @@ def _shape(keys: Keys) -> dict[str, Any]:
 
 
 def _sizes(keys: Keys) -> list[int]:
+    """Return the sizes of both vocabularies."""
     sizes = keys.values.get("dim-vocabs")
-    if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int for size in sizes):
+    if not isinstance(sizes, list) or len(sizes) != 2 or not all_are(int, sizes):
         keys.unsupported("dim-vocabs", sizes)
     assert isinstance(sizes, list)
     return sizes
 
 
 def _ordered(ids: dict[str, int], size: int, file: Path) -> Vocabulary:
+    """Return a vocabulary in the order of our ids."""
     unknown, end = ids.get("<unk>"), ids.get("</s>")
     if unknown is None or end is None:
         raise UserError("has no <unk> or no </s>", file=file, fix="Is this the model's vocabulary?")
@@ -176,7 +184,7 @@ def _ordered(ids: dict[str, int], size: int, file: Path) -> Vocabulary:
 
 
 class _Weights:
-    """Arrays by Marian's names, as PyTorch has them."""
+    """Arrays by Marian's names, as tensors."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]], file: Path) -> None:
         self.arrays, self.file = arrays, file
@@ -185,10 +193,10 @@ class _Weights:
         return name in self.arrays
 
     def get(self, name: str) -> Tensor:
-        """Return an array.
+        """Return an array as a tensor.
 
         Raises:
-            UserError: there is none, or it does not hold numbers.
+            UserError: the array is missing, or has no floating-point numbers.
         """
         import torch
 
@@ -208,24 +216,19 @@ def _renamed(
     """Return the weights by our names."""
     import torch
 
-    both = "Wemb" if "Wemb" in weights else "encoder_Wemb"
-    embeddings = weights.get(both), weights.get("Wemb" if shared else "decoder_Wemb")
-    for matrix, size in zip(embeddings, _sizes(keys), strict=True):
+    read = weights.get("Wemb" if "Wemb" in weights else "encoder_Wemb")
+    written = weights.get("Wemb" if shared else "decoder_Wemb")
+    for matrix, size in zip((read, written), _sizes(keys), strict=True):
         if matrix.dim() != 2 or len(matrix) != size:
             raise UserError(f"has embeddings {list(matrix.shape)} for {size} pieces", file=weights.file)
     if tied:
-        output = embeddings[1]
+        output = written
     elif "decoder_ff_logit_out_Wt" in weights:
         output = weights.get("decoder_ff_logit_out_Wt")
     else:
         output = weights.get("decoder_ff_logit_out_W").T
     bias = weights.get("decoder_ff_logit_out_b").flatten() if "decoder_ff_logit_out_b" in weights else None
-    ours = {
-        "source_embedding.tokens.weight": source.embeddings(embeddings[0]),
-        "target_embedding.tokens.weight": target.embeddings(embeddings[1]),
-        "output.weight": target.embeddings(output),
-        "output.bias": target.bias(bias),
-    }
+    ours = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
     for name, theirs, what in layers(keys.number("enc-depth"), _decoder_layers(keys)):
         if what == "W":
             ours[f"{name}.weight"] = torch.cat([weights.get(part.format("W")).T for part in theirs])
@@ -239,23 +242,26 @@ def _renamed(
 
 
 def _norm(ours: dict[str, Tensor], name: str, weights: _Weights, theirs: str) -> None:
+    """Add a norm to our weights."""
+    # Marian adds `_pre` to the names of norms in front of a sublayer.
     behind = "_pre" if f"{theirs}_scale_pre" in weights else ""
     ours[f"{name}.weight"] = weights.get(f"{theirs}_scale{behind}").flatten()
     ours[f"{name}.bias"] = weights.get(f"{theirs}_bias{behind}").flatten()
 
 
 def _decoder_layers(keys: Keys) -> list[int]:
-    """Return which layer's weights each decoder layer has, counted from 1."""
+    """Return for each decoder layer the number of the layer whose weights it has, from 1."""
     depth = keys.number("dec-depth")
-    tied = keys.values.get("transformer-tied-layers") or [*range(1, min(depth, 256) + 1)]
-    if not isinstance(tied, list) or len(tied) != depth or not all(type(i) is int and 0 < i <= depth for i in tied):
+    numbers = range(1, depth + 1)
+    tied = keys.values.get("transformer-tied-layers") or [*numbers[:256]]
+    if not isinstance(tied, list) or len(tied) != depth or not all_are(int, tied) or not {*tied} <= {*numbers}:
         keys.unsupported("transformer-tied-layers", tied)
     found: list[int] = tied
     return found
 
 
 class _Part:
-    """The vocabulary of one side: its list, and the SentencePiece model that cuts text into its pieces."""
+    """The vocabulary of one side: its list of pieces, and its SentencePiece model."""
 
     def __init__(self, file: Path, model: Path) -> None:
         self.file, self.model = file, model
@@ -267,12 +273,13 @@ class _Part:
 
 
 def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
-    """Find the vocabularies: those that decoder.yml or the model names, or the ones beside it."""
+    """Find the vocabularies that decoder.yml or the model names, or those beside it."""
     folder = file.parent
     named: Any = None
     decoder = folder / "decoder.yml"
     if decoder.exists():
         named = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
+    # The paths are those of another machine: only the names are used.
     candidates = [folder / Path(str(name)).name for name in (named or keys.values.get("vocabs") or [])]
     if not candidates or not all(candidate.exists() for candidate in candidates):
         candidates = sorted([*folder.glob("*vocab*.yml"), *folder.glob("*.spm")])
@@ -281,11 +288,12 @@ def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
     if not 1 <= len(candidates) <= 2:
         fix = "Put a decoder.yml beside it that names them under vocabs."
         raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
-    lists = [candidates[0], candidates[-1]]
-    models = []
-    for side, listed in zip(("source", "target"), lists, strict=True):
-        model = listed if listed.suffix == ".spm" else folder / f"{side}.spm"
-        if not model.exists():
-            raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=model)
-        models.append(model)
-    return _Part(lists[0], models[0]), _Part(lists[1], models[1])
+    return _part(candidates[0], "source"), _part(candidates[-1], "target")
+
+
+def _part(listed: Path, side: str) -> _Part:
+    """Return the vocabulary of a side, given its list of pieces."""
+    model = listed if listed.suffix == ".spm" else listed.parent / f"{side}.spm"
+    if not model.exists():
+        raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=model)
+    return _Part(listed, model)

@@ -1,4 +1,4 @@
-"""A Transformer as a folder that Marian runs: `model.npz`, its vocabularies, and `decoder.yml`."""
+"""Export a Transformer to a folder for Marian: `model.npz`, its vocabularies, and `decoder.yml`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _END, _UNKNOWN = 0, 1
-"""Rows of Marian's own pieces."""
+"""The rows of Marian's special pieces."""
 _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_embeddings": True, "zero_start": True}
-"""What Marian does, and no other way."""
+"""The only options that Marian supports."""
 
 HOLDS = "decoder.yml", "a model of Marian"
-"""The file by which such a folder is known, and what it holds."""
+"""A file by which an exported folder is recognised, and the name of its kind."""
 
 
 def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam: int, overwrite: bool = False) -> None:
-    """Write a folder for Marian; it appears when it is whole.
+    """Write a folder for Marian atomically.
 
     Raises:
-        UserError: Marian computes another function than this model, the folder is there already, or can't be written.
+        UserError: Marian computes another function than this model, or the folder exists already or can't be written.
     """
     refuse_to_lose(out, overwrite, *HOLDS)
     with whole_folder(out) as half:
@@ -55,21 +55,18 @@ def save_marian(model: SequenceModel, tokenizer: Tokenizer, folder: Path, *, bea
     for name, value in _NEEDED.items():
         if getattr(options, name) != value:
             what = f"model.{name}={getattr(options, name)} is another function than Marian computes"
-            settings = " ".join(f"model.{key}={needed}".replace("True", "true") for key, needed in _NEEDED.items())
-            raise UserError(what, fix=f"Train with --set {settings} for it.")
+            settings = [f"model.{key}={needed}".replace("True", "true") for key, needed in _NEEDED.items()]
+            raise UserError(what, fix=f"Train with --set {' '.join(settings)} for it.")
     if options.nonlinearity not in NONLINEARITIES:
         raise UserError(f"Marian has no model.nonlinearity={options.nonlinearity}", fix="Train with relu or swish.")
     if tokenizer.source_opening or tokenizer.target_opening:
         raise UserError("Marian's vocabularies do not tell languages", fix="Use --to huggingface.")
     folder.mkdir(parents=True, exist_ok=True)
-    sides = (
-        [("vocab", tokenizer.models[0])]
-        if tokenizer.joint
-        else [*zip(("source", "target"), tokenizer.models, strict=True)]
-    )
-    for name, sentencepiece in sides:
+    names = ["vocab"] if tokenizer.joint else ["source", "target"]
+    for name, sentencepiece in zip(names, tokenizer.models, strict=True):
         write_atomically(folder / f"{name}.spm", _reordered(sentencepiece))
-    files = [f"{name}.spm" for name, _ in (sides * 2)[:2]]
+    files = [f"{names[0]}.spm", f"{names[-1]}.spm"]
+    # Marian has neither padding nor start token.
     sizes = [tokenizer.source_size - 2, tokenizer.target_size - 2]
     weights = {name: parameter.detach().float().numpy() for name, parameter in model.named_parameters()}
     arrays = _arrays(weights, options)
@@ -110,6 +107,7 @@ def _rows(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def _arrays(weights: Mapping[str, NDArray[Any]], options: TransformerOptions) -> dict[str, NDArray[Any]]:
+    """Return the weights by Marian's names, matrices as inputs times outputs."""
     found: dict[str, NDArray[Any]] = {}
     source = _rows(weights["source_embedding.tokens.weight"])
     if options.share_embeddings:
@@ -124,9 +122,8 @@ def _arrays(weights: Mapping[str, NDArray[Any]], options: TransformerOptions) ->
     for name, theirs, what in layers(options.encoder_layers, range(1, options.decoder_layers + 1)):
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
         if what == "W":
-            for part, matrix, vector in zip(
-                theirs, np.split(weight, len(theirs)), np.split(bias, len(theirs)), strict=True
-            ):
+            matrices, vectors = np.split(weight, len(theirs)), np.split(bias, len(theirs))
+            for part, matrix, vector in zip(theirs, matrices, vectors, strict=True):
                 found[part.format("W")] = np.ascontiguousarray(matrix.T)
                 found[part.format("b")] = vector[None]
         else:
@@ -139,7 +136,7 @@ def _arrays(weights: Mapping[str, NDArray[Any]], options: TransformerOptions) ->
 
 
 def _configuration(options: TransformerOptions, sizes: Sequence[int]) -> dict[str, Any]:
-    """Return what Marian must know of a model, every option that its decoder asks for."""
+    """Return Marian's configuration of a model, with every option that its decoder requires."""
     pre = options.norm == "pre"
     return {
         "type": "transformer",

@@ -1,4 +1,4 @@
-"""Reads Marian's `vocab.yml`, line by line: PyYAML drops pieces that it takes for something else."""
+"""Read Marian's `vocab.yml` line by line: PyYAML drops pieces that it takes for other syntax."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
     """Return the row of each piece.
 
     Raises:
-        UserError: a line is none of a piece and its row, or two pieces have the same one.
+        UserError: a line has no piece and row, or two pieces have the same row.
     """
     ids: dict[str, int] = {}
     key = None
@@ -25,7 +25,7 @@ def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
         line = line.removesuffix("\r")
         if not line:
             continue
-        if line.startswith("? "):  # a long key, whose value stands on the next line
+        if line.startswith("? "):  # YAML's syntax for a long key, whose value is on the next line
             key = line[2:]
             continue
         found = _LINE.fullmatch(line if key is None else f"{key}{line}")
@@ -39,13 +39,13 @@ def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
 
 
 def _plain(key: str) -> str:
-    """Take the quotes off a key."""
+    """Return a key without its quotes and escapes."""
     if len(key) >= 2 and key[0] == key[-1] == "'":
         return key[1:-1].replace("''", "'")
     if len(key) >= 2 and key[0] == key[-1] == '"':
-        escaped = _HEXADECIMAL.sub(r"\1\\u00\2", key)
+        escaped = _HEXADECIMAL.sub(r"\1\\u00\2", key)  # JSON has no \x41
         try:
             return str(json.loads(escaped, strict=False))
-        except ValueError:  # an escape that YAML has and JSON has not
+        except ValueError:  # an escape that only YAML has
             return re.sub(r"\\(.)", r"\1", key[1:-1])
     return key

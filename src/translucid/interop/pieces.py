@@ -1,9 +1,9 @@
-"""Another model's vocabulary as ours: its rows in another order, its pieces in SentencePiece models with our ids.
+"""Convert another model's vocabulary: its rows in our order, its pieces in SentencePiece models with our ids.
 
-Ours begins with padding, unknown, start and end. Others have these elsewhere, twice, or not at all; and what
-SentencePiece cuts a text into they look up in a list of their own. Both is put right by writing the SentencePiece model
-anew: the pieces in the order of our ids, what only the list has marked as unused, what only SentencePiece has as one
-more row that is a copy of the unknown one. Then text becomes the same tokens as with the other model.
+Our vocabulary begins with padding, unknown, start and end token. Others have these elsewhere, twice, or not at all, and
+look up SentencePiece's pieces in a separate list. Therefore the SentencePiece model is rewritten: with its pieces in
+the order of our ids, pieces that only the list has marked as unused, and a row for each piece that only SentencePiece
+has, a copy of the unknown one's. Then text becomes the same tokens as with the other model.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NEVER = -100.0
-"""The logit's bias of what the other model can't say: its probability is 0 in float32."""
+"""The bias of logits that the other model does not have: their probability is 0 in float32."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
 """A piece that stands for a language."""
 _MOST = 1 << 21
-"""Rows of a vocabulary, at most."""
+"""The largest number of rows of a vocabulary."""
 
 
 @dataclass
 class Vocabulary:
-    """Our ids of another model's vocabulary."""
+    """Our ids for another model's vocabulary."""
 
     names: list[str]
-    """How each of our ids is written."""
+    """The piece of each of our ids."""
     rows: list[int | None]
-    """The row of the other model that each of our ids has; none where it has no such thing."""
+    """The other model's row of each of our ids; None where it has none."""
     said: list[bool]
-    """Whether the other model can say it."""
+    """Whether the other model can output each of our ids."""
 
     @classmethod
     def of(
         cls, ids: Mapping[str, int], size: int, *, pad: int | None, unknown: int, start: int | None, end: int
     ) -> Vocabulary:
-        """Put a vocabulary in our order.
+        """Put a vocabulary into our order.
 
         Args:
             ids: the row of each piece.
-            size: rows, of which some may be no piece's.
-            pad: row of padding, if it has one.
-            unknown: row of the unknown piece.
-            start: row of what the decoder is fed first, if it has one; it may be that of `pad` or of `end`.
-            end: row of the end token.
+            size: the number of rows, some of which may have no piece.
+            pad: the row of padding, if there is one.
+            unknown: the row of the unknown piece.
+            start: the row of the decoder's first input, if there is one; it may be that of `pad` or of `end`.
+            end: the row of the end token.
 
         Raises:
-            UserError: rows are named that are not there.
+            UserError: a row does not exist.
         """
         special = {row for row in (pad, unknown, start, end) if row is not None}
         if not 4 <= size <= _MOST or not all(0 <= row < size for row in (*special, *ids.values())):
@@ -73,48 +73,70 @@ class Vocabulary:
         padding = None if start == pad else pad
         rows: list[int | None] = [padding, unknown, start, end, *rest]
         said = [padding is not None, True, start not in (None, end), True]
-        return cls(names, rows, [*said, *(True for _ in rest)])
+        return cls(names, rows, said + [True] * len(rest))
 
     def add_unknown(self, pieces: Iterable[str]) -> None:
-        """Give pieces that only SentencePiece has a row: a copy of the unknown one."""
+        """Add a row for each piece that only SentencePiece has: a copy of the unknown one's."""
         for piece in pieces:
             self.names.append(piece)
             self.rows.append(self.rows[SPECIAL.unknown])
             self.said.append(False)
 
     def embeddings(self, matrix: Tensor) -> Tensor:
-        """Return the rows of a matrix [V, D] in the order of our ids; nothing is a row of zeros."""
+        """Return the rows of a matrix [V, D] in the order of our ids; an id without a row gets zeros."""
         import torch
 
-        rows = torch.tensor([-1 if row is None else row for row in self.rows])
+        rows = torch.tensor(self._numbered_rows())
         return torch.where(rows[:, None] < 0, 0.0, matrix[rows.clamp(min=0)])
 
     def bias(self, vector: Tensor | None) -> Tensor:
         """Return the bias of our logits from that of the other model [V], if it has one."""
         import torch
 
-        rows = torch.tensor([0 if row is None else row for row in self.rows])
+        rows = torch.tensor(self._numbered_rows()).clamp(min=0)
         found = torch.zeros(len(rows)) if vector is None else vector[rows]
         return torch.where(torch.tensor(self.said), found, NEVER)
 
+    def _numbered_rows(self) -> list[int]:
+        """Return the row of each of our ids; -1 where there is none."""
+        rows = []
+        for row in self.rows:
+            rows.append(-1 if row is None else row)
+        return rows
+
+
+def vocabulary_weights(
+    source: Vocabulary, target: Vocabulary, matrices: Mapping[str, Tensor], bias: Tensor | None
+) -> dict[str, Tensor]:
+    """Return the matrices `source`, `target` and `output` [V, D] and a bias [V] by our names, in our order."""
+    return {
+        "source_embedding.tokens.weight": source.embeddings(matrices["source"]),
+        "target_embedding.tokens.weight": target.embeddings(matrices["target"]),
+        "output.weight": target.embeddings(matrices["output"]),
+        "output.bias": target.bias(bias),
+    }
+
 
 def languages_in(names: Iterable[str], *spellings: str) -> dict[str, str]:
-    """Return the pieces that stand for languages by their codes; of some spellings of `LANGUAGE` only, if given."""
-    found = ((name, LANGUAGE.fullmatch(name)) for name in names)
-    told = ((name, match) for name, match in found if match and (not spellings or match.lastgroup in spellings))
-    return {match[match.lastgroup or 0]: name for name, match in told}
+    """Return the pieces that stand for languages by their codes, in all spellings of `LANGUAGE` or in given ones."""
+    languages = {}
+    for name in names:
+        match = LANGUAGE.fullmatch(name)
+        if match and (not spellings or match.lastgroup in spellings):
+            languages[match[match.lastgroup or 0]] = name
+    return languages
 
 
 def pieces_of(model: bytes, file: Path) -> Any:
     """Parse a SentencePiece model.
 
     Raises:
-        UserError: it is none.
+        UserError: the content is no SentencePiece model.
     """
     parsed = _empty()
     try:
         parsed.ParseFromString(model)
-    except Exception as error:  # protobuf has several kinds of them
+    except Exception as error:  # protobuf raises several types, which differ by its implementation
         raise UserError("is not a SentencePiece model, or is damaged", file=file) from error
     if not parsed.pieces:
         raise UserError("is a SentencePiece model without pieces", file=file)
@@ -126,7 +148,7 @@ def _empty() -> Any:
 
 
 def _as(parsed: Any, size: int) -> Any:
-    """Return a SentencePiece model without pieces that does to texts what another one does."""
+    """Return a SentencePiece model without pieces, with the normalisation and the settings of another one."""
     made = _empty()
     made.normalizer_spec.CopyFrom(parsed.normalizer_spec)
     made.trainer_spec.CopyFrom(parsed.trainer_spec)
@@ -137,49 +159,65 @@ def _as(parsed: Any, size: int) -> Any:
 
 
 def only_here(parsed: Any, names: Sequence[str]) -> list[str]:
-    """Return the pieces into which a SentencePiece model may cut a text, and that a vocabulary does not have."""
+    """Return the pieces of a SentencePiece model that texts may have and a vocabulary does not."""
     kind = parsed.SentencePiece
     known = {*names}
     cuts = {kind.NORMAL, kind.USER_DEFINED, kind.BYTE}
     return list(dict.fromkeys(p.piece for p in parsed.pieces if p.type in cuts and p.piece not in known))
 
 
+def adapted_models(
+    parsed: Sequence[Any], vocabularies: Sequence[Vocabulary], *spellings: str
+) -> tuple[list[bytes], dict[str, str]]:
+    """Return SentencePiece models with our ids, and the pieces of languages, in these spellings, by their codes.
+
+    The pieces that only the SentencePiece models have are added to the vocabularies.
+    """
+    for model, vocabulary in zip(parsed, vocabularies, strict=True):
+        vocabulary.add_unknown(only_here(model, vocabulary.names))
+    languages = languages_in(vocabularies[0].names, *spellings)
+    models = []
+    for model, vocabulary in zip(parsed, vocabularies, strict=True):
+        models.append(rewritten(model, vocabulary.names, languages.values()))
+    return models, languages
+
+
 def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> bytes:
-    """Return a SentencePiece model that cuts texts as another one does, with our ids.
+    """Return a SentencePiece model that encodes texts as another one does, with our ids.
 
     Args:
-        parsed: the other one.
-        names: how each of our ids is written, the four special ones first.
-        controls: names that no text yields, such as those of languages.
+        parsed: the other model.
+        names: the piece of each of our ids, the four special ones first.
+        controls: pieces that no text has, such as those of languages.
     """
     kind = parsed.SentencePiece
     before = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
-    lowest = min((p.score for p in parsed.pieces), default=0.0) - 10.0
+    lowest = min((p.score for p in parsed.pieces), default=0.0) - 10.0  # any other piece is preferred to an added one
     made = _as(parsed, len(names))
     spec = made.trainer_spec
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL
     spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = SPELLED
     spec.unk_surface = "⁇"
-    special, named = len(SPECIAL), {*controls}
+    special, control_names = len(SPECIAL), {*controls}
     for place, name in enumerate(names):
         if place < special:
             made.pieces.add(piece=name, score=0.0, type=kind.UNKNOWN if place == SPECIAL.unknown else kind.CONTROL)
-        elif name in before and name not in named:
-            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
-        elif name in named:
+        elif name in control_names:
             made.pieces.add(piece=name, score=lowest, type=kind.CONTROL)
-        else:  # a character unknown to SentencePiece is still looked up in the list
+        elif name in before:
+            made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
+        else:  # a character that SentencePiece does not know is still looked up in the list
             made.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
     written: bytes = made.SerializeToString()
     return written
 
 
 def model_of(parsed: Any, names: Sequence[str]) -> bytes:
-    """Return a SentencePiece model that cuts texts as ours does, with ids as others have them and no padding.
+    """Return a SentencePiece model that encodes texts as ours does, with the usual ids and without padding.
 
     Args:
-        parsed: ours.
-        names: its pieces in their order, after `<unk>`, `<s>` and `</s>`.
+        parsed: our model.
+        names: the pieces in order, `<unk>`, `<s>` and `</s>` first.
     """
     kind = parsed.SentencePiece
     before = {p.piece: p for p in parsed.pieces}

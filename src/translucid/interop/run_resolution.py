@@ -1,4 +1,4 @@
-"""Finds the run that a folder, a name or a Hugging Face folder stands for: one function for all commands and Python."""
+"""Find the run for a folder, a name or a Hugging Face folder, for all commands and for Python."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
 
 RUNS = Path("runs")
-"""The folder of the runs that are given by name."""
+"""The folder of runs that are given by name."""
 KEPT = 4
-"""Imported models that stay, those used last."""
+"""The number of imported models in the cache; the one that was used least recently is removed."""
 
 
 def resolve_run(given: str | Path) -> Path:
-    """Return the run folder that is meant.
+    """Return the run folder for a path or a name.
 
-    A Hugging Face folder is imported first, once, into the user's cache. What is not there is returned as it is, and
-    reported by the function that opens it.
+    A Hugging Face folder is imported first, once, into the user's cache. A path that does not exist is returned
+    unchanged, and reported by the function that opens it.
 
     Args:
         given: a run folder, the name of one in `runs`, or a Hugging Face folder.
 
     Raises:
-        UserError: it is a folder of neither kind, or the model can't be imported or kept.
+        UserError: the folder is of neither kind, or the model can't be imported or kept.
     """
     given = Path(given)
     try:
@@ -36,9 +36,9 @@ def resolve_run(given: str | Path) -> Path:
         if not given.is_dir():
             named = RUNS / given
             return named if len(given.parts) == 1 and (named / "config.yaml").exists() else given
-    except OSError:  # such as a sentence in its place, too long for a name
+    except OSError:  # such as a sentence by mistake, which is too long for a file name
         return given
-    from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
+    from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
     from translucid.interop.importing import import_model, reader
 
     try:
@@ -47,7 +47,8 @@ def resolve_run(given: str | Path) -> Path:
         what = "is neither a run folder, which has config.yaml, nor a Hugging Face folder, which has config.json"
         raise UserError(what, file=given, fix="Give the folder given to train --out, or a model to import.") from error
     made_from = _fingerprint(given)
-    if kept := find_kept("imported", made_from):
+    kept = find_kept("imported", made_from)
+    if kept:
         return kept
     Console(stderr=True).print(f"importing {given}, once: it is kept for the next time", soft_wrap=True)
     try:
@@ -58,9 +59,9 @@ def resolve_run(given: str | Path) -> Path:
 
 
 def _fingerprint(given: Path) -> str:
-    """Return another one whenever a file of the folder was changed.
+    """Return a fingerprint that changes with the files of a folder.
 
-    That is told by the times of the files: to read gigabytes would take longer than to open the run.
+    It depends on their sizes and times, since reading gigabytes would take longer than opening the run.
     """
     facts = []
     for file in sorted(given.iterdir()):

@@ -1,4 +1,4 @@
-"""A folder to take away: two graphs, the tokenizer, and `model.json`, which says how they belong together."""
+"""Export to ONNX: two graphs, the tokenizer, and `model.json`, which describes how to use them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from translucid.models.protocol import SequenceModel
 
 FACTS = "model.json"
 HOLDS = FACTS, "a model exported to ONNX"
-"""A file that such a folder has, and what it is called."""
+"""A file by which an exported folder is recognised, and the name of its kind."""
 NEEDED = "onnx", "onnxscript", "onnxruntime"
 SMALLER = "MatMul", "Gemm", "Gather"
-"""Operators whose weights become int8; those of recurrent layers stay float32."""
+"""The operators whose weights become int8; those of recurrent layers stay float32."""
 LARGEST = 2_000_000_000
-"""Bytes of a graph with its weights, at most: a file of ONNX has no more than 2 GiB."""
+"""The largest size of a graph with its weights, in bytes: an ONNX file has at most 2 GiB."""
 
 
 def refuse_without_packages() -> None:
-    """Check, before any work, that what an export needs is installed.
+    """Check, before any work, that the packages for an export are installed.
 
     Raises:
-        UserError: it is not.
+        UserError: a package is missing.
     """
     for name in NEEDED:
         if find_spec(name) is None:
@@ -50,21 +50,21 @@ def export_onnx(
     overwrite: bool = False,
     check: Callable[[Path], None] = lambda folder: None,
 ) -> None:
-    """Write a folder for onnxruntime; it appears when it is whole.
+    """Write a folder for onnxruntime atomically.
 
     Args:
         model: a translator.
-        tokenizer: the model's.
+        tokenizer: the model's tokenizer.
         out: the folder.
-        quantization: of the weights; activations are quantised as they come.
-        longest: source tokens, end token included, that the model has learned to read at once.
-        languages: codes of source and target, if known.
-        overwrite: replace such a folder.
-        check: called with the folder before it takes its name; what it raises leaves none behind.
+        quantization: the type of the weights; activations are quantised when the model runs.
+        longest: the number of source tokens, end token included, that the model has learned to read at once.
+        languages: the codes of source and target, where known.
+        overwrite: whether to replace an existing export.
+        check: called with the folder before it gets its name; if it raises an error, no folder is left.
 
     Raises:
-        UserError: the model is of a kind that can't be exported or too large, a package is missing, the folder is there
-            already, or can't be written.
+        UserError: the model is of a kind that can't be exported or too large, a package is missing, or the folder
+            exists already or can't be written.
     """
     refuse_without_packages()
     refuse_to_lose(out, overwrite, *HOLDS)
@@ -87,8 +87,8 @@ def export_onnx(
 def _make_smaller(file: Path) -> None:
     """Replace the weights of a graph by int8 with a scale for each column.
 
-    Of their range a half is used: processors without VNNI add up products of 8 bits in 16, which the whole would
-    overflow.
+    Half of their range is used: processors without VNNI add up products of 8 bits in 16 bits, which the whole range
+    would overflow.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -106,7 +106,7 @@ def _facts(
     longest: int,
     languages: tuple[str | None, str | None],
 ) -> dict[str, Any]:
-    """Return what stands in `model.json`."""
+    """Return the content of `model.json`."""
     source, target = ("tokenizer.model",) * 2 if tokenizer.joint else ("source.model", "target.model")
     positions = positions_of(model)
     names = [part.name for part in flat.parts]

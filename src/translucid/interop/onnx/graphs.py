@@ -1,4 +1,4 @@
-"""The two graphs of a translator, by PyTorch's exporter."""
+"""The two ONNX graphs of a translator, written by PyTorch's exporter."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from translucid.kernels.dispatch import reference_mode
 from translucid.models.protocol import SequenceModel
 
 OPSET = 18
-"""Of the operators, which onnxruntime has since 1.14."""
+"""The version of the operators, which onnxruntime supports since 1.14."""
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
 IDS, TOKENS, LOGITS, AFTER = "ids", "tokens", "logits", "after."
-"""Names of inputs and outputs; what a decoder gives for `past` is `after.past`."""
+"""Names of inputs and outputs; the decoder's next value of `past` is `after.past`."""
 
 
 class _Encoder(nn.Module):
-    """From sources to the state before the first token."""
+    """A graph from sources to the state before the first token."""
 
     def __init__(self, model: SequenceModel, flat: Flat[Any]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class _Encoder(nn.Module):
 
 
 class _Decoder(nn.Module):
-    """From one token a row, and a state, to the logits of the next token and what the state carries."""
+    """A graph from one token for each row, and a state, to the logits of the next token and the changed tensors."""
 
     def __init__(self, model: SequenceModel, flat: Flat[Any]) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
     """Write `encoder.onnx` and `decoder.onnx`: rows and lengths vary, weights are float32.
 
     encoder: ids [B, S] int64, padded on the right -> the state
-    decoder: tokens [N] int64, the state -> logits [N, V], what is carried on
+    decoder: tokens [N] int64, the state -> logits [N, V], the tensors of the state that each step replaces
     """
     traced = followable(model)
-    encoder, decoder = (kind(traced, flat).eval() for kind in (_Encoder, _Decoder))
+    encoder, decoder = _Encoder(traced, flat).eval(), _Decoder(traced, flat).eval()
     names = [part.name for part in flat.parts]
-    # No two lengths of the examples are equal, nor equal to 1, which an exporter takes to be fixed.
+    # The lengths of the examples are different, and not 1: the exporter would take equal ones for one, and 1 as fixed.
     ids = torch.full((3, 7), model.eos)
     tokens = torch.full((3,), model.bos)
     with reference_mode(), torch.inference_mode(False), quiet():
@@ -64,7 +64,7 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
             state = traced.start(traced.encode(ids))
             for _ in range(5):
                 _, state = traced.step(tokens, state)
-        # With gradients: without, PyTorch takes its recurrent layers apart, step by step.
+        # With gradients: without them, PyTorch decomposes its recurrent layers step by step.
         _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], names, folder / ENCODER)
         shapes = {0: "rows"}, [part.varying for part in flat.parts]
         carried = [AFTER + part.name for part in flat.carried]
@@ -80,6 +80,7 @@ def _write(
     outputs: list[str],
     file: Path,
 ) -> None:
+    """Export one graph; `varying`: the axes of each input whose lengths vary."""
     program = torch.onnx.export(
         graph,
         examples,
@@ -96,7 +97,7 @@ def _write(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within it, exporters do not tell of packages that nobody needs, nor of what they deprecate in themselves."""
+    """Suppress the exporter's messages about optional packages and about its own deprecations."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

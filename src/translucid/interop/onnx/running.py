@@ -1,4 +1,4 @@
-"""Greedy search through onnxruntime, by which an exported model is compared to what it was made from."""
+"""Greedy search with onnxruntime, to compare an exported model with the run that it was made from."""
 
 from __future__ import annotations
 
@@ -17,46 +17,45 @@ from translucid.decoding.limits import length_limit
 from translucid.interop.onnx.export import FACTS
 
 SENTENCES = 32
-"""Translated together."""
+"""The number of sentences that are translated together."""
 
 
 class Exported:
-    """A folder that `export_onnx` has written."""
+    """A model that `export_onnx` has written."""
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
-        """Open a folder; `threads`: that an operator works with, 0 for one each core."""
+        """Open a folder; `threads`: the number of threads of an operator, 0 for one on each core."""
         import onnxruntime
 
         self.facts: dict[str, Any] = json.loads((folder / FACTS).read_text())
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        self.encoder, self.decoder = (
-            onnxruntime.InferenceSession(folder / self.facts[side]["file"], options, ["CPUExecutionProvider"])
-            for side in ("encoder", "decoder")
-        )
+
+        def session(side: str) -> Any:
+            return onnxruntime.InferenceSession(folder / self.facts[side]["file"], options, ["CPUExecutionProvider"])
+
+        self.encoder, self.decoder = session("encoder"), session("decoder")
 
     def start(self, ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Read sources ids [B, S], padded on the right: the state before the first token."""
+        """Encode source ids [B, S], padded on the right, and return the state before the first token."""
         return dict(zip(self.facts["encoder"]["outputs"], self.encoder.run(None, {"ids": ids}), strict=True))
 
     def step(
         self, tokens: NDArray[np.int64], state: dict[str, NDArray[Any]]
     ) -> tuple[NDArray[np.float32], dict[str, NDArray[Any]]]:
-        """Feed one token a row [N]: the logits of the next one [N, V] and the state that has seen it."""
+        """Return the logits [N, V] after one more token for each row [N], and the next state."""
         logits, *after = self.decoder.run(None, {"tokens": tokens, **state})
         return logits, {**state, **dict(zip(self.facts["carried"], after, strict=True))}
 
     def greedy(self, sentences: Sequence[list[int]], options: DecodingOptions) -> list[list[int]]:
-        """Return the likeliest tokens one after the other, end token left out; of `options` the limits of length hold.
+        """Return the outputs of greedy search, without end tokens.
 
         Args:
-            sentences: source ids, each ending in the end token.
-            options: says how long an output may get; a loop is not looked for.
+            sentences: source ids, each with the end token at its end.
+            options: the limits of length; other options have no effect, and no rule prevents loops.
         """
-        special, opening, longest = (
-            self.facts["special"],
-            *(self.facts["target"][key] for key in ("opening", "longest")),
-        )
+        special, target = self.facts["special"], self.facts["target"]
+        opening, longest = target["opening"], target["longest"]
         limits = np.array([length_limit(len(ids) - 1, options, longest) for ids in sentences])
         limits = limits.clip(len(opening) + 1)
         source = np.full((len(sentences), max(map(len, sentences))), special["pad"])
@@ -69,7 +68,10 @@ class Exported:
             logits[:, self.facts["never"]] = -np.inf
             if length < len(opening) + options.min_length:
                 logits[:, special["end"]] = -np.inf
-            last = logits.argmax(-1) if length >= len(opening) else np.full(len(source), opening[length])
+            if length < len(opening):  # every output begins with these tokens
+                last = np.full(len(source), opening[length])
+            else:
+                last = logits.argmax(-1)
             for output, token, limit in zip(outputs, last.tolist(), limits, strict=True):
                 if len(output) == length < limit and token != special["end"]:
                     output.append(token)
@@ -79,7 +81,7 @@ class Exported:
 
 
 def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], end: int) -> list[str]:
-    """Return greedy translations of the sources of pairs by an exported model; `end`: id of the end token."""
+    """Return greedy translations of the sources of pairs by an exported model; `end`: the id of the end token."""
     exported, texts = Exported(folder), []
     sources = [[*ids, end] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
     for first in range(0, len(sources), SENTENCES):

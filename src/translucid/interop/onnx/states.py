@@ -1,12 +1,13 @@
-"""What a decoder remembers, as named tensors: an ONNX graph takes and gives nothing else.
+"""The states of decoders as named tensors, the only inputs and outputs of an ONNX graph.
 
-The rows of every tensor are on its first axis, so whoever runs a beam search reorders all of them alike.
+The first axis of every tensor is that of the rows, so that a beam search can reorder all of them in the same way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
@@ -28,20 +29,20 @@ class Part(NamedTuple):
 
     name: str
     varying: dict[int, str]
-    """Its axes whose lengths vary, by what they count: `rows`, `source` or `target` tokens."""
+    """The axes whose lengths vary, with what they count: `rows`, `source` or `target` tokens."""
 
 
 class Flat(ABC, Generic[StateT]):
-    """A state of one kind of model as a list of tensors: `fixed` ones, then those that are `carried`."""
+    """Converts the state of a kind of model to a list of tensors: first `fixed` ones, then `carried` ones."""
 
     fixed: list[Part]
-    """Stay what they are for a sentence."""
+    """The tensors that stay the same for a sentence."""
     carried: list[Part]
-    """Are replaced at each step."""
+    """The tensors that each step replaces."""
 
     @property
     def parts(self) -> list[Part]:
-        """All of them, in the order of the tensors."""
+        """All parts, in the order of the tensors."""
         return [*self.fixed, *self.carried]
 
     @abstractmethod
@@ -55,15 +56,15 @@ class Flat(ABC, Generic[StateT]):
 
 class _OfTransformer(Flat[TransformerState]):
     def __init__(self, model: Transformer) -> None:
-        def pairs(name: str, over: str) -> list[Part]:
-            both = [f"{name}.{i}.{part}" for i in range(len(model.decoder)) for part in ("key", "value")]
-            return [Part(each, {0: "rows", 2: over}) for each in both]
-
-        self.fixed = [Part("mask", {0: "rows", 3: "source"}), *pairs("memory", "source")]
-        self.carried = pairs("past", "target")
+        self.fixed = [Part("mask", {0: "rows", 3: "source"})]
+        self.carried = []
+        for i in range(len(model.decoder)):
+            for name in ("key", "value"):
+                self.fixed.append(Part(f"memory.{i}.{name}", {0: "rows", 2: "source"}))
+                self.carried.append(Part(f"past.{i}.{name}", {0: "rows", 2: "target"}))
 
     def tensors(self, state: TransformerState) -> list[Tensor]:
-        return [state.mask, *(each for pair in (*state.memory, *state.past) for each in pair)]
+        return [state.mask, *chain.from_iterable([*state.memory, *state.past])]
 
     def state(self, tensors: Sequence[Tensor]) -> TransformerState:
         mask, *rest = tensors
@@ -91,33 +92,37 @@ class _OfRecurrent(Flat[RecurrentState]):
         assert isinstance(options, RecurrentOptions)
         self.looks, self.feeds = options.attention != "none", options.input_feeding
         sources = {0: "rows", 1: "source"}
-        self.fixed = (
-            [Part("mask", {0: "rows", 2: "source"}), Part("memory", sources), Part("keys", sources)]
-            if self.looks
-            else []
-        )
-        cells = ["hidden", "cell"][: 2 if options.cell == "lstm" else 1]
-        self.carried = [Part(name, {0: "rows"}) for name in (*cells, *(["feed"] if self.feeds else []))]
+        self.fixed = []
+        if self.looks:
+            self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", sources), Part("keys", sources)]
+        names = ["hidden"]
+        if options.cell == "lstm":
+            names.append("cell")
+        if self.feeds:
+            names.append("feed")
+        self.carried = [Part(name, {0: "rows"}) for name in names]
 
     def tensors(self, state: RecurrentState) -> list[Tensor]:
-        cells = [part.transpose(0, 1) for part in state.cells]  # [L, N, D] -> [N, L, D]
-        feed = torch.zeros_like(cells[0][:, 0]) if state.feed is None else state.feed
         fixed = [state.mask, state.memory, state.keys] if self.looks else []
-        return [*fixed, *cells, *([feed] if self.feeds else [])]
+        carried = [part.transpose(0, 1) for part in state.cells]  # [L, N, D] -> [N, L, D]
+        if self.feeds:
+            # The first step has no attention vector yet, but a graph takes a tensor: zeros.
+            carried.append(torch.zeros_like(carried[0][:, 0]) if state.feed is None else state.feed)
+        return [*fixed, *carried]
 
     def state(self, tensors: Sequence[Tensor]) -> RecurrentState:
         fixed, carried = tensors[: len(self.fixed)], list(tensors[len(self.fixed) :])
         feed = carried.pop() if self.feeds else None
         cells = tuple(part.transpose(0, 1) for part in carried)
-        mask, memory, keys = fixed if self.looks else (carried[0],) * 3  # which nobody looks at
+        mask, memory, keys = fixed if self.looks else (carried[0],) * 3  # without attention, they are never read
         return RecurrentState(cells, memory, keys, mask, torch.arange(carried[0].size(0)), feed)
 
 
 def flat_states(model: SequenceModel) -> Flat[Any]:
-    """Return how the states of a model become tensors.
+    """Return the conversion of a model's states to tensors.
 
     Raises:
-        UserError: it is of a kind that does not become ONNX.
+        UserError: the model is of a kind that can't be exported.
     """
     options = model.options
     if isinstance(options, ToldOfContext) and options.elmo:

@@ -1,4 +1,4 @@
-"""A model that an exporter can follow: the same numbers, without a branch that depends on a length."""
+"""Models for PyTorch's exporter: the same numbers, without a branch that depends on a length."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from translucid.models.recurrent.model import RecurrentModel
 def followable(model: SequenceModel) -> SequenceModel:
     """Return a copy of a model for `torch.onnx.export`, in evaluation mode, float32, on the CPU.
 
-    A recurrent one gives zeros until it has been exported.
+    A recurrent model returns zeros until it is exported.
     """
     copied = deepcopy(model).cpu().float().eval()
     for part in copied.modules():
@@ -33,13 +33,13 @@ def followable(model: SequenceModel) -> SequenceModel:
 
 
 def positions_of(model: SequenceModel) -> int | None:
-    """Return how many positions the exported model has on either side; None if there is no limit."""
+    """Return the number of positions of the exported model on either side; None if there is no limit."""
     there = any(isinstance(part, LearnedPositions | SinusoidalPositions) for part in model.modules())
     return (model.max_length or POSITIONS) if there else None
 
 
 class _Looked(nn.Module):
-    """A table of positions that does not grow."""
+    """A table of positions that does not grow, as tables in the model do."""
 
     table: Tensor
 
@@ -52,24 +52,24 @@ class _Looked(nn.Module):
 
 
 class _Padded(nn.Module):
-    """`Recurrence.read` by ONNX's own operators, which take the lengths of a padded batch."""
+    """`Recurrence.read` by ONNX's operators, which take the lengths of a padded batch."""
 
     def __init__(self, recurrence: Recurrence) -> None:
         super().__init__()
         rnn = recurrence.rnn
-        self.layers = nn.ModuleList(_Layer(rnn, layer) for layer in range(rnn.num_layers))
+        self.layers = nn.ModuleList([_Layer(rnn, layer) for layer in range(rnn.num_layers)])
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
-        """See `Recurrence.read`."""
+        """Return the states of all positions, and the last ones of each layer, as `Recurrence.read` does."""
         x, lasts = x.transpose(0, 1), []
         for layer in self.layers:
             x, last = layer(x, lengths)
             lasts.append(last)
-        return x.transpose(0, 1), tuple(torch.stack(part) for part in zip(*lasts, strict=True))
+        return x.transpose(0, 1), tuple(map(torch.stack, zip(*lasts, strict=True)))
 
 
 class _Layer(nn.Module):
-    """One layer of a recurrence, both directions of it, as an operator of ONNX."""
+    """One layer of a recurrence, with both of its directions, as an operator of ONNX."""
 
     inputs: Tensor
     hidden: Tensor
@@ -78,26 +78,31 @@ class _Layer(nn.Module):
     def __init__(self, rnn: nn.RNNBase, layer: int) -> None:
         super().__init__()
         self.lstm, self.width = isinstance(rnn, nn.LSTM), rnn.hidden_size
-        ends = [f"_l{layer}{side}" for side in (("", "_reverse") if rnn.bidirectional else ("",))]
+        directions = [f"_l{layer}"]
+        if rnn.bidirectional:
+            directions.append(f"_l{layer}_reverse")
         order = (0, 3, 1, 2) if self.lstm else (1, 0, 2)  # from i, f, g, o to i, o, f, c; from r, z, n to z, r, h
 
         def ordered(name: str) -> Tensor:
-            gates = [getattr(rnn, name + end).detach().chunk(len(order)) for end in ends]
-            return torch.stack([torch.cat([own[place] for place in order]) for own in gates])
+            sides = []
+            for direction in directions:
+                gates = getattr(rnn, name + direction).detach().chunk(len(order))
+                sides.append(torch.cat([gates[place] for place in order]))
+            return torch.stack(sides)
 
         self.register_buffer("inputs", ordered("weight_ih"))  # [directions, gates * H, inputs]
         self.register_buffer("hidden", ordered("weight_hh"))
         self.register_buffer("biases", torch.cat([ordered("bias_ih"), ordered("bias_hh")], 1))
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """x [S, B, inputs], lengths [B] -> outputs [S, B, D], zero behind the end, and last states [B, D] each."""
+        """x [S, B, inputs], lengths [B] -> outputs [S, B, D], zero behind the end, and last states, [B, D] each."""
         directions = self.inputs.size(0)
         options: dict[str, Any] = {
             "hidden_size": self.width,
             "direction": "bidirectional" if directions == 2 else "forward",
         }
         if not self.lstm:
-            options["linear_before_reset"] = 1  # as PyTorch has it: n = tanh(W x + r * (U h + b))
+            options["linear_before_reset"] = 1  # as in PyTorch: n = tanh(W x + r * (U h + b))
         last = directions, x.size(1), self.width
         shapes = [(x.size(0), *last), last, last][: 3 if self.lstm else 2]
         outputs, *states = torch.onnx.ops.symbolic_multi_out(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from translucid.data.images.pixels import Picture
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.nbest import NBest
 
 if TYPE_CHECKING:
+    from translucid.api.captioner import Captioner
     from translucid.inspection.attention_result import AttentionResult
     from translucid.models.protocol import Maps
 
@@ -29,13 +29,6 @@ class AlternativeCaption(NamedTuple):
         return self.hypothesis.score
 
 
-class Watches(Protocol):
-    """The interface of a `Captioner` for the attention of a caption."""
-
-    def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
-        """Return the attention of given tokens, by forced decoding."""
-
-
 @dataclass(frozen=True)
 class Caption(NBest):
     """The caption of one image."""
@@ -43,7 +36,7 @@ class Caption(NBest):
     picture: Picture = field(repr=False)
     nbest: list[AlternativeCaption]
     """The captions, the best first, at least one."""
-    _captioner: Watches = field(repr=False, compare=False)
+    _captioner: Captioner = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:

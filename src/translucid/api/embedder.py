@@ -214,7 +214,8 @@ class Embedder:
         """Return the states at the words of each text [words, D], of one layer or of each."""
         sides = []
         for backwards in self.backwards:
-            inputs = [[SPECIAL.start, *(text.ids[::-1] if backwards else text.ids)] for text in texts]
+            step = -1 if backwards else 1
+            inputs = [[SPECIAL.start, *text.ids[::step]] for text in texts]
             sides.append(padded(inputs, SPECIAL.pad))
         ids = torch.stack(sides, 1) if len(sides) == 2 else sides[0]  # [B, 2, T] or [B, T]
         reading, _ = self.model.read_on(ids.to(self.device), self.model.begin(len(texts), self.device))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from translucid.decoding.hypothesis import Hypothesis, percent
 from translucid.decoding.nbest import NBest
 from translucid.evaluation.language import TextScores
+
+if TYPE_CHECKING:
+    from translucid.api.generator import Generator
 
 
 class Piece(NamedTuple):
@@ -46,13 +48,6 @@ class Continuation:
         return sum(piece.log_probability for piece in self.written)
 
 
-class Considers(Protocol):
-    """The interface of a `Generator` for the candidates at each step."""
-
-    def considered(self, tokens: Sequence[int], first: int, count: int) -> list[list[Piece]]:
-        """Return the most probable pieces at each of the tokens from number `first` on."""
-
-
 @dataclass(frozen=True)
 class Generated(NBest):
     """The continuations of one prompt."""
@@ -60,7 +55,7 @@ class Generated(NBest):
     prompt: str
     nbest: list[Continuation]
     """The continuations, the best first, at least one."""
-    _generator: Considers = field(repr=False, compare=False)
+    _generator: Generator = field(repr=False, compare=False)
     backwards: bool = False
     """Whether the model writes from the end of a text to its beginning."""
 

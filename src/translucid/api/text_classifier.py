@@ -139,7 +139,7 @@ class TextClassifier:
         remaining = iter(texts)
         while window := list(islice(remaining, WINDOW)):
             # Each text is reported once, when the last classifier has read it.
-            last = self.judges[-1]
-            found = [judge.probabilities(window, on_done if judge is last else None) for judge in self.judges]
+            found = [judge.probabilities(window) for judge in self.judges[:-1]]
+            found.append(self.judges[-1].probabilities(window, on_done))
             for text, row in zip(window, np.mean(found, 0).tolist(), strict=True):
                 yield Classified(text, dict(zip(self.labels, row, strict=True)))

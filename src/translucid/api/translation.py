@@ -8,25 +8,22 @@ from functools import cached_property
 from heapq import nlargest
 from html import escape
 from itertools import product
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
-from translucid.data.text_pipeline import Piece, TextPipeline
+from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis, ScoreUnit, total_score
 from translucid.decoding.nbest import NBest
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.terminology.links import TermLink, with_term_links
+from translucid.terminology.links import with_term_links
 from translucid.terminology.matching import TermUse
 
 if TYPE_CHECKING:
-    import torch
-
-    from translucid.data.placeholders import Masked
+    from translucid.api.translator import Translator
     from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
-    from translucid.models.protocol import Maps, SequenceModel
-    from translucid.runs.configuration import Configuration
+    from translucid.models.protocol import Maps
 
 
 @dataclass(frozen=True)
@@ -42,49 +39,6 @@ class Alternative:
     """The unit of the score."""
 
 
-class Maker(Protocol):
-    """The interface of a `Translator` for the further results of a translation."""
-
-    @property
-    def pipeline(self) -> TextPipeline:
-        """Converts texts to the model's input, and its output to texts."""
-
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration of the run."""
-
-    @property
-    def model(self) -> SequenceModel:
-        """The model, in evaluation mode."""
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-
-    def forced_decoding(
-        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
-    ) -> list[Inspected]:
-        """Return the results of forced decoding of pairs of source and target ids."""
-
-    def warnings(self, translation: Translation) -> list[str]:
-        """Return the warnings about the text of a translation."""
-
-    def attention_warnings(self, translation: Translation) -> list[str]:
-        """Return the warnings about the attention of a translation."""
-
-    def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
-        """Return the probability that each translation is good."""
-
-    def word_probabilities(self, translations: Sequence[Translation]) -> list[list[tuple[str, float]]]:
-        """Return the words of each translation with their probabilities."""
-
-    def term_uses(self, translation: Translation) -> list[TermUse]:
-        """Return the use of each term of the source in a translation."""
-
-    def term_links(self, source: str, target: str) -> list[TermLink]:
-        """Return the position of each term in a source together with that of its target in the translation."""
-
-
 @dataclass(frozen=True)
 class Translation(NBest):
     """The translation of one source text."""
@@ -94,11 +48,11 @@ class Translation(NBest):
     """The translations, the best first, at least one."""
     pieces: list[Piece] = field(default_factory=list, repr=False, compare=False)
     """The pieces of the text that were translated separately, and those that were copied."""
-    _translator: Maker | None = field(default=None, repr=False, compare=False)
+    _translator: Translator | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
-        cls, source: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int, translator: Maker
+        cls, source: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int, translator: Translator
     ) -> Translation:
         """Return the `count` best translations of a text, given the hypotheses of its pieces."""
         nbest: dict[str, Alternative] = {}
@@ -143,7 +97,7 @@ class Translation(NBest):
     @cached_property
     def word_probabilities(self) -> list[tuple[str, float]]:
         """The words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
-        return self._maker.word_probabilities([self])[0]
+        return self._made_by.word_probabilities([self])[0]
 
     @cached_property
     def terms(self) -> list[TermUse]:
@@ -153,11 +107,11 @@ class Translation(NBest):
     @property
     def sentences(self) -> list[tuple[str, str]]:
         """The texts of the pieces that the model has translated, each with its best translation."""
-        pipeline = self._maker.pipeline
+        pipeline = self._made_by.pipeline
         return [(piece.text, pipeline.text(piece, hypothesis.tokens)) for piece, hypothesis in self.parts]
 
     @property
-    def _maker(self) -> Maker:
+    def _made_by(self) -> Translator:
         assert self._translator is not None
         return self._translator
 
@@ -187,7 +141,7 @@ class Translation(NBest):
             return []
         pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in self.parts]
         masked = [piece.masked for piece, _ in self.parts]
-        return self._maker.forced_decoding(pairs, masked)
+        return self._made_by.forced_decoding(pairs, masked)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -204,10 +158,10 @@ class Translation(NBest):
 
         if not 0 <= part < len(self.parts):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
-        maker, (piece, hypothesis), inspected = self._maker, self.parts[part], self.inspected[part]
+        translator, (piece, hypothesis), inspected = self._made_by, self.parts[part], self.inspected[part]
         name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
         texts = inspected.source, inspected.target
-        return equation(maker.model, piece.ids, hypothesis.with_end, name, head, maker.device, texts)
+        return equation(translator.model, piece.ids, hypothesis.with_end, name, head, translator.device, texts)
 
     @cached_property
     def words(self) -> list[WordMap]:
@@ -220,7 +174,7 @@ class Translation(NBest):
         from translucid.inspection.alignment import read_alignment
 
         def links(inspected: Inspected) -> list[tuple[int, int, float]]:
-            return [(s, t, 1.0) for s, t in read_alignment(inspected, self._maker.configuration.alignment)]
+            return [(s, t, 1.0) for s, t in read_alignment(inspected, self._made_by.configuration.alignment)]
 
         return [(s, t) for s, t, _ in self._linked(links)]
 
@@ -229,7 +183,7 @@ class Translation(NBest):
         """The weights of links between words: (source word, target word, weight); see `inspection.alignment`."""
         from translucid.inspection.alignment import word_weights
 
-        return self._linked(lambda inspected: word_weights(inspected, self._maker.configuration.alignment))
+        return self._linked(lambda inspected: word_weights(inspected, self._made_by.configuration.alignment))
 
     def _linked(self, read: Callable[[Inspected], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
         """Return the links that `read` finds in each piece, as links between the words of the whole texts."""
@@ -256,8 +210,8 @@ class Translation(NBest):
         self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
     ) -> list[tuple[int, int, float]]:
         """Return the links of a piece, with the known links of its terms in the place of those from attention."""
-        text = self._maker.pipeline.text(piece, hypothesis.tokens)
-        terms = self._maker.term_links(piece.text, text)
+        text = self._made_by.pipeline.text(piece, hypothesis.tokens)
+        terms = self._made_by.term_links(piece.text, text)
         return with_term_links(links, piece.text, text, terms) if terms else links
 
     def _repr_html_(self) -> str:

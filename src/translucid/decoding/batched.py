@@ -78,11 +78,10 @@ def decode_sentences(
     order.sort(key=lambda i: -lengths[i])  # sentences of similar length need little padding
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
-    rows = options.nbest if options.sample else options.beam
     with _evaluating(model) as place:
         searcher = _BatchSearch(model, options, word_starts, shortlist, opening, device or place)
         tokens = batch_tokens or _tokens_on(place, shortlist)
-        for batch in batches(order, lengths, tokens // rows):
+        for batch in batches(order, lengths, tokens // options.rows):
             own_numbers = batch if numbers is None else [numbers[i] for i in batch]
             ids = [sentences[i] for i in batch]
             found = searcher.search(ids, own_numbers, constraints and constraints.of(batch))
@@ -159,11 +158,10 @@ def decode_images(
     Other arguments and results are those of `decode_sentences`.
     """
     results: list[list[Hypothesis]] = []
-    rows = options.nbest if options.sample else options.beam
     remaining = iter(images)
     remaining_numbers = count() if numbers is None else iter(numbers)
     with _evaluating(model) as place:
-        while batch := list(islice(remaining, max(1, ROWS // rows))):
+        while batch := list(islice(remaining, max(1, ROWS // options.rows))):
             source = upload(torch.from_numpy(np.stack(batch)), device or place)
             results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
             if on_batch:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -119,7 +120,7 @@ class Steering:
     def by(cls, constraints: Constraints, bos: int, eos: int, device: torch.device) -> Steering:
         """Convert constraints to tensors."""
         phrases = list(map(_numbered_forms, constraints.wanted))
-        every = [form for of_sentence in phrases for _, form in of_sentence]
+        every = [form for _, form in chain.from_iterable(phrases)]
         b, c = len(phrases), max(1, *map(len, constraints.wanted))
         p = max(1, *map(len, phrases))
         longest = max((len(form.pieces) for form in every), default=1)

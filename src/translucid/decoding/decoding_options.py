@@ -47,6 +47,11 @@ class DecodingOptions(OptionGroup):
     seed: int = Field(1, ge=0, lt=1 << 63)
     """Sampling: the same seed draws the same outputs."""
 
+    @property
+    def rows(self) -> int:
+        """The number of hypotheses that the search of one sentence has at a time."""
+        return self.nbest if self.sample else self.beam
+
     @model_validator(mode="after")
     def _options_agree(self) -> DecodingOptions:
         if self.nbest > self.beam and not self.sample:

@@ -29,8 +29,7 @@ def length_limit(source: int, options: DecodingOptions, longest: int | None) -> 
     `longest` is the model's limit, if it has one, for the start token and the output together.
     """
     wanted = int(source * options.max_length_ratio) + options.max_length_extra
-    in_memory = MOST_TOKENS // (options.nbest if options.sample else options.beam)
-    limit = min(wanted, in_memory)
+    limit = min(wanted, MOST_TOKENS // options.rows)
     return limit if longest is None else min(limit, longest - 1)
 
 

@@ -96,7 +96,9 @@ def chosen_maps(
     Raises:
             UserError: the model has no map of that kind, no such layer or no such head.
     """
-    side, what = ("decoder", "cross") if kind == "cross" else (kind, "self")
+    side, what = kind, "self"
+    if kind == "cross":
+        side, what = "decoder", "cross"
     found = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
     if not found and kind == "cross":
         fix = "Train one that has, such as --model rnn-luong-general."

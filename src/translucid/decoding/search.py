@@ -46,11 +46,10 @@ def search(
         model: the model, in evaluation mode unless dropout is wanted.
         source: the input of `model.encode`: ids [B, S] for a translator, B grids for a captioner.
         options: how to search.
-        word_starts: [V] boolean, True where a piece begins a word; `options.max_loops` has no effect without it.
+        word_starts: [V] boolean, True where a piece begins a word, for `options.max_loops`.
         indices: the number of each source; sampling depends on it and on the seed only. 0, 1, … by default.
         prefix: ids that every output begins with, without the end token; the search begins after them.
-        prefix_length: the number of tokens of the prefix that cost nothing, such as a language token, since the model
-            does not choose them.
+        prefix_length: the number of tokens of the prefix that the model does not choose, and that cost nothing.
         trace: records the hypotheses that the search of one source considers. With a trace, beam search with a beam of
             1 replaces greedy search, and finds the same.
         constraints: the phrases that outputs must contain, for a beam search; an output may lack one only if no other

@@ -61,7 +61,9 @@ class SearchStages:
             first: the number of the first text, on which sampling depends together with the seed.
             on_done: called with the number of finished pieces after each batch.
         """
-        translatable = [[piece for piece in pieces if piece.ids] for pieces in texts]
+        translatable = []
+        for pieces in texts:
+            translatable.append([piece for piece in pieces if piece.ids])
         every = list(chain.from_iterable(translatable))
         if options.sample:
             # Equal pieces have different random samples, which depend on where a piece is, not on its batch.

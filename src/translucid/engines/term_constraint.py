@@ -82,8 +82,8 @@ class FreeTranslation:
 class TermConstraint:
     """Finds translations that contain the targets of terms.
 
-    A hypothesis with all terms stays, since no translation with them is more probable. Otherwise the results of a
-    constrained search compete with the free translation in which targets replace the words linked to the terms.
+    A hypothesis with all terms stays: none with them is more probable. Otherwise the results of a constrained search
+    compete with the free translation in which targets replace the words linked to the terms.
     """
 
     def __init__(
@@ -304,14 +304,16 @@ class TermConstraint:
         A source word is linked to the target word with the greatest share of the attention to it. An article may have
         more of it than the noun behind it.
         """
+        linked: list[Links] = []
         if self.alignment is None:
-            return [[[] for _ in task.matches] for task in tasks]
+            for task in tasks:
+                linked.append([[] for _ in task.matches])
+            return linked
         from translucid.inspection.alignment import source_shares
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
         pairs = [(task.ids, task.free.with_end) for task in tasks]
-        linked: list[Links] = []
         for task, seen in zip(tasks, forced_decoding(engine.model, self.tokenizer, pairs, engine.device), strict=True):
             shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))  # [T, S]
             words = _words(task, [(word, first) for word, first, _ in seen.target_spans[:-1]])

@@ -93,7 +93,8 @@ class CTranslate2Engine:
                 of the scores depend, are the same for any number.
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
-        self.difference = _noted_difference(folder)
+        noted = folder / DIFFERENCE
+        self.difference = float(json.loads(noted.read_text(encoding="utf-8"))) if noted.exists() else 0.0
         """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
         self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
         self.parts = PARTS if threads else cores()
@@ -101,7 +102,7 @@ class CTranslate2Engine:
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
         self.target = {piece: i for i, piece in enumerate(self.pieces)}
-        self.opening = [self.pieces[token] for token in tokenizer.target_opening]
+        self.opening = self._pieces(tokenizer.target_opening)
         self.device_type, _, index = device.partition(":")
         # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited
         # to one thread from then on.
@@ -123,7 +124,7 @@ class CTranslate2Engine:
     def opened(self, tokenizer: Tokenizer) -> Self:
         """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
         opened, torch_engine = copy(self), self.torch_engine
-        opened.opening = [self.pieces[token] for token in tokenizer.target_opening]
+        opened.opening = self._pieces(tokenizer.target_opening)
         opened.torch_engine = lambda: torch_engine().opened(tokenizer)
         return opened
 
@@ -265,17 +266,20 @@ class CTranslate2Engine:
         accepted = list(compress(pairs, fits))
         answers = self.translator.score_batch(
             [self._source(source) for source, _ in accepted],
-            [[self.pieces[token] for token in target[:-1]] for _, target in accepted],
+            [self._pieces(target[:-1]) for _, target in accepted],
             max_batch_size=min(BATCH, max(-(-len(accepted) // self.parts), 1)),
             asynchronous=True,
         )
         scores = list(map(self._scores, answers))
         if all(fits):
             return scores
-        # The PyTorch engine scores the pairs that are too long; both results are put into the order of the pairs.
+        # The PyTorch engine scores the pairs that are too long.
         left = [pair for pair, fit in zip(pairs, fits, strict=True) if not fit]
-        accepted_scores, left_scores = iter(scores), iter(self.torch_engine().forced(left))
-        return [next(accepted_scores if fit else left_scores) for fit in fits]
+        by_torch = iter(self.torch_engine().forced(left))
+        for place, fit in enumerate(fits):
+            if not fit:
+                scores.insert(place, next(by_torch))
+        return scores
 
     def _scores(self, answer: ctranslate2.AsyncScoringResult) -> list[float]:
         """Wait for the log-probabilities of an output, and leave out those of the common prefix."""
@@ -337,7 +341,7 @@ class CTranslate2Engine:
 
         `cut`: whether the search ended at the sentence's own limit, with its banned loops forbidden.
         """
-        outputs = [[self.target[piece] for piece in pieces] for pieces in answer.hypotheses]
+        outputs = [list(map(self.target.__getitem__, pieces)) for pieces in answer.hypotheses]
         log_probabilities = list(answer.scores)
         if max(map(len, outputs)) > task.limit:
             # How far beyond its limit it went on, and into which loops, depends on the others of its call.
@@ -359,19 +363,14 @@ class CTranslate2Engine:
         """Ban the loops in the outputs of a sentence from its next search; whether there are any."""
         loops = [find_loop(tokens, max_loops, self.word_starts) for tokens in outputs if max_loops]
         for loop in filter(None, loops):
-            task.banned.append([self.pieces[token] for token in loop])
+            task.banned.append(self._pieces(loop))
         return any(loops)
+
+    def _pieces(self, tokens: Sequence[int]) -> list[str]:
+        return [self.pieces[token] for token in tokens]
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*map(self.source.__getitem__, ids[:-1]), SPELLED.end]
-
-
-def _noted_difference(folder: Path) -> float:
-    """Return the difference that was measured when a model was converted."""
-    file = folder / DIFFERENCE
-    if not file.exists():
-        return 0.0
-    return float(json.loads(file.read_text(encoding="utf-8")))
 
 
 def _wait_for(answer: Any) -> Any:

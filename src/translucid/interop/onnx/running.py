@@ -83,7 +83,8 @@ class Exported:
 def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], end: int) -> list[str]:
     """Return greedy translations of the sources of pairs by an exported model; `end`: the id of the end token."""
     exported, texts = Exported(folder), []
-    sources = [[*ids, end] for ids in tokenizer.encode_source([pair.source for pair in pairs])]
+    encoded = tokenizer.encode_source([pair.source for pair in pairs])
+    sources = [[*ids, end] for ids in encoded]
     for first in range(0, len(sources), SENTENCES):
         found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
         texts += [tokenizer.decode(tokens) for tokens in found]

@@ -19,7 +19,7 @@ import torch
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.ctranslate2.export import export_ctranslate2
+from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
 from translucid.evaluation.metrics import bleu

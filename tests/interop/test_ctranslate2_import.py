@@ -16,7 +16,7 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.engines.ctranslate2.export import export_ctranslate2
+from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
 from translucid.interop.ctranslate2_file import read_model_file

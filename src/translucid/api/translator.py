@@ -13,6 +13,7 @@ from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.quality_warnings import attention_warnings, text_warnings
+from translucid.api.term_reader import TermReader
 from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
 from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
@@ -22,7 +23,6 @@ from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.ranking import Ranking
 from translucid.engines.stages import SearchStages
 from translucid.engines.term_constraint import TermConstraint, TermsMode, refuse_mode
-from translucid.engines.term_reader import TermReader
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run

@@ -75,7 +75,7 @@ def export(
 
         refuse_without_packages()
     else:
-        from translucid.engines.ctranslate2.export import HOLDS, export_ctranslate2
+        from translucid.engines.ctranslate2.convert import HOLDS, export_ctranslate2
     refuse_to_lose(out, overwrite, *HOLDS)
     configuration = RunFolder(run).configuration().between(source_language, target_language)
     pairs = list(pairs_of(configuration.data, *pair_up(check))) if check else []

@@ -16,6 +16,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.ground.errors import UserError
+from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.ground.special import SPELLED
 from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
@@ -23,11 +24,27 @@ from translucid.layers.positions import NoPositions
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
+HOLDS = "model.bin", "a CTranslate2 model"
+"""A file by which an exported folder is recognised, and the name of its kind."""
 _ACTIVATIONS = {
     "relu": specs.Activation.RELU,
     "swish": specs.Activation.SWISH,
     "gelu": specs.Activation.GELU,
 }
+
+
+def export_ctranslate2(
+    model: SequenceModel, tokenizer: Tokenizer, out: Path, quantization: Quantization, *, overwrite: bool = False
+) -> None:
+    """Write a folder for `ctranslate2.Translator`, with the tokenizer in it, atomically.
+
+    Raises:
+        UserError: the model is not a Transformer, or the folder exists already or can't be written.
+    """
+    refuse_to_lose(out, overwrite, *HOLDS)
+    with whole_folder(out) as folder:
+        save_ctranslate2(model, tokenizer, folder, quantization)
+        tokenizer.save(folder)
 
 
 def save_ctranslate2(

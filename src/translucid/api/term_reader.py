@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from translucid.data.text_pipeline import Piece, TextPipeline
+from translucid.data.text_pipeline import TextPipeline
 from translucid.terminology.links import TermLink
 from translucid.terminology.matching import Match, TermList, TermUse, terms_in
 
 if TYPE_CHECKING:
-    from translucid.decoding.hypothesis import Hypothesis
-
-
-class Translated(Protocol):
-    """A text as pieces, with the hypotheses of those pieces that the model has translated."""
-
-    @property
-    def pieces(self) -> Sequence[Piece]:
-        """All pieces of the text."""
-
-    @property
-    def parts(self) -> Sequence[tuple[Piece, Hypothesis]]:
-        """The pieces that the model has translated, with their best hypotheses."""
+    from translucid.api.translation import Translation
 
 
 class TermReader:
@@ -36,7 +23,7 @@ class TermReader:
         """Return the terms in a text, in order."""
         return terms_in(self.terms, text) if self.terms else []
 
-    def term_uses(self, translation: Translated) -> list[TermUse]:
+    def term_uses(self, translation: Translation) -> list[TermUse]:
         """Return the use of each term of a text in its translation, in order."""
         uses: list[TermUse] = []
         if self.terms:

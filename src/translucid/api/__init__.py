@@ -1,1 +1,1 @@
-"""What Python users import: translators, captioners, generators, classifiers, embedders, and their results."""
+"""The classes for Python users: translators, captioners, generators, classifiers, embedders, and their results."""

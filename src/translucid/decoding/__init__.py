@@ -1,1 +1,1 @@
-"""From a model to its outputs: greedy search, beam search and sampling over any model of the protocol."""
+"""Greedy search, beam search, sampling and forced decoding for any sequence model."""

@@ -1,4 +1,4 @@
-"""What searches for translations, behind one door: our own search and CTranslate2; choosing between them."""
+"""The engines that search for translations, PyTorch and CTranslate2, behind one interface; their choice and tuning."""
 
 ALLOWED = 0.2
-"""BLEU, or chrF where BLEU can't tell, that a faster way to translate may lose, and an exported model."""
+"""The loss of BLEU, or of chrF where BLEU is too low to tell, that a faster way or an exported model may have."""

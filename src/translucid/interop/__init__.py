@@ -1,1 +1,1 @@
-"""Other people's models in and out."""
+"""Import and export of other toolkits' models."""

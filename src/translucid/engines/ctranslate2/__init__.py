@@ -1,1 +1,1 @@
-"""CTranslate2, the fastest maintained engine for Transformers on CPUs: models for it, and searching with it."""
+"""CTranslate2, the fastest maintained engine for Transformers on CPUs: conversion of models, and search."""

@@ -84,6 +84,7 @@ def fit_alignment(
         raise UserError(
             f"holds {len(usable)} pairs that can be learned from", file=links, fix=f"Give {FEWEST} or more."
         )
+    # Spread over the file, whose parts may come from different texts.
     held_out = usable[::HELD_OUT]
     learned = [pair for i, (pair, _) in enumerate(usable) if i % HELD_OUT]
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
@@ -94,6 +95,7 @@ def fit_alignment(
     scores = {}
     for way in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
         scores[way] = alignment_score([read_alignment(one, way) for one in inspected], references)
+    # Sorting is stable: the attention stays the first if both have the same error rate.
     ways = dict(sorted(scores.items(), key=lambda way: way[1].error_rate))
     found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(usable), ways)
     if found.kept:

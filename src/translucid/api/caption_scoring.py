@@ -193,6 +193,7 @@ class Forcing:
         target = padded(ids, model.pad).to(device)
         real = target != model.pad
         logits = model.output(forced_features(model, memory, target)[real]).float()
+        # Summed in float64 on the CPU: not every device has it.
         self.entropy += float(F.cross_entropy(logits, target[real], reduction="none").cpu().double().sum())
         self.correct += int((logits.argmax(-1) == target[real]).sum())
         self.tokens += len(logits)

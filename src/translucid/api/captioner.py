@@ -135,6 +135,7 @@ class Captioner:
         options = options or self.configuration.decoding
         remaining = iter(pictures)
         while window := list(islice(remaining, WINDOW)):
+            # `decode_images` reads the sources a batch at a time, which fills `seen` with the encoded pictures.
             seen: list[Picture] = []
             found = decode_images(
                 self.model,

@@ -72,6 +72,7 @@ def fit_confidence(
     kinds = _kinds(t, run, kind, passes)
     pairs = _pairs(RunFolder(run), t, valid)[:sentences]
     started = time.perf_counter()
+    # Unlike in use, sources are not split: the reference is that of the whole source.
     with counting(console, "translating", len(pairs)) as advance:
         found = list(t.stream([pair.source for pair in pairs], split=False, on_done=advance))
     spent = time.perf_counter() - started

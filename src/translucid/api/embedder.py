@@ -78,6 +78,7 @@ class Embedder:
         self.backwards = [False, True] if configuration.model.directions == 2 else [configuration.model.backwards]
         """For each direction, whether the model reads from the end."""
         self._has_letters = [any(map(str.isalnum, piece)) for piece in tokenizer.target_vocabulary]
+        # One pass over an empty text shows the widths.
         self.widths = [states.size(-1) for states in self._states([Pieces([], [], [])], None)[0]]
         """The width of the vectors of each layer."""
 

@@ -37,6 +37,7 @@ class EnsembleRuns:
         for folder in map(RunFolder, map(Path, others)):
             theirs = folder.configuration()
             theirs.refuse_other_reader("text", folder.path)
+            # Probabilities are averaged token by token, so equal ids must mean equal pieces.
             if folder.tokenizer().fingerprint != tokenizer.fingerprint:
                 fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
                 raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)

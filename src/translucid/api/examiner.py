@@ -87,6 +87,7 @@ class Examiner:
     def inspect_encoded(self, pairs: Sequence[EncodedPair], *, first: int = 1) -> list[Inspected]:
         """Do the same as `inspect` for pairs that the text pipeline has encoded."""
         for number, pair in enumerate(pairs, first):
+            # Pairs may be longer than those in training, as long as the model has positions for them.
             if self.model.max_length and pair.longest > self.model.max_length:
                 what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")

@@ -136,6 +136,7 @@ class Generator:
         if changes:
             options = writing(options or self.configuration.decoding, changes)
         prompts = [prompt] if isinstance(prompt, str) else given_texts(prompt)
+        # With a seed, equal calls give equal samples; without one, the numbers go on from call to call.
         first = 0 if seeded else self._drawn
         generated = list(self.stream(prompts, options, max_tokens=max_tokens, first=first))
         if not seeded:
@@ -171,6 +172,7 @@ class Generator:
             if len(prefix) > LONGEST_PROMPT:
                 what = f"prompt {number + 1} has {len(prefix):,} tokens, more than {LONGEST_PROMPT:,}"
                 raise UserError(what, fix="Give its end.")
+            # The limit of a search counts the prompt, that of the user does not.
             limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + most}
             (found,) = search(
                 self.model,

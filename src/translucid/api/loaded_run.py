@@ -50,6 +50,7 @@ class LoadedRun:
     adapter: Adapter | None = None
     base: LoadedRun | None = None
     """The same run without the adapter, if it has one."""
+    # By languages, as translators between other languages share this object.
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
@@ -69,6 +70,7 @@ class LoadedRun:
         Raises:
             UserError: another run does not fit the run, or the engine can't average.
         """
+        # CTranslate2 can't average the probabilities of several models at each step.
         refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         ensemble = EnsembleRuns.of(folder, configuration, tokenizer, others)
@@ -109,6 +111,7 @@ class LoadedRun:
 
         if self.base and self.adapter:
             engine = self.base.torch_engine
+            # A copy that shares the weights of the base: results of other translators do not change.
             return TorchEngine.of(with_adapter(engine.model, self.adapter), self.tokenizer, engine.device)
         tune_ours(exact=self.configuration.training.precision == "float32")
         device = choose_device(self.device)

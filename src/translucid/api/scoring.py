@@ -58,6 +58,7 @@ def score(
     started = time.perf_counter()
     texts = translated(translator, sources, options, split=split, console=console)
     seconds = time.perf_counter() - started
+    # Forced decoding of the references is no part of the speed of translation.
     forced, too_long = None, 0
     if perplexity:
         with counting(console, "reading the references", len(pairs)) as advance:

@@ -53,6 +53,7 @@ class SegmentTranslator:
             matches = self._matches(window)
             without = [source for source, match in zip(window, matches, strict=True) if not match]
             translated = self._translated(without, on_done)
+            # The confidences of all texts are computed together, which is faster than one by one.
             assessed = self.translator.assessed(translation for _, translation in translated)
             strategies = iter([strategy for strategy, _ in translated])
             for source, match in zip(window, matches, strict=True):

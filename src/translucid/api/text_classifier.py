@@ -87,6 +87,7 @@ class Judge:
         order = sorted(range(len(texts)), key=lambda place: -lengths[place])
         for rows in batches(order, lengths, TOKENS):
             source = padded([ids[row] for row in rows], SPECIAL.pad).to(self.device)
+            # In float64 on the CPU: not every device has it.
             found[rows] = self.model(source).cpu().double().softmax(-1).numpy()
             if on_batch:
                 on_batch(len(rows))

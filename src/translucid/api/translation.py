@@ -91,6 +91,7 @@ class Translation(NBest):
 
     def assessed(self, confidence: float | None) -> Self:
         """Return this translation with a `confidence` that was computed together with others."""
+        # The dataclass is frozen, but this is where `cached_property` looks for a value.
         vars(self)["confidence"] = confidence
         return self
 

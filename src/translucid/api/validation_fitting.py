@@ -62,6 +62,7 @@ def fit_validation_scores(
     tokenizer = translator.tokenizer
     every: list[Measured] = []
     with counting(console, "translating validation sentences", len(sentences)) as advance:
+        # Without splitting: a validation source has one target, even if it has several sentences.
         for translation in translator.stream(sentences, split=False, on_done=advance):
             for piece, best in translation.parts:
                 ids, tokens = piece.ids[:-1], best.tokens

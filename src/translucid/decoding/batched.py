@@ -82,9 +82,9 @@ def decode_sentences(
         searcher = _BatchSearch(model, options, word_starts, shortlist, opening, device or place)
         tokens = batch_tokens or _tokens_on(place, shortlist)
         for batch in batches(order, lengths, tokens // options.rows):
-            own_numbers = batch if numbers is None else [numbers[i] for i in batch]
+            batch_numbers = batch if numbers is None else [numbers[i] for i in batch]
             ids = [sentences[i] for i in batch]
-            found = searcher.search(ids, own_numbers, constraints and constraints.of(batch))
+            found = searcher.search(ids, batch_numbers, constraints and constraints.of(batch))
             for i, hypotheses in zip(batch, found, strict=True):
                 results[i] = hypotheses
             if on_batch:

@@ -69,12 +69,12 @@ class SearchStages:
             # Equal pieces have different random samples, which depend on where a piece is, not on its batch.
             by_piece = self._distinct_texts(every, options, on_done, _piece_numbers(translatable, first))
         else:
-            by_key = {self._key(piece): piece for piece in every}
-            if on_done and len(by_key) < len(every):
-                on_done(len(every) - len(by_key))
-            results = self._distinct_texts(list(by_key.values()), options, on_done)
-            by_result = dict(zip(by_key, results, strict=True))
-            by_piece = [by_result[self._key(piece)] for piece in every]
+            different = {self._key(piece): piece for piece in every}
+            if on_done and len(different) < len(every):
+                on_done(len(every) - len(different))
+            results = self._distinct_texts(list(different.values()), options, on_done)
+            by_key = dict(zip(different, results, strict=True))
+            by_piece = [by_key[self._key(piece)] for piece in every]
         remaining = iter(by_piece)
         return [list(islice(remaining, len(pieces))) for pieces in translatable]
 

@@ -247,8 +247,6 @@ class TermConstraint:
             texts: the translations, by key.
             options: the options with the length penalty.
         """
-        if not texts:
-            return {}
         encoded: dict[Key, list[int]] = {}
         for key, tokens in zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True):
             if SPECIAL.unknown not in tokens:

@@ -3,7 +3,7 @@
     python -m benchmarks.mutation [--sample 150] [--seed 1] [--rooms decoding training] [--write] [--again]
 
 A mutant is a copy of the package with one wrong change, such as < for <=. It is killed if a test fails or times out; it
-survives if all tests pass. `trial.py` decides which tests run, `behaviour.py` what is never changed, and
+survives if all tests pass. `selection.py` decides which tests run, `behaviour.py` what is never changed, and
 `equivalent.json` lists the mutants that no test could kill, with reasons. --write stores the results in
 docs/mutation.json and docs/mutation.md. With --again, only survivors are tried, after new tests were written.
 """
@@ -18,7 +18,8 @@ from pathlib import Path
 
 from benchmarks.mutation.mutants import ROOMS, Mutant, sample
 from benchmarks.mutation.page import RECORD, write_page
-from benchmarks.mutation.trial import Bench, Outcome, place_of
+from benchmarks.mutation.selection import place_of, tests_of
+from benchmarks.mutation.trial import Bench, Outcome
 
 SEEN = ("killed", "timeout")
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
@@ -36,15 +37,15 @@ def run(mutants: list[Mutant], folder: Path) -> dict[Mutant, Outcome]:
     """Run the tests on all mutants, one after another."""
     bench = Bench(folder)
     limits = {}
-    for place in sorted({place_of(mutant) for mutant in mutants}):
-        outcome = bench.test(place)
+    for place in sorted({place_of(mutant.file) for mutant in mutants}):
+        outcome = bench.test(tests_of(place))
         if outcome.verdict != "survived":
             raise SystemExit(f"the tests of {place} fail without a change: {outcome.said}")
         limits[place] = 2 * outcome.seconds + 60
         print(f"{place}: {outcome.seconds:.0f} s unchanged", file=sys.stderr, flush=True)
     found = {}
     for number, mutant in enumerate(mutants, start=1):
-        outcome = bench.try_out(mutant, limits[place_of(mutant)])
+        outcome = bench.try_out(mutant, limits[place_of(mutant.file)])
         found[mutant] = outcome
         print(f"{number}/{len(mutants)} {outcome.verdict:10} {outcome.seconds:4.0f} s  {mutant}", file=sys.stderr)
     return found

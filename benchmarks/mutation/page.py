@@ -9,11 +9,12 @@ RECORD = DOCS / "mutation.json"
 
 PAGE = """# Mutation testing
 
-`make mutation` makes small wrong changes ("mutants") in the core, one at a time: `<=` for `<`, 2 for 1, a loop that
-never runs, a negated `if`. After each it runs the tests of the changed package. The score is the share of mutants that
-a test detects, without those that no test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lists
-these with reasons. [cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. This sample has {mutants} of
-several thousand (seed {seed}), the same number for each package.
+`make mutation` makes small wrong changes ("mutants"), one at a time: `<=` for `<`, 2 for 1, a loop that never runs, a
+negated `if`. After each it runs the tests that are named after the changed file or import it, then the others of its
+package, except those that need a browser. The score is the share of mutants that a test detects, without those that no
+test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lists these with reasons.
+[cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. This sample has {mutants} of several thousand
+(seed {seed}), the same number for each package.
 
 | package | mutants | killed | timed out, counted as killed | survived | equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Run the tests of a mutant's package on a copy of Translucid that contains the mutant."""
+"""Run tests on a copy of Translucid that contains the mutant."""
 
 import multiprocessing
 import os
@@ -7,39 +7,23 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mutation.mutants import SOURCE, Mutant
+from benchmarks.mutation.selection import ROOT, nearest_tests, place_of, tests_of
 
-ROOT = SOURCE.parents[1]
-TESTS = {
-    "kernels": "kernels attention layers training/test_objective.py contracts",
-    "attention": "attention kernels layers models contracts reference",
-    "layers": "layers contracts models attention reference",
-    "models": "models contracts reference layers training/test_configuration.py decoding api/test_translator.py",
-    "training": "training cli/test_train.py cli/test_kinds.py",
-    "training/workers.py": "training/test_workers.py",
-    "training/sharding.py": "training/test_workers.py",
-    "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection",
-    "evaluation": "evaluation cli/test_others.py cli/test_translate.py training/test_trainer.py",
-    "data": "data cli/test_data.py training/test_epochs.py",
-    "documents": "documents cli/test_documents.py",
-    "memory": "memory cli/test_memory.py",
-    "engines": "engines cli/test_translate.py training/test_terms.py api/test_translator.py combinations",
-    "terminology": "terminology engines cli/test_terms.py",
-    "api": "api combinations cli/test_translate.py cli/test_others.py",
-    "interop": "interop",
-    "serving": "serving",
-}
-"""The tests of each room, nearest first (a mutant is over at the first that fails); two files have their own."""
-LEFT_OUT = {"training": "training/test_workers.py", "serving": "serving/test_page_*.py"}
-"""Tests of a room that take too long to run after each change; those of the page need a browser."""
+TEST_SECONDS = 120
+"""A test that runs longer than this hangs: without a change none takes half of it."""
 NEEDED = (
     *("torch", "torch._dynamo", "pytest", "hypothesis", "pydantic", "rich.console", "typer", "sacrebleu", "scipy"),
     *("ctranslate2", "fastapi", "fastapi.testclient"),
 )
 """What tests import besides the package; each mutant is a fork of a process that has it all."""
+HANGS = "Timeout ("
+"""What Python writes when a test runs longer."""
 MEMORY = 24 << 30
 """Bytes of addresses, so that a mutant that fills lists for ever ends by itself."""
 
@@ -66,17 +50,8 @@ class Bench:
         shutil.copytree(SOURCE, self.package, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "recipes", folder / "recipes")
 
-    def test(self, place: str, limit: float | None = None, file: str = "") -> Outcome:
-        """Run the tests of a package or a file on the copy, until one fails.
-
-        Tests named after the changed file run first: they detect most changes.
-        """
-        tests = [f"tests/{name}" for name in TESTS[place].split() if (ROOT / "tests" / name).exists()]
-        stem = Path(file).stem
-        nearest = [str(test.relative_to(ROOT)) for test in (ROOT / tests[0]).rglob(f"test_*{stem}*.py")] if stem else []
-        tests = [*nearest, *tests]
-        if place in LEFT_OUT:
-            tests.append(f"--ignore-glob=*/tests/{LEFT_OUT[place]}")
+    def test(self, tests: Sequence[str], limit: float | None = None) -> Outcome:
+        """Run test files on the copy, until a test fails."""
         process = self.processes.Process(target=_tests, args=(self.folder, tests))
         started = time.monotonic()
         process.start()
@@ -86,26 +61,39 @@ class Bench:
             os.killpg(process.pid, signal.SIGKILL)
             process.join()
             return Outcome("timeout", seconds)
-        said = "\n".join((self.folder / "said").read_text(errors="replace").splitlines()[-5:])
-        return Outcome("killed" if process.exitcode else "survived", seconds, said)
+        output = (self.folder / "said").read_text(errors="replace")
+        last_lines = "\n".join(output.splitlines()[-5:])
+        if process.exitcode == 0:
+            return Outcome("survived", seconds, last_lines)
+        return Outcome("timeout" if HANGS in output else "killed", seconds, last_lines)
 
-    def try_out(self, mutant: Mutant, limit: float) -> Outcome:
-        """Write a mutant, run the tests, and restore the code."""
+    @contextmanager
+    def changed(self, mutant: Mutant) -> Iterator[None]:
+        """Write a mutant into the copy, and restore the code afterwards."""
         place = self.package / mutant.file
         original = place.read_bytes()
         place.write_text(mutant.source, encoding="utf-8")
         try:
-            return self.test(place_of(mutant), limit, mutant.file)
+            yield
         finally:
             place.write_bytes(original)
 
+    def try_out(self, mutant: Mutant, limit: float) -> Outcome:
+        """Run the nearest tests on a mutant, which detect most mutants, and then the others of its package."""
+        tests = tests_of(place_of(mutant.file))
+        nearest = nearest_tests(mutant.file, tests)
+        others = [test for test in tests if test not in nearest]
+        seconds = 0.0
+        with self.changed(mutant):
+            for files in filter(None, (nearest, others)):
+                outcome = self.test(files, limit)
+                seconds += outcome.seconds
+                if outcome.verdict != "survived":
+                    break
+        return Outcome(outcome.verdict, seconds, outcome.said)
 
-def place_of(mutant: Mutant) -> str:
-    """Return the key of a mutant's tests."""
-    return mutant.file if mutant.file in TESTS else mutant.room
 
-
-def _tests(folder: Path, tests: list[str]) -> None:
+def _tests(folder: Path, tests: Sequence[str]) -> None:
     """Run tests in this process, with the copy in place of the package, and exit as pytest does."""
     os.setsid()
     os.chdir(ROOT)
@@ -123,4 +111,5 @@ def _tests(folder: Path, tests: list[str]) -> None:
 
     assert Path(translucid.__file__).is_relative_to(folder)
     options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", f"--basetemp={folder / 'tests'}"]
+    options += ["-o", f"faulthandler_timeout={TEST_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"]
     sys.exit(pytest.main([*options, *tests]))

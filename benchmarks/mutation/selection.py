@@ -1,0 +1,58 @@
+"""Which tests run on a mutant, and in which order."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.costs import markers_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = {
+    "kernels": "kernels attention layers training/test_objective.py contracts",
+    "attention": "attention kernels layers models contracts reference",
+    "layers": "layers contracts models attention reference",
+    "models": "models contracts reference layers training/test_configuration.py decoding api/test_translator.py",
+    "training": "training cli/test_train.py cli/test_kinds.py",
+    "training/workers.py": "training/test_workers.py",
+    "training/sharding.py": "training/test_workers.py",
+    "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection",
+    "evaluation": "evaluation cli/test_others.py cli/test_translate.py training/test_trainer.py",
+    "data": "data cli/test_data.py training/test_epochs.py",
+    "documents": "documents cli/test_documents.py",
+    "memory": "memory cli/test_memory.py",
+    "engines": "engines cli/test_translate.py training/test_terms.py api/test_translator.py combinations",
+    "terminology": "terminology engines cli/test_terms.py",
+    "api": "api combinations cli/test_translate.py cli/test_others.py",
+    "interop": "interop",
+    "serving": "serving",
+}
+"""The tests of each package; two files have their own."""
+LEFT_OUT = {"training": "tests/training/test_workers.py"}
+"""Tests of a package that take too long to run after each change, besides those that need a browser."""
+
+
+def place_of(changed: str) -> str:
+    """Return the key of a file's tests."""
+    return changed if changed in TESTS else changed.split("/")[0]
+
+
+def tests_of(place: str) -> list[str]:
+    """Return the test files of a package, except those that take too long after each change."""
+    files = []
+    for name in TESTS[place].split():
+        test = ROOT / "tests" / name
+        found = sorted(test.rglob("test_*.py")) if test.is_dir() else [test]
+        files += [file.relative_to(ROOT).as_posix() for file in found if file.exists()]
+    return [file for file in files if "browser" not in markers_of(file) and file != LEFT_OUT.get(place)]
+
+
+def nearest_tests(changed: str, tests: Sequence[str]) -> list[str]:
+    """Return the tests that are named after the changed file or its folder, and those that import it."""
+    below_package = Path(changed).with_suffix("").parts[1:]
+    words = [word.removesuffix("s") for part in below_package for word in part.split("_")]
+    named = [test for test in tests if any(word in Path(test).stem for word in words)]
+    module = ".".join(["translucid", *Path(changed).with_suffix("").parts])
+    parent, name = module.rsplit(".", 1)
+    imported = re.compile(rf"\b{module}\b|from {parent} import .*\b{name}\b")
+    importing = [test for test in tests if imported.search((ROOT / test).read_text(encoding="utf-8"))]
+    return list(dict.fromkeys([*named, *importing]))

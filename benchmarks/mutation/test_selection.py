@@ -1,0 +1,38 @@
+"""Which tests `make mutation` runs on a changed file."""
+
+import pytest
+
+from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, nearest_tests, tests_of
+
+
+@pytest.mark.parametrize(
+    ("changed", "test"),
+    [
+        ("documents/tag_projection.py", "tests/documents/test_tag_projection.py"),
+        ("documents/strings/table_columns.py", "tests/documents/test_strings.py"),  # named after the folder
+        ("data/cleaning/rules.py", "tests/data/test_cleaning.py"),
+        ("data/readers/texts.py", "tests/data/test_texts.py"),
+        ("serving/language_pairs.py", "tests/serving/test_host_check.py"),  # imports it, from the package
+    ],
+)
+def test_the_nearest_tests(changed, test):
+    nearest = nearest_tests(changed, tests_of(changed.split("/")[0]))
+    assert test in nearest and len(nearest) < 6
+
+
+def test_an_import_counts_only_as_a_whole_name(tmp_path):
+    files = {"one": "from translucid.data import sampler", "two": "import translucid.data.sampler_of", "three": ""}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    tests = [str(tmp_path / name) for name in files]
+    assert nearest_tests("data/sampler.py", tests) == tests[:1]
+
+
+@pytest.mark.parametrize("place", TESTS)
+def test_tests_of_the_page_are_left_out_and_all_others_exist(place):
+    tests = tests_of(place)
+    assert tests and all((ROOT / test).is_file() for test in tests)
+    assert not any("test_page" in test for test in tests)
+    assert LEFT_OUT.get(place) not in tests
+    for name in TESTS[place].split():
+        assert any(test.startswith(f"tests/{name}") for test in tests), f"no test in tests/{name}"

@@ -27,6 +27,8 @@ from translucid.ground.atomic import write_atomically
 
 PARTS = [
     "training",
+    "refusals",
+    "kinds",
     "starts",
     "batch",
     "documents",
@@ -48,9 +50,11 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield training.full_disk(work / "disk")
         yield training.read_only(work / "read-only")
         yield training.two_at_once(work / "two")
+        yield training.damages(work / "damages", 33 if quick else 550)
+    elif part == "refusals":
         yield refusals.nothing_changes(work / "refusals", 8 if quick else None)
         yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
-        yield training.damages(work / "damages", 33 if quick else 550)
+    elif part == "kinds":
         for kind in (LANGUAGE, LABELS):
             yield training.kills(work / f"kills of {kind.name}", *((2, 60) if quick else (20, 2000)), kind)
             yield training.damages(work / f"damages of {kind.name}", 16 if quick else 200, kind)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, nearest_tests, tests_of
+from benchmarks.mutation import selection
+from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, nearest_tests
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ from benchmarks.mutation.selection import LEFT_OUT, ROOT, TESTS, nearest_tests, 
     ],
 )
 def test_the_nearest_tests(changed, test):
-    nearest = nearest_tests(changed, tests_of(changed.split("/")[0]))
+    nearest = nearest_tests(changed, selection.tests_of(changed.split("/")[0]))
     assert test in nearest and len(nearest) < 6
 
 
@@ -30,7 +31,7 @@ def test_an_import_counts_only_as_a_whole_name(tmp_path):
 
 @pytest.mark.parametrize("place", TESTS)
 def test_tests_of_the_page_are_left_out_and_all_others_exist(place):
-    tests = tests_of(place)
+    tests = selection.tests_of(place)
     assert tests and all((ROOT / test).is_file() for test in tests)
     assert not any("test_page" in test for test in tests)
     assert LEFT_OUT.get(place) not in tests

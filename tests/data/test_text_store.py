@@ -95,6 +95,23 @@ def test_another_identity_is_encoded_anew(tokenizer, tmp_path):
     assert build(tmp_path / "texts", tokenizer, corpora=[TEXTS[:10]], identity="another").texts.size.texts == 10
 
 
+def test_what_another_identity_began_is_thrown_away(tokenizer, tmp_path):
+    build(tmp_path / "texts", tokenizer)
+    lines = (tmp_path / "texts" / INDEX).read_text().splitlines(keepends=True)
+    (tmp_path / "texts" / INDEX).write_text("".join(lines[:3]))  # two chunks of five
+    found = build(tmp_path / "texts", tokenizer, corpora=[TEXTS[200:]], identity="another")
+    wanted = EncodedTexts.encode([text.source for text in TEXTS[200:-1]], tokenizer)
+    assert np.array_equal(found.texts.ids, wanted.ids) and found.texts.size == wanted.size
+
+
+@pytest.mark.parametrize(("size", "kind"), [(1 << 16, np.uint16), ((1 << 16) + 1, np.int32)])
+def test_a_vocabulary_too_large_for_two_bytes_takes_four(tokenizer, tmp_path, monkeypatch, size, kind):
+    monkeypatch.setattr(tokenizer, "target_size", size)
+    stored = build(tmp_path / "texts", tokenizer)
+    assert stored.texts.ids.dtype == kind
+    assert np.array_equal(stored.texts.ids, in_memory(tokenizer).ids)
+
+
 @pytest.mark.parametrize("how", ["a flipped bit", "cut short", "missing", "empty"])
 def test_damage_is_found(tokenizer, tmp_path, how):
     build(tmp_path / "texts", tokenizer)

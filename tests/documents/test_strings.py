@@ -280,6 +280,23 @@ def test_columns_of_a_table(text, translations, after):
     assert filled("a.csv", text, *translations) == after
 
 
+@pytest.mark.parametrize(
+    ("header", "language", "column"),
+    [
+        ("en,es-ES,es,es-MX", "es-MX", 3),
+        ("en,es-ES,es,es-AR", "es-MX", 2),  # no region stands for all of them
+        ("en,es-ES,es,es-AR", "es", 2),
+        ("en,fr,es-AR,es-ES", "es", 2),  # the first of several regions
+    ],
+)
+def test_of_columns_that_differ_in_the_region_the_nearest_is_filled(header, language, column):
+    content = f"{header}\none,,,\n".encode()
+    document = read_document("a.csv", content, ("en", language))
+    row = ["one", "", "", ""]
+    row[column] = "uno"
+    assert document.filled({0: Target(TaggedText("uno"))}) == f"{header}\n{','.join(row)}\n".encode()
+
+
 def test_what_a_table_has_is_not_asked_for_again():
     assert [segment.existing for segment in read("a.csv", "en,es\none,\ntwo,dos\n").segments] == [None, "dos"]
 

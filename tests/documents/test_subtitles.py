@@ -193,6 +193,20 @@ def test_a_text_is_split_with_nothing_lost(words, shares):
     assert all(parts) or len(words) < len(shares)
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("uno dos, tres cuatro x", ["uno dos,", "tres cuatro x"]),  # the middle is a space nearer to the next gap
+        ("uno dos tres cuatro x", ["uno dos tres", "cuatro x"]),
+        ("uno dos tres, cuatro x", ["uno dos tres,", "cuatro x"]),
+        ("uno, dos tres cuatro x", ["uno, dos tres", "cuatro x"]),  # too far from the middle
+        ("uno dos ,tres cuatro x", ["uno dos ,tres", "cuatro x"]),  # a mark behind the gap counts for nothing
+    ],
+)
+def test_a_cut_behind_a_punctuation_mark_is_worth_a_few_characters(text, parts):
+    assert split(text, [1, 1]) == parts
+
+
 def test_marks_move_with_the_lines():
     marks = (Mark(4, "<i>", Side.opens, 0), Mark(7, "</i>", Side.closes, 0))
     assert in_lines(TaggedText("uno dos", marks), 2, "\r\n").whole == "uno\r\n<i>dos</i>"

@@ -11,7 +11,7 @@ from translucid import Translator, UserError
 from translucid.attention import multi_head
 from translucid.cli.main import run as command
 from translucid.engines import agreement
-from translucid.engines.agreement import TOLERANCE
+from translucid.engines.agreement import TOLERANCE, largest_difference
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.tuned import load_tuned
 
@@ -103,6 +103,33 @@ def test_edits_that_change_long_sentences_alone_are_noticed(trained, monkeypatch
 
     monkeypatch.setattr(multi_head, "attend_fused", window)
     assert CTranslate2Engine.difference_from(own.torch_engine, own.tokenizer) > TOLERANCE
+
+
+class Noting:
+    """An engine that notes the lengths of the sentences it is made to write, without end tokens."""
+
+    def forced(self, pairs):
+        self.lengths = [(len(source) - 1, len(target) - 1) for source, target in pairs]
+        return [[0.0] * len(target) for _, target in pairs]
+
+
+@pytest.mark.parametrize(("longest", "most"), [(99, 48), (21, 20), (2, 1)])
+def test_sentences_of_one_piece_are_compared_and_none_too_long_for_the_model(trained, longest, most):
+    tokenizer = Translator.load(trained, engine="torch").tokenizer
+    opening = max(len(tokenizer.source_opening), len(tokenizer.target_opening))
+    own, other = Noting(), Noting()
+    assert largest_difference(own, other, tokenizer, longest + opening) == 0
+    assert own.lengths == other.lengths
+    assert (own.lengths[0], own.lengths[-1]) == ((1, 1), (most, most))
+
+
+def test_the_sentence_that_differs_most_decides(trained):
+    class Doubting(Noting):
+        def forced(self, pairs):
+            return [[-0.5 if len(target) == 4 else 0.1] * len(target) for _, target in pairs]
+
+    tokenizer = Translator.load(trained, engine="torch").tokenizer
+    assert largest_difference(Noting(), Doubting(), tokenizer, 99) == 0.5
 
 
 def test_damaged_weights_are_no_disagreement(trained):

@@ -43,6 +43,13 @@ def draft(source, text, terms, linked):
             ["bus", "escuela"],
             "El ómnibus salió.",
         ),
+        (
+            "The fire brigade came quickly.",
+            "El cuerpo vino rápido de bomberos.",
+            ("fire brigade", "brigada"),
+            ["cuerpo", "bomberos"],
+            "El vino rápido de brigada.",
+        ),
         ("Take care of it.", "Cuida de esto bien.", ("take care", "vela"), ["Cuida", "bien"], "Vela de esto."),
     ],
 )

@@ -8,6 +8,7 @@ from translucid.api.translator import Translator
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.stages import SearchStages
+from translucid.engines.term_candidates import Draft
 from translucid.engines.term_constraint import FreeTranslation, LinkedWord, TermConstraint, _translating, term_alone
 from translucid.ground.errors import UserError
 from translucid.memory.augmenting import MatchAnnotation
@@ -121,6 +122,25 @@ def test_a_search_chooses_among_the_forms_of_a_word(translator):
         terms = TermList(terms_of([("book", "libro", part)]))
         (wanted,) = forms.wanted(terms.matches("book"), [[]])
         assert {translator.tokenizer.decode(form.pieces).lower() for form in wanted.forms} == expected
+
+
+def test_other_forms_of_each_missing_term_are_tried_with_the_preferred_ones_of_the_others(translator, monkeypatch):
+    text, source = "Me gusta el fútbol y la música.", "I like soccer and music."
+    terms = TermList(terms_of([("soccer", "golf"), ("music", "canción")]))
+    constraint = TermConstraint(lambda: translator.torch_engine, terms, translator.tokenizer)
+    forms = {"golf": ["golfes"], "canción": ["canciones", "cancioncita", "cancionero", "cancionista"]}
+    monkeypatch.setattr(constraint._forms, "common", forms.get)
+    matches = terms.matches(source)
+    words = {"soccer": "fútbol", "music": "música"}
+    linked = [(text.index(words[match.text]), text.index(words[match.text]) + 6) for match in matches]
+    draft = Draft(text, matches, [[span] for span in linked], [0, 1])
+    assert constraint._with_terms(draft) == [
+        "Me gusta el golf y la canción.",
+        "Me gusta el golfes y la canción.",
+        "Me gusta el golf y la canciones.",
+        "Me gusta el golf y la cancioncita.",
+        "Me gusta el golf y la cancionero.",  # no more than three
+    ]
 
 
 def test_a_model_without_attention_has_terms_too(translator):

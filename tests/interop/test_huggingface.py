@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
+from translucid.interop.huggingface import _added
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
@@ -209,6 +210,43 @@ def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, break_it, said):
     assert said in str(refused.value).replace('"', "'")
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "facts"),
+    [
+        (
+            "tokenizer.json",
+            {
+                "added_tokens": [
+                    {"content": "eng_Latn", "id": 90},
+                    {"content": "<mask>", "id": 92},
+                    {"content": "fra_Latn", "id": "93"},
+                    "deu_Latn",
+                    {"content": "spa_Latn", "id": 91},
+                ]
+            },
+        ),
+        (
+            "tokenizer_config.json",
+            {"added_tokens_decoder": {"90": {"content": "eng_Latn"}, "91": {"content": "spa_Latn"}, "x": {}, "92": 1}},
+        ),
+        # A list gives no rows: they follow one another, without those that are not of languages.
+        ("special_tokens_map.json", {"additional_special_tokens": ["eng_Latn", "spa_Latn", "<mask>", {"content": 1}]}),
+        ("tokenizer_config.json", {"extra_special_tokens": ["<mask>", 7, "eng_Latn", "spa_Latn"]}),
+    ],
+)
+def test_the_rows_of_languages_are_read_from_any_file_of_a_tokenizer(tmp_path, file, facts):
+    (tmp_path / file).write_text(json.dumps(facts))
+    assert _added(tmp_path, 90) == {"eng_Latn": 90, "spa_Latn": 91}
+
+
+def test_files_without_languages_are_passed_over(tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": [{"content": "<mask>", "id": 9}]}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"additional_special_tokens": ["<mask>"]}))
+    assert _added(tmp_path, 90) == {}
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"additional_special_tokens": ["__en__", "__es__"]}))
+    assert _added(tmp_path, 90) == {"__en__": 90, "__es__": 91}
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.marian_export import save_marian
 from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.interop.pieces import pieces_of
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
@@ -103,6 +104,71 @@ def test_the_folder_names_its_files_and_holds_marians_ids(tmp_path):
     theirs = np.load(tmp_path / "theirs" / "model.npz")
     np.testing.assert_array_equal(arrays["encoder_l1_self_Wk"], theirs["encoder_l1_self_Wk"])
     np.testing.assert_array_equal(arrays["Wemb"][:2], theirs["Wemb"][:2])
+
+
+MARIAN_DEFAULTS = """
+    lemma-dim-emb: 0
+    lemma-dependency: ""
+    factors-combine: sum
+    factors-dim-emb: 0
+    layer-normalization: false
+    input-types: []
+    output-omit-bias: false
+    transformer-no-projection: false
+    transformer-rnn-projection: false
+    transformer-no-bias: false
+    transformer-no-affine: false
+    transformer-pool: false
+    transformer-decoder-dim-ffn: 0
+    transformer-ffn-depth: 2
+    transformer-decoder-ffn-depth: 0
+    transformer-aan-depth: 2
+    transformer-aan-nogate: false
+    transformer-decoder-autoreg: self-attention
+    transformer-tied-layers: []
+    transformer-guided-alignment-layer: last
+    transformer-postprocess-emb: d
+    transformer-train-position-embeddings: false
+    transformer-depth-scaling: false
+    bert-train-type-embeddings: true
+    bert-type-vocab-size: 2
+    ulr: false
+    ulr-dim-emb: 0
+    ulr-trainable-transformation: false
+"""
+"""What `marian --type transformer --dump-config` prints for options that none of our models sets."""
+
+
+@pytest.fixture(scope="module", params=["post", "pre"])
+def exported(request, tmp_path_factory):
+    """A run that came from Marian, and the folder that it is exported to."""
+    place = tmp_path_factory.mktemp(request.param)
+    marian_file(place / "theirs", norm=request.param)
+    import_model(place / "theirs", place / "run")
+    translator = Translator.load(place / "run", "cpu", "torch")
+    save_marian(translator.model, translator.tokenizer, place / "out")
+    return request.param, place / "out"
+
+
+def test_what_a_model_does_not_set_has_marians_default(exported):
+    norm, folder = exported
+    written = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
+    defaults = yaml.safe_load(MARIAN_DEFAULTS)
+    assert {name: written.get(name) for name in defaults} == defaults
+    assert written["transformer-postprocess-top"] == ("n" if norm == "pre" else "")
+    assert (written["dim-emb"], written["enc-depth"], written["dec-depth"]) == (16, 2, 2)
+    assert (written["transformer-dim-ffn"], written["transformer-ffn-activation"]) == (24, "swish")
+
+
+def test_marians_sentencepiece_model_has_an_end_and_an_unknown_token_and_no_others(exported):
+    _, folder = exported
+    written = yaml.safe_load(np.load(folder / "model.npz")["special:model.yml"].tobytes().rstrip(b"\0"))
+    for file, size in zip((folder / "source.spm", folder / "target.spm"), written["dim-vocabs"], strict=True):
+        model = pieces_of(file.read_bytes(), file)
+        spec = model.trainer_spec
+        assert (spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id) == (0, 1, -1, -1)
+        assert [piece.piece for piece in model.pieces[:2]] == ["</s>", "<unk>"]
+        assert spec.vocab_size == len(model.pieces) == size
 
 
 def test_layers_may_share_their_weights(tmp_path):

@@ -192,7 +192,7 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
     """
     kind = parsed.SentencePiece
     before = {p.piece: p for p in parsed.pieces if p.type not in (kind.CONTROL, kind.UNKNOWN)}
-    lowest = min((p.score for p in parsed.pieces), default=0.0) - 10.0  # any other piece is preferred to an added one
+    lowest = min(p.score for p in parsed.pieces) - 10.0  # any other piece is preferred to an added one
     made = _as(parsed, len(names))
     spec = made.trainer_spec
     spec.pad_id, spec.unk_id, spec.bos_id, spec.eos_id = SPECIAL

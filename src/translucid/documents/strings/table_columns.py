@@ -156,11 +156,11 @@ def _of_language(names: Sequence[_Name], code: str | None) -> list[int]:
     usual = usual_code(code) if code else None
     if usual is None:
         return []
-    best: dict[str, tuple[int, int]] = {}
+    best: dict[str, tuple[bool, int]] = {}
     for i, name in enumerate(names):
         if name.code and same_language(name.code, usual):
-            far = 0 if name.code == usual else 1 if "-" not in name.code else 2
-            best[name.stem] = min(best.get(name.stem, (far, i)), (far, i))
+            rank = name.code != usual, i
+            best[name.stem] = min(best.get(name.stem, rank), rank)
     return sorted(i for _, i in best.values())
 
 

@@ -1,0 +1,76 @@
+"""What of a text is translated as a whole: words and marks, without what stands at the ends."""
+
+import re
+
+import pytest
+
+from translucid.documents.spans import Part, margins, spanned
+from translucid.documents.tagged_text import Side
+
+_TAG = re.compile(r"<(/?)(\w+)(/?)>")
+
+
+def parts_of(text):
+    """Yield the words and tags of a text; <br/> parts words, and <code/> stands for one."""
+    at = 0
+    for tag in _TAG.finditer(text):
+        yield Part(at, tag.start())
+        side = Side.alone if tag[3] else Side.closes if tag[1] else Side.opens
+        yield Part(tag.start(), tag.end(), side, tag[2], word=tag[2] == "code", spaces=tag[2] == "br")
+        at = tag.end()
+    yield Part(at, len(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (" one <b>two</b> \n", "one <b>two</b>"),
+        ("<p><b>one two</b></p>", "one two"),  # around all of it
+        ("<b>one</b> <i>two</i>", "<b>one</b> <i>two</i>"),
+        ("<b></b>one <i>two</i> three", "one <i>two</i> three"),  # an empty element at either end
+        ("one <i>two</i> three<b></b>", "one <i>two</i> three"),
+        ("<b></b><u></u>one <i>two</i><b></b>", "one <i>two</i>"),
+        ("<b> </b>one", "<b> </b>one"),
+        ("one <b></b>two", "one <b></b>two"),
+        ("<img/> one <img/> two <img/>", "one <img/> two"),
+        ("<code/> one <code/>", "<code/> one <code/>"),  # it belongs to the sentence
+        ("</b>one <i>two", "one <i>two"),  # the first has no partner, nor does the second, which is not at an end
+    ],
+)
+def test_what_stands_at_the_ends_is_left_outside(text, whole):
+    span = spanned(text, parts_of(text))
+    assert span.marked.whole == whole
+    assert text[span.start : span.end] == whole
+    assert [text[start:end] for start, end in span.places] == [mark.raw for mark in span.marked.marks]
+
+
+def test_a_pair_has_one_number_and_what_has_no_partner_stands_alone():
+    text = "a <b>b <i>c</b> d</i> <u>e</u> f"
+    marks = spanned(text, parts_of(text)).marked.marks
+    found = [(mark.raw, mark.side, mark.pair) for mark in marks]
+    assert found == [
+        ("<b>", Side.opens, 0),
+        ("<i>", Side.alone, None),  # it was closed with what it stood in
+        ("</b>", Side.closes, 0),
+        ("</i>", Side.alone, None),
+        ("<u>", Side.opens, 1),
+        ("</u>", Side.closes, 1),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<b></b>", "<b> <i/> </b>", "<img/>", "12 <b>3</b>"])
+def test_where_nothing_is_to_be_translated_there_is_no_span(text):
+    assert spanned(text, parts_of(text)) is None
+
+
+def test_white_space_is_folded_where_it_counts_as_one_space():
+    text = "one\n  two <b> three</b> four<br/> five"
+    assert spanned(text, parts_of(text), folds=True).marked.text == "one two three four five"
+    assert spanned(text, parts_of(text)).marked.text == "one\n  two  three four  five"
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"), [("one", (0, 0)), (" \u200fone. \u200e", (2, 2)), ("\tone two ", (1, 1)), ("  ", (2, 0))]
+)
+def test_margins(text, sizes):
+    assert margins(text) == sizes

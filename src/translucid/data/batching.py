@@ -1,4 +1,4 @@
-"""Batches filled by token count from sentences of like length, so that little of the work is padding."""
+"""Batches of sentences of similar length, filled by token count, so that little of the work is padding."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ from translucid.kernels.transfer import pinned, upload
 
 
 class Batch(NamedTuple):
-    """Sources and their targets side by side."""
+    """Sources with their targets."""
 
     source: Tensor
-    """What the model's `encode` takes: of sentences ids [B, S] int64, right-padded, each ending in the end token."""
+    """The input of the model's `encode`. Sentences are ids [B, S] int64, right-padded; each ends in the end token."""
     targets_in: Tensor
-    """[k B, T] int64, right-padded, the start token and then the target: what the decoder is fed; k in a row for each
-    source, one of sentences."""
+    """The decoder's input [k B, T] int64, right-padded: the start token, then the target. Each source has k consecutive
+    targets; a sentence has one."""
     labels: Tensor
-    """[k B, T] int64, the target and then the end token: what it is to answer; padding where nothing is asked."""
+    """The expected output [k B, T] int64: the target, then the end token; padding where no output is expected."""
     places: Tensor | None = None
-    """[n] int64, where `labels`, flattened, is not padding; see `prepared`."""
+    """The places [n] int64 at which the flattened `labels` are not padding; `prepared` computes them."""
     lengths: Sequence[int] = ()
-    """Of each source of ids, its tokens; on the host, where a recurrent encoder needs them. See `prepared`."""
+    """The number of tokens of each source sentence, on the host, where a recurrent encoder needs it; `prepared`
+    computes it."""
 
     def rows(self, rows: slice) -> Batch:
-        """Return some rows, of a batch with one target a source."""
+        """Return some rows of a batch that has one target for each source."""
         return Batch(self.source[rows], self.targets_in[rows], self.labels[rows])
 
     def prepared(self) -> Batch:
-        """Return the batch with its places and lengths, which a GPU would have to be waited for, in pinned memory."""
+        """Return the batch in pinned memory, with its places and lengths.
+
+        They are computed here, on the CPU: reading them from a GPU would make the program wait for it.
+        """
         if self.places is not None:
             return self
         is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64
@@ -60,23 +64,27 @@ def plan_epoch(
 ) -> list[NDArray[np.int64]]:
     """Return the batches of one pass over the corpus, as arrays of sentence indices; each index is in exactly one.
 
-    The lengths are those of the whole corpus or, if it is a large one, of one of its blocks.
+    The lengths are those of the whole corpus or, if the corpus is large, of one of its blocks.
 
-    Pairs are sorted by length; each batch takes the next ones while pairs x longest side <= `batch_tokens`, padding
-    included (a longer pair is a batch of its own); then the batches are shuffled. About 4 % of the cells are padding
-    (Tatoeba and Multi30k, 4,096 tokens). A pure function of its arguments.
+    Pairs are sorted by length; each batch takes the next pairs while pairs x longest side <= `batch_tokens`, padding
+    included (a longer pair makes a batch by itself); then the batches are shuffled. About 4 % of the cells are padding
+    (Tatoeba and Multi30k, 4,096 tokens). The result depends on nothing but the arguments.
     """
-    generator = np.random.default_rng(np.random.SeedSequence([seed, epoch, *([block] if block else [])]))
+    # Without the number of block 0, so that a corpus of one block keeps the batches of versions without blocks.
+    entropy = [seed, epoch, block] if block else [seed, epoch]
+    generator = np.random.default_rng(np.random.SeedSequence(entropy))
     longest = np.maximum(source_lengths, target_lengths)
-    # By the longer side, which decides how many fit; then by how much the target is the longer one, upwards and
-    # downwards in turn, so that neighbours stay alike. The noise lets a sentence meet other company each epoch.
+    # The longer side decides how many pairs fit. Pairs of one length are sorted by how much longer the target is,
+    # upwards and downwards in turn, so that neighbours stay similar. The noise puts a sentence into another batch in
+    # each epoch.
     difference = target_lengths - source_lengths + generator.uniform(0, 2, len(longest))
     order = np.lexsort((np.where(longest % 2, difference, -difference), longest))
     longest = longest[order]
     batches, start = [], 0
     while start < len(order):
+        # No batch is larger than this window: its first pair is the shortest one.
         window = longest[start : start + max(1, batch_tokens // int(longest[start]))]
-        area = window * np.arange(1, len(window) + 1)  # of a batch that ends with each pair, the longest in it
+        area = window * np.arange(1, len(window) + 1)  # cells of the batch that ends with each pair
         end = start + max(1, int(np.searchsorted(area, batch_tokens, side="right")))
         batches.append(order[start:end])
         start = end
@@ -84,10 +92,10 @@ def plan_epoch(
 
 
 def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-    """Return the targets `rows` [B] as they are fed and as they are to be answered; see `Batch`."""
+    """Return the decoder's input and the labels of the targets `rows` [B], as `Batch` describes them."""
     labels, real = side_by_side(ids, offsets, rows)
     targets_in = np.full_like(labels, SPECIAL.pad)
-    # A label is fed at the next position, but for the end token, which nothing follows.
+    # The decoder reads each label at the next position. The end token is the exception: nothing follows it.
     targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
     targets_in[:, 0] = SPECIAL.start
     return torch.from_numpy(targets_in), torch.from_numpy(labels)
@@ -96,7 +104,7 @@ def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[
 def side_by_side(
     ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the sentences as a right-padded array [B, longest], and where it is not padding."""
+    """Return the sentences `rows` [B] as a right-padded array [B, longest], and where it is not padding."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     columns = np.arange(lengths.max())
     real = columns < lengths[:, None]  # [B, longest]
@@ -106,7 +114,7 @@ def side_by_side(
 
 
 def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Cut `order`, sentence numbers with the longest first, into batches of at most so many tokens with padding."""
+    """Cut `order`, sentence numbers with the longest first, into batches of at most `tokens` tokens with padding."""
     start = 0
     while start < len(order):
         size = max(1, tokens // lengths[order[start]])
@@ -117,4 +125,7 @@ def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterat
 def padded(sentences: Sequence[list[int]], pad: int) -> Tensor:
     """Return ids [B, S], padded on the right."""
     longest = max(map(len, sentences))
-    return torch.tensor([sentence + [pad] * (longest - len(sentence)) for sentence in sentences])
+    rows = []
+    for sentence in sentences:
+        rows.append(sentence + [pad] * (longest - len(sentence)))
+    return torch.tensor(rows)

@@ -1,4 +1,4 @@
-"""Which pairs of a text are used: those that teach something, the others counted; and a sample of them."""
+"""Filtering of sentence pairs, with counts of what is skipped, and random samples of them."""
 
 from __future__ import annotations
 
@@ -27,31 +27,33 @@ class Filter(OptionGroup):
 
 
 class Skipped:
-    """How many pairs, or texts, were kept, and how many were not, and why."""
+    """The numbers of pairs, or texts, that were kept and that were skipped, by reason."""
 
     def __init__(self, unit: str = "pair") -> None:
-        """Count from 0; `unit`: what one of them is called."""
+        """Start at 0; `unit` names a single item in the summary."""
         self.unit = unit
         self.kept = 0
         self.reasons: Counter[str] = Counter()
 
     def add(self, reason: str) -> None:
-        """Count a pair that is skipped after it was kept here, such as one with too many tokens."""
+        """Skip a pair that has already been counted as kept, such as one with too many tokens."""
         self.kept -= 1
         self.reasons[reason] += 1
 
     def summary(self) -> str:
-        """`111,700 pairs; skipped 98: 90 too long, 5 unequal, 3 empty`."""
-        total, what = self.reasons.total(), self.unit if self.kept == 1 else f"{self.unit}s"
+        """Return a line such as `111,700 pairs; skipped 98: 90 too long, 5 unequal, 3 empty`."""
+        unit = self.unit if self.kept == 1 else f"{self.unit}s"
+        total = self.reasons.total()
         if not total:
-            return f"{self.kept:,} {what}; none skipped"
+            return f"{self.kept:,} {unit}; none skipped"
         counts = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
-        return f"{self.kept:,} {what}; skipped {total:,}: {counts}"
+        return f"{self.kept:,} {unit}; skipped {total:,}: {counts}"
 
 
 def fault(pair: Pair, wanted: Filter) -> str | None:
-    """Return why a pair is skipped, or None."""
+    """Return why a pair is skipped, or None if it is kept."""
     target = len(pair.target.strip())
+    # The source of a `TargetText` is empty on purpose.
     source = target if isinstance(pair, TargetText) else len(pair.source.strip())
     shorter, longer = sorted((source, target))
     if not shorter:
@@ -64,7 +66,7 @@ def fault(pair: Pair, wanted: Filter) -> str | None:
 
 
 def keep(pairs: Iterable[Pair], wanted: Filter, skipped: Skipped) -> Iterator[Pair]:
-    """Yield the pairs without a fault, and count both kinds in `skipped`."""
+    """Yield the pairs without a fault; count those and the others in `skipped`."""
     for pair in pairs:
         if reason := fault(pair, wanted):
             skipped.reasons[reason] += 1
@@ -73,13 +75,16 @@ def keep(pairs: Iterable[Pair], wanted: Filter, skipped: Skipped) -> Iterator[Pa
             yield pair
 
 
-def draw(stream: Iterable[Item], most: int, seed: int) -> list[Item]:
-    """Return all of a stream, or `most` of it drawn uniformly (reservoir sampling, Vitter 1985)."""
-    drawn: list[Item] = []
+def reservoir_sample(stream: Iterable[Item], size: int, seed: int) -> list[Item]:
+    """Return a uniform random sample of `size` items, or all items if the stream has fewer (Vitter 1985)."""
+    sample: list[Item] = []
     generator = random.Random(seed)
-    for seen, item in enumerate(stream):
-        if seen < most:
-            drawn.append(item)
-        elif (place := generator.randrange(seen + 1)) < most:
-            drawn[place] = item
-    return drawn
+    for index, item in enumerate(stream):
+        if index < size:
+            sample.append(item)
+            continue
+        # The item enters with probability size / (index + 1), and each item in the sample is equally likely to leave.
+        place = generator.randrange(index + 1)
+        if place < size:
+            sample[place] = item
+    return sample

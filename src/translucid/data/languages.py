@@ -1,4 +1,4 @@
-"""Codes of languages: what a model calls `spa_Latn` or `cmn_Hans`, others call `es` and `zh-Hans` (BCP 47)."""
+"""Language codes: what a model calls `spa_Latn` or `cmn_Hans` is `es` or `zh-Hans` in most programs (BCP 47)."""
 
 from __future__ import annotations
 
@@ -7,120 +7,139 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 Languages: TypeAlias = tuple[str | None, str | None]
-"""Codes of the source and of the target language, as far as they are known."""
+"""The codes of the source and the target language, None where they are unknown."""
 
 BOTH_SCRIPTS = "zh"
-"""The language whose script is always said where it is known, as LibreTranslate's clients do."""
+"""The language whose codes name the script even if it is the usual one, as LibreTranslate's clients expect."""
 
 LONGEST = 20
-"""Characters of a code, at most."""
+"""The most characters of a language code."""
 
 
 class Tag(NamedTuple):
-    """The parts of a code, as babel, and with it the Unicode consortium (CLDR), knows them."""
+    """The parts of a language code, as babel and the Unicode consortium (CLDR) define them."""
 
     language: str
     script: str
-    """As given; empty if not."""
+    """The script that the code names; empty if it names none."""
     region: str
+    """The region that the code names; empty if it names none."""
     usual: str
-    """The script that the language is written in unless another one is given."""
+    """The script that the language, in this region, is usually written in."""
 
     @classmethod
     def of(cls, code: str) -> Tag | None:
-        """Take a code apart; none if it is of no language that is known."""
+        """Return the parts of a code, or None if its language is unknown."""
         from babel import Locale
         from babel.core import get_global
 
         first, *more = code.replace("-", "_").split("_")
         language = first.lower()
+        # An alias may contain a script: `sh` is `sr_Latn`.
         language, _, script = get_global("language_aliases").get(language, language).partition("_")
         region = ""
         for part in more:
-            if len(part) == 4 and part.isalpha() and not script:
+            is_script = len(part) == 4 and part.isalpha()
+            # A region is two letters, such as `BR`, or three digits, such as `419` for Latin America.
+            is_region = (len(part) == 2 and part.isalpha()) or (len(part) == 3 and part.isdecimal())
+            if is_script and not script:
                 script = part.title()
-            elif not region and (len(part), part.isalpha(), part.isdecimal()) in ((2, True, False), (3, False, True)):
+            elif is_region and not region:
                 region = part.upper()
             else:
                 return None
         if not first.isascii() or language not in Locale("en").languages:
             return None
+        # Values are such as `zh_Hant_TW`: language, script, region.
         likely = get_global("likely_subtags")
         usual = likely.get(f"{language}_{region}") or likely.get(language) or "__"
         return cls(language, script, region, usual.split("_")[1])
 
+    @property
+    def written(self) -> str:
+        """The script that texts in the language are written in."""
+        return self.script or self.usual
+
 
 def _tag(code: str) -> Tag | None:
-    return _remembered(code) if len(code) <= LONGEST else None
+    # Longer strings, which a client may send, must not fill the cache.
+    return _cached_tag(code) if len(code) <= LONGEST else None
 
 
-@lru_cache(2000)
-def _remembered(code: str) -> Tag | None:
-    return Tag.of(code)
+_cached_tag = lru_cache(2000)(Tag.of)
 
 
 def usual_code(code: str) -> str | None:
-    """Return a code as most programs write it, such as `es`, `pt-BR` or `zh-Hant`; none if it is of no known language.
+    """Return a code as most programs write it, such as `es`, `pt-BR` or `zh-Hant`; None if the language is unknown.
 
     >>> [usual_code(code) for code in ("spa_Latn", "zho_Hans", "arb_Arab", "kas_Deva", "pt_br", "nonsense")]
     ['es', 'zh-Hans', 'ar', 'ks-Deva', 'pt-BR', None]
     """
-    if (tag := _tag(code)) is None:
+    tag = _tag(code)
+    if tag is None:
         return None
-    script = "" if tag.script == tag.usual and tag.language != BOTH_SCRIPTS else tag.script
+    is_usual = tag.script == tag.usual and tag.language != BOTH_SCRIPTS
+    script = "" if is_usual else tag.script
     return "-".join(filter(None, (tag.language, script, tag.region)))
 
 
 def code_with_region(code: str) -> str | None:
-    """Return a code as office programs write it, with the likeliest region if none is said; none if it is not known.
+    """Return a code as office programs write it, with the likeliest region if it names none; None if it is unknown.
 
     >>> [code_with_region(code) for code in ("spa_Latn", "pt_BR", "zho_Hant", "eo", "nonsense")]
     ['es-ES', 'pt-BR', 'zh-TW', 'eo-001', None]
     """
     from babel.core import get_global
 
-    if (tag := _tag(code)) is None:
+    tag = _tag(code)
+    if tag is None:
         return None
     likely = get_global("likely_subtags")
-    script = f"{tag.language}_{tag.script}"
-    region = tag.region or (likely.get(script) or likely.get(tag.language) or "").rpartition("_")[2]
+    full = likely.get(f"{tag.language}_{tag.script}") or likely.get(tag.language) or ""
+    region = tag.region or full.rpartition("_")[2]
     return f"{tag.language}-{region}" if region else tag.language
 
 
 def script_of(code: str) -> str:
-    """Return the script that a language is written in, as in ISO 15924; empty if it is not known.
+    """Return the ISO 15924 code of the script that a language is written in; empty if it is unknown.
 
     >>> script_of("ja"), script_of("zho_Hant")
     ('Jpan', 'Hant')
     """
     tag = _tag(code)
-    return tag.script or tag.usual if tag else ""
+    return tag.written if tag else ""
 
 
 def find_code(code: str, known: Collection[str]) -> str | None:
-    """Return the one of a model's own codes that is meant by a code, which may be the usual one; none if none is.
+    """Return which of a model's language codes a code stands for, or None.
+
+    The code may be the model's or the usual one. A code with the same spelling is preferred to one of the same language
+    and script that names no region.
 
     >>> [find_code(code, ["spa_Latn", "zho_Hans"]) for code in ("spa_Latn", "es", "zh", "zh-Hant")]
     ['spa_Latn', 'spa_Latn', 'zho_Hans', None]
     """
     if code in known:
         return code
-    if (wanted := _tag(code)) is None:
+    wanted = _tag(code)
+    if wanted is None:
         return None
-    tags = [(one, tag) for one in known if (tag := _tag(one))]
-    spelled = usual_code(code)
-    same = [one for one, _ in tags if usual_code(one) == spelled]
-    script = wanted.script or wanted.usual
-    alike = [
-        one
-        for one, tag in tags
-        if tag.language == wanted.language and (tag.script or tag.usual) == script and tag.region in ("", wanted.region)
-    ]
-    return next(iter([*same, *alike]), None)
+    usual = usual_code(code)
+    compatible = None
+    for candidate in known:
+        tag = _tag(candidate)
+        if tag is None:
+            continue
+        if usual_code(candidate) == usual:
+            return candidate
+        same_text = (tag.language, tag.written) == (wanted.language, wanted.written)
+        if compatible is None and same_text and tag.region in ("", wanted.region):
+            compatible = candidate
+    return compatible
 
 
 def short_code(code: str) -> str:
-    """Return the language alone, as identifiers of languages and splitters of sentences know it: `es` of `spa_Latn`."""
+    """Return the language without script and region, as language identification expects it: `es` for `spa_Latn`."""
     first = code.encode("ascii", "replace").decode().replace("_", "-").split("-")[0].lower()
     if len(first) < 3:  # no need to look it up
         return first
@@ -134,7 +153,7 @@ def parts(code: str) -> list[str]:
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two codes can be of one language: one that names no region stands for all of them.
+    """Whether two codes may mean the same language; a code without a region stands for all regions.
 
     >>> same_language("en", "en_US"), same_language("zh-CN", "zh-TW")
     (True, False)

@@ -6,8 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TypeAlias
 
 from translucid.data.placeholder_syntax import PATTERNS, PlaceholderSyntax
+
+Part: TypeAlias = tuple[str, int, int]
+"""A part of a text, with the offsets of its first character and of the character after it."""
 
 _PROSE = PlaceholderSyntax.prose
 _SCHEME = "(?:https?|s?ftp|file|wss?|git|ssh|s3|[a-z][a-z0-9+.-]{1,15})://"
@@ -18,39 +22,41 @@ _ADDRESS = (
     r"|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+)"
 )
 STYLE_OR_SCRIPT = (
-    # It ends before another one begins, so that searching takes linear time.
+    # An element ends before the next one begins, so that the search takes linear time.
     r"(?i:<style\b[^<>]*>[^<]*+(?:<(?!/?style\b)[^<]*+)*</style\s*+>)"
     r"|(?i:<script\b[^<>]*>[^<]*+(?:<(?!/?script\b)[^<]*+)*</script\s*+>)"
 )
-"""A pattern of the two elements of HTML whose contents are no text."""
+"""A pattern of the two HTML elements whose contents are not text."""
 _TAG = (
     rf"{STYLE_OR_SCRIPT}"
     r"|</?[A-Za-z0-9][^<>]*>|<!--(?:(?!<!--).)*?-->|&#?\w+;"
 )
-# Signs, not letters: arrows, symbols, pictures and flags, with what changes their look or joins them to one.
+# Arrows, symbols, pictographs and flags.
 _SIGN = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u00a9\u00ae\u2122]"
+# A keycap such as 1️⃣, or signs with variation selectors (U+FE0E, U+FE0F), joiners (U+200D) and skin tones.
 _EMOJI = f"(?:[0-9#*]\ufe0f?\u20e3|{_SIGN}[\ufe0e\ufe0f]?(?:\u200d{_SIGN}[\ufe0e\ufe0f]?|[\U0001f3fb-\U0001f3ff])*)+"
-_STAND_IN = r"\[X[0-9]+X\]"  # what Weblate sends for a placeholder
+_STAND_IN = r"\[X[0-9]+X\]"  # Weblate sends this instead of a placeholder
+# A text without a match has no such part: a fast test, before the slow patterns are tried.
 _MAYBE = re.compile(r"[%{<@$&\[_:~\d]|www\.")
 _MAYBE_KEPT = re.compile(f"{_MAYBE.pattern}|⟦|\u20e3|{_SIGN}")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _END_OF_SENTENCE = ".,;:!?'\"»"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 FOUND = "\x00"
-"""Stands where a known part of a text was, so that its neighbours do not become something else."""
+"""The character that replaces a recognised part of a text; it keeps its neighbours from forming another part."""
 MOST_TOUCHING = 100
-"""Different parts that are looked for within words, at most."""
+"""The most different parts that are searched for within words."""
 SHORTEST_NUMBER = 2
-"""Digits of a number that must stay: shorter ones are often written out, as `3 cats` is `tres gatos`."""
+"""Digits of a number that a translation must keep: shorter numbers are often spelled out, as `3 cats`: `tres gatos`."""
 
 
 @cache
-def _wordlike(syntax: PlaceholderSyntax) -> re.Pattern[str]:
+def _fixed_pattern(syntax: PlaceholderSyntax) -> re.Pattern[str]:
     return re.compile(f"{_ADDRESS}|{_TAG}|{PATTERNS[syntax]}", re.DOTALL)
 
 
 @cache
-def _kept(syntax: PlaceholderSyntax) -> re.Pattern[str]:
+def _kept_pattern(syntax: PlaceholderSyntax) -> re.Pattern[str]:
     return re.compile(f"{_ADDRESS}|{_TAG}|{PATTERNS[syntax]}|⟦[0-9]+⟧|{_STAND_IN}|{_EMOJI}", re.DOTALL)
 
 
@@ -60,11 +66,11 @@ def fixed_parts(text: str, syntax: PlaceholderSyntax = _PROSE) -> list[str]:
     >>> fixed_parts("Dear %s, see https://example.com/a?b=1.")
     ['%s', 'https://example.com/a?b=1']
     """
-    return [part for part, _, _ in _found(text, syntax)]
+    return [part for part, _, _ in _fixed(text, syntax)]
 
 
 def stands_alone(text: str, syntax: PlaceholderSyntax = _PROSE) -> bool:
-    """Whether a text has nothing to translate: no letter outside of what must stay as it is.
+    """Whether a text has nothing to translate: no letter outside of its fixed parts.
 
     >>> stands_alone("%s: {name} (42)"), stands_alone("%s files")
     (True, False)
@@ -75,23 +81,19 @@ def stands_alone(text: str, syntax: PlaceholderSyntax = _PROSE) -> bool:
 
 
 def without_fixed(text: str, syntax: PlaceholderSyntax = _PROSE) -> str:
-    """Return a text with a space in the place of each of its fixed parts.
+    """Return a text with a space in place of each fixed part.
 
     >>> without_fixed("Dear %s!")
     'Dear  !'
     """
-    rest, at = [], 0
-    for _, first, after in _found(text, syntax):
-        rest.append(text[at:first])
-        at = after
-    return " ".join([*rest, text[at:]])
+    return _replaced(text, _fixed(text, syntax), " ")
 
 
 def lost_and_invented(source: str, target: str, syntax: PlaceholderSyntax = _PROSE) -> tuple[list[str], list[str]]:
-    """Return what of the source is not in the target, and what of the target's is not in the source.
+    """Return the parts of the source that the target lacks, and those of the target that the source lacks.
 
-    Numbers are compared by their digits, so that 1,000.5 may become 1.000,5. Those of one digit may be written out, and
-    a number counts as invented only where another one is lost, as `two hundred` may become 200.
+    Numbers are compared by their digits, so that 1,000.5 may become 1.000,5. Numbers of one digit may be spelled out. A
+    number counts as invented only if another one is lost, because `two hundred` may become 200.
     """
     if not _MAYBE.search(source) and not _MAYBE.search(target):
         return [], []
@@ -105,55 +107,67 @@ def lost_and_invented(source: str, target: str, syntax: PlaceholderSyntax = _PRO
 def differences(
     expected: Counter[str], target: str, syntax: PlaceholderSyntax = _PROSE, *, signs: bool = True
 ) -> tuple[list[str], list[str]]:
-    """Return which of the expected parts a text lacks, and which it has beyond them.
+    """Return the expected parts that a text lacks, and the parts that it has in addition.
 
-    An expected part counts wherever it stands, even where it touches letters.
+    An expected part counts wherever it occurs, even next to letters.
 
     Args:
-        expected: how often each part has to be there.
+        expected: how often the text should have each part.
         target: the text.
-        syntax: of its placeholders.
-        signs: whether emoji and the like are parts too.
+        syntax: the placeholder syntax of the text.
+        signs: whether emoji and other signs count as parts.
     """
-    find = kept_parts if signs else _found
+    find = kept_parts if signs else _fixed
     parts = list(find(target, syntax))
-    known = [one for one in parts if one[0].replace(FOUND, "") in expected]
-    found = Counter(part.replace(FOUND, "") for part, _, _ in known)
-    lost = [part for part, count in expected.items() if found[part] < count]
-    others = [part for part, _, _ in parts if part.replace(FOUND, "") not in expected]
+    counts = Counter[str]()
+    unexpected = []
+    for part, _, _ in parts:
+        name = part.replace(FOUND, "")
+        if name in expected:
+            counts[name] += 1
+        else:
+            unexpected.append(part)
+    lost = _lacking(expected, counts)
     if lost:
-        # What letters touch may be the beginning of another part, as %s is in %sfiles, but {n} is not in {{n}}.
+        # A lost part may be the beginning of a longer one that includes the letters next to it: `%s` in `%sfiles`. It
+        # must be the beginning, because `{{n}}` does not contain the placeholder `{n}`.
         longest = sorted(lost, key=len, reverse=True)[:MOST_TOUCHING]
-        beginnings, are_known = tuple(longest), {*known}
-        rest = _replaced(target, [one for one in parts if one in are_known or not one[0].startswith(beginnings)])
+        prefixes = tuple(longest)
+        recognised = []
+        for located in parts:
+            if located[0].replace(FOUND, "") in expected or not located[0].startswith(prefixes):
+                recognised.append(located)
+        rest = _replaced(target, recognised, FOUND)
         touching = re.compile("|".join(map(_escaped, longest)))
-        found.update(touching.findall(rest))
-        others = [part for part in others if not part.startswith(beginnings)]
-        others += [part for part, _, _ in find(touching.sub(FOUND, rest), syntax)]
-        lost = [part for part, count in expected.items() if found[part] < count]
-    more = [part for part, count in expected.items() if found[part] > count]
-    others = [name for part in others if (name := part.replace(FOUND, ""))]
-    return lost, list(dict.fromkeys([*more, *others]))
+        counts.update(touching.findall(rest))
+        unexpected = [part for part in unexpected if not part.startswith(prefixes)]
+        unexpected.extend(part for part, _, _ in find(touching.sub(FOUND, rest), syntax))
+        lost = _lacking(expected, counts)
+    repeated = [part for part, count in expected.items() if counts[part] > count]
+    names = filter(None, [part.replace(FOUND, "") for part in unexpected])
+    return lost, list(dict.fromkeys([*repeated, *names]))
 
 
-def kept_parts(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[tuple[str, int, int]]:
-    """Yield all that is copied from a text to its translation: the fixed parts, and emoji and other signs.
+def _lacking(expected: Counter[str], counts: Counter[str]) -> list[str]:
+    return [part for part, count in expected.items() if counts[part] < count]
 
-    Each with the places of its first character and of the one behind it.
+
+def kept_parts(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[Part]:
+    """Yield the parts that are copied from a text to its translation: its fixed parts, emoji and other signs.
 
     >>> list(kept_parts("Dear %s 👋🏽"))
     [('%s', 5, 7), ('👋🏽', 8, 10)]
     """
-    return _matches(_kept(syntax), text) if _MAYBE_KEPT.search(text) else iter(())
+    return _matches(_kept_pattern(syntax), text) if _MAYBE_KEPT.search(text) else iter(())
 
 
-def numbers(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[tuple[str, int, int]]:
-    """Yield the numbers of a text that are in no fixed part, likewise."""
-    inside = kept_parts(text, syntax)
-    part = next(inside, None)
+def numbers(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[Part]:
+    """Yield the numbers of a text that are not within a kept part."""
+    kept = kept_parts(text, syntax)
+    part = next(kept, None)
     for match in _NUMBER.finditer(text):
         while part and part[2] <= match.start():
-            part = next(inside, None)
+            part = next(kept, None)
         if not part or match.end() <= part[1]:
             yield match[0], *match.span()
 
@@ -161,38 +175,42 @@ def numbers(text: str, syntax: PlaceholderSyntax = _PROSE) -> Iterator[tuple[str
 def lost_numbers(
     source: str, target: str, shortest: int = SHORTEST_NUMBER, syntax: PlaceholderSyntax = _PROSE
 ) -> list[str]:
-    """Return the numbers of one text, of so many digits at least, whose digits are not in the other."""
-    digits = "".join(character for character in target if character.isdigit())
-    found = Counter(_NUMBER.findall(without_fixed(source, syntax)))
+    """Return the numbers of the source, of at least `shortest` digits, whose digits are not in the target."""
+    digits = _digits(target)
+    counts = Counter(_NUMBER.findall(without_fixed(source, syntax)))
     lost = []
-    for number, count in found.items():
-        own = "".join(filter(str.isdigit, number))
-        if len(own) >= shortest and digits.count(own) < count:
+    for number, count in counts.items():
+        of_number = _digits(number)
+        if len(of_number) >= shortest and digits.count(of_number) < count:
             lost.append(number)
     return lost
 
 
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
+
+
 def _escaped(part: str) -> str:
-    """Return the pattern of a part; `$HOME` and `:name` do not stand in `$HOMEPAGE` and `:names`."""
-    is_open = part[0] in "$:@" and (part[-1].isalnum() or part[-1] == "_")
-    return re.escape(part) + r"(?!\w)" * is_open
+    """Return a pattern that matches a part; `$HOME` and `:name` do not occur in `$HOMEPAGE` and `:names`."""
+    has_no_end = part[0] in "$:@" and (part[-1].isalnum() or part[-1] == "_")
+    return re.escape(part) + (r"(?!\w)" if has_no_end else "")
 
 
-def _replaced(text: str, parts: Iterable[tuple[str, int, int]]) -> str:
-    """Return a text with `FOUND` in the place of parts."""
+def _replaced(text: str, parts: Iterable[Part], replacement: str) -> str:
+    """Return a text with a replacement in place of each of its parts."""
     rest, at = [], 0
     for _, first, after in parts:
         rest.append(text[at:first])
         at = after
-    return FOUND.join([*rest, text[at:]])
+    return replacement.join([*rest, text[at:]])
 
 
-def _found(text: str, syntax: PlaceholderSyntax) -> Iterator[tuple[str, int, int]]:
-    """Yield each part with the places of its first character and of the one behind it."""
-    return _matches(_wordlike(syntax), text) if _MAYBE.search(text) else iter(())
+def _fixed(text: str, syntax: PlaceholderSyntax) -> Iterator[Part]:
+    """Yield the fixed parts of a text."""
+    return _matches(_fixed_pattern(syntax), text) if _MAYBE.search(text) else iter(())
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, int, int]]:
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[Part]:
     for match in pattern.finditer(text):
         part = match[0]
         if match["address"]:
@@ -201,13 +219,13 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, int, in
 
 
 def _end_of_address(address: str) -> int:
-    """Return where an address ends: before punctuation of the sentence, and brackets that it has not opened.
+    """Return where an address ends: before the punctuation of the sentence, and before brackets that it did not open.
 
     >>> [a[: _end_of_address(a)] for a in ("https://a.b/C_(d)).", "https://a.b/{id}?")]
     ['https://a.b/C_(d)', 'https://a.b/{id}']
     """
     end = len(address)
-    unopened = {close: address.count(close) - address.count(opening) for close, opening in _BRACKETS.items()}
+    unopened = {closing: address.count(closing) - address.count(opening) for closing, opening in _BRACKETS.items()}
     while end:
         last = address[end - 1]
         if last in _BRACKETS and unopened[last] > 0:

@@ -1,10 +1,10 @@
-"""The grammar of placeholders: which parts of a text a program fills in, by the kind of text.
+"""The grammar of placeholders, the parts of a text that a program fills in, for each kind of text.
 
-What is unambiguous (`{name}`, `%s`, `%(name)s`, `${x}`, `{{ x }}`, `<%= x %>`) is a placeholder in any text. What
-ordinary prose may contain with another meaning (`%1`, `:name`, `%dpx`) is one only where a flag of the message or the
-type of the file says so. The same patterns are used to mask, and to check what came out.
+Unambiguous placeholders (`{name}`, `%s`, `%(name)s`, `${x}`, `{{ x }}`, `<%= x %>`) are recognised in any text. Forms
+that prose may contain with another meaning (`%1`, `:name`, `%dpx`) are placeholders only if a flag of the message or
+the type of the file says so. The same patterns mask a source and check its translation.
 
-Every pattern is linear: each repetition is possessive, and stops at the character with which a next match may start.
+Every pattern takes linear time: each repetition is possessive, and stops at a character that may begin another match.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum
 
 _NO_LETTER = "(?![A-Za-z\u00c0-\u024f])"
 _NO_PERCENTAGE = "(?<!\\d)(?<!\\d[ \u00a0\u202f])"
-"""Behind a number, `%` is a percent sign."""
+"""After a number, `%` is a percent sign."""
 _LENGTH = "(?:hh|ll|[hlLqjzt])"
 _CONVERSIONS = "diouxXeEfFgGaAcCsSpnrb@"
 _NUMBER = r"(?:\d++|\*(?:\d++\$)?)"
@@ -22,7 +22,7 @@ UNITS = (
     "px|pt|r?em|v[hw]|[ds]p|h|m|s|ms|mins?|secs?|hrs?|[kmc]?g|[kcm]?m|ft|lbs?|oz|[kKMGT]?i?B|[kmgt]b|[kMG]?Hz"
     "|fps|[dp]pi"
 )
-"""Signs of units, which touch what counts them: `%dpx`, `10kg`."""
+"""Symbols of units that directly follow their number: `%dpx`, `10kg`."""
 _FORMAT = r"[-+#0]*+\d*+(?:\.\d++)?"
 
 _BRACES = (
@@ -59,24 +59,24 @@ _PROSE = f"{_COMMON}|{_NAMED}|{_BETWEEN_SIGNS}|{_PRINTF}"
 
 
 class PlaceholderSyntax(Enum):
-    """Which placeholders a text may have."""
+    """The placeholders that a text may have."""
 
     prose = "prose"
-    """Text of any kind: what can hardly be anything else."""
+    """Text of any kind has only placeholders that can hardly mean anything else."""
     message = "message"
-    """Strings of a program: also `:name`, and a `%s` that touches letters, with these."""
+    """Strings of a program also have `:name`, and `%s` next to letters, which then belong to the placeholder."""
     printf = "printf"
-    """C's `printf` and its relatives: each percent sign begins one."""
+    """In the format strings of C's `printf` and similar functions, each percent sign begins a placeholder."""
     braces = "braces"
-    """Python's `str.format` and the like: a percent sign is a percent sign."""
+    """In the format strings of Python's `str.format` and similar functions, a percent sign has no special meaning."""
     numbered = "numbered"
-    """Qt's and KDE's `%1` and `%n`."""
+    """Qt and KDE have `%1` and `%n`."""
     boost = "boost"
-    """Boost's `%1%`."""
+    """Boost has `%1%`."""
     tilde = "tilde"
-    """Lisp's and Scheme's `~a`."""
+    """Lisp and Scheme have `~a`."""
     pascal = "pascal"
-    """Object Pascal's `%0:s`."""
+    """Object Pascal has `%0:s`."""
 
 
 PATTERNS = {
@@ -111,7 +111,7 @@ _FLAGS = {
 
 
 def syntax_of_flags(flags: Iterable[str]) -> PlaceholderSyntax | None:
-    """Return the syntax that the flags of a PO entry name, such as `c-format`; None if they name none.
+    """Return the syntax that the flags of a PO entry, such as `c-format`, name; None if they name none.
 
     >>> syntax_of_flags(["fuzzy", "qt-format"]).name
     'numbered'

@@ -1,18 +1,19 @@
-"""Pieces of the vocabulary that stand for what no translation may change: `⟦1⟧`, `⟦2⟧` and so on.
+"""Vocabulary pieces such as `⟦1⟧` and `⟦2⟧`, which stand for the parts of a text that a translation must not change.
 
 A model with `data.placeholders` learns to copy them. Before it translates, each placeholder, tag, address and emoji of
-the text is replaced by one of them, and afterwards put back; the model never has to spell them. A part that a text
-has twice has the same piece twice; a text with more different parts than pieces keeps the others as they are.
+the text is replaced by such a piece; afterwards it is put back. So the model never has to spell them. If a part occurs
+twice, so does its piece. If a text has more different parts than there are pieces, the other parts stay in the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import NamedTuple
 
-from translucid.data.non_translatable import kept_parts
+from translucid.data.non_translatable import Part, kept_parts
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import EVERY, PLACEHOLDERS
 from translucid.ground.special import SPELLED
@@ -20,48 +21,48 @@ from translucid.ground.special import SPELLED
 _PIECE = re.compile("|".join(sorted(EVERY)))
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _NAME = 3
-"""Letters of a word with a capital that is a name, if both sides have it."""
+"""Letters of a capitalised word that counts as a name if both sides have it."""
 _AT_AN_END = 0.25
-"""Where no word of a pair can be replaced, a piece is put before or behind both sides in this share of the cases, as
-emoji and addresses stand in real texts."""
+"""If no word of a pair can be replaced, this is the share of pairs in which a piece is put before or after both sides,
+where emoji and addresses are in real texts."""
 _SECOND = 0.3
-"""How often a second word is replaced, and a third after it."""
+"""The probability that a second word is replaced, and after it a third, and so on."""
 
 
 class NameStandIn(NamedTuple):
-    """A usual name or noun that stands for another one in a text; see `engines/name_stand_ins.py`."""
+    """A common name or noun that replaces another one in a text (`engines/name_stand_ins.py`)."""
 
     word: str
-    """What the model reads."""
+    """The word that the model reads."""
     source: str
-    """The name itself."""
+    """The name in the source."""
     target: str
     """The name in the translation."""
 
 
 class Masked(NamedTuple):
-    """A text in which pieces of the vocabulary stand for what no translation may change."""
+    """A text in which vocabulary pieces replace the parts that a translation must not change."""
 
     text: str
-    """As the model reads it."""
+    """The text that the model reads."""
     parts: dict[str, str]
-    """By piece, what it stands for."""
+    """The part that each piece stands for."""
     names: tuple[NameStandIn, ...] = ()
-    """What stands for names."""
+    """The names that were replaced by other words."""
 
     def unmask(self, text: str) -> str:
-        """Return another text, such as the translation, with the parts in the place of their pieces.
+        """Return another text, such as the translation, with the parts in place of their pieces.
 
-        A piece that stands for nothing is left out, and so are the marks of terms and near matches.
+        Pieces that stand for nothing are removed, and so are the marks of terms and near matches.
         """
         if self.names:
             names = {name.word.casefold(): name.target for name in self.names}
             pattern = name_pattern([name.word for name in self.names])
-            text = pattern.sub(lambda found: names[found[0].casefold()], text)
-        return _PIECE.sub(lambda found: self.parts.get(found[0], ""), text) if _PIECE.search(text) else text
+            text = pattern.sub(lambda match: names[match[0].casefold()], text)
+        return _PIECE.sub(lambda match: self.parts.get(match[0], ""), text)
 
     def mask_target(self, text: str) -> str:
-        """Return a given translation with the same pieces in the place of the same parts; what is only there stays.
+        """Return a translation with the pieces in place of the same parts; parts that the source lacks stay.
 
         >>> mask("Dear %s").mask_target("Estimado %s, hola {n}")
         'Estimado ⟦1⟧, hola {n}'
@@ -72,17 +73,17 @@ class Masked(NamedTuple):
         return _with_pieces(text, kept_parts(text), pieces)
 
     def unmask_pieces(self, pieces: Iterable[str]) -> list[str]:
-        """Return pieces of the vocabulary with the parts in the place of those that stand for one.
+        """Return vocabulary pieces with the parts in place of the pieces that stand for them.
 
-        The tag `</s>` of a web page must not be taken for the end token: such a part is not shown.
+        A part such as the tag `</s>` of a web page keeps its piece, because it would look like the end token.
         """
         shown = {piece: part for piece, part in self.parts.items() if part not in SPELLED}
         return [shown.get(piece, piece) for piece in pieces]
 
     def sizes(self, words: Iterable[str], *, of_source: bool = False) -> list[int]:
-        """Return for each word of a masked text how many words it is when its parts are shown.
+        """Return for each word of a masked text the number of words that it has when unmasked.
 
-        `of_source`: whether they are those of the source, and not of a translation.
+        `of_source` says whether the words are from the source, not from a translation.
         """
         masked = self
         if of_source:
@@ -91,31 +92,31 @@ class Masked(NamedTuple):
 
 
 def name_pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds words that stand by themselves; they may have a capital where a sentence begins."""
-    either = (f"(?i:{re.escape(word[:1])}){re.escape(word[1:])}" for word in words)
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(either)})(?![^\W_])")
+    """Return a pattern for whole words; a capital is allowed, as at the beginning of a sentence."""
+    alternatives = [f"(?i:{re.escape(word[:1])}){re.escape(word[1:])}" for word in words]
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)})(?![^\W_])")
 
 
 def mask(text: str) -> Masked:
-    """Put pieces in the place of what a translation must keep.
+    """Replace the parts that a translation must keep by vocabulary pieces.
 
     >>> mask("Dear %s, write to a@b.org or %s")
     Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
     """
-    found = list(kept_parts(text))
-    distinct = dict.fromkeys(part for part, _, _ in found)
-    pieces = dict(zip(distinct, PLACEHOLDERS, strict=False))  # a part beyond the last piece stays as it is
-    return Masked(_with_pieces(text, found, pieces), {piece: part for part, piece in pieces.items()})
+    parts = list(kept_parts(text))
+    distinct = dict.fromkeys(_texts(parts))
+    pieces = dict(zip(distinct, PLACEHOLDERS, strict=False))  # parts beyond the last piece stay in the text
+    return Masked(_with_pieces(text, parts, pieces), {piece: part for part, piece in pieces.items()})
 
 
 def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pair]:
-    """Yield pairs with pieces in the place of the parts that both sides have.
+    """Yield pairs with pieces in place of the parts that both sides have.
 
     Args:
         pairs: the training text.
-        share: of the pairs without such parts, in which words that both sides have, such as names and numbers, are
-            replaced likewise, so that a corpus without placeholders teaches to copy the pieces too.
-        seed: which, with the text of the pair: what is yielded does not depend on the order of the pairs.
+        share: the share of pairs without such parts in which words of both sides, such as names and numbers, are
+            replaced. So a corpus without placeholders also teaches the model to copy pieces.
+        seed: with the text of a pair, determines what is replaced; the order of the pairs does not matter.
     """
     for pair in pairs:
         yield _masked_pair(pair, share, seed)
@@ -123,55 +124,63 @@ def masked_pairs(pairs: Iterable[Pair], share: float, seed: int) -> Iterator[Pai
 
 def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
     source, target = pair.source, pair.target
-    parts = [list(kept_parts(text)) for text in (source, target)]
-    both = _in_both(*parts)
-    random = None
-    if not both:
+    source_parts, target_parts = list(kept_parts(source)), list(kept_parts(target))
+    common = _common_parts(source_parts, target_parts)
+    if common:
+        random = Random(f"{seed} {source}")
+    else:
         random = Random(f"{seed} {source}\t{target}")
         if random.random() >= share or not source:
             return pair
-        parts = [_words(text) for text in (source, target)]
-        both = _some(_in_both(*parts), random)
-        if not both:
-            return _at_an_end(pair, random) if random.random() < _AT_AN_END else pair
-    # All pieces are learned alike, though most texts have one or two parts.
-    pieces = (random or Random(f"{seed} {source}")).sample(PLACEHOLDERS, len(PLACEHOLDERS))
-    order = dict(zip(both, pieces, strict=False))
+        source_parts, target_parts = _words(source), _words(target)
+        common = _some(_common_parts(source_parts, target_parts), random)
+        if not common:
+            if random.random() < _AT_AN_END:
+                return _at_an_end(pair, random)
+            return pair
+    # Most texts have one or two parts; a random choice trains all pieces equally.
+    pieces = random.sample(PLACEHOLDERS, len(PLACEHOLDERS))
+    chosen = dict(zip(common, pieces, strict=False))
     return pair._replace(
-        source=_with_pieces(source, parts[0], order),
-        target=_with_pieces(target, parts[1], order),
+        source=_with_pieces(source, source_parts, chosen),
+        target=_with_pieces(target, target_parts, chosen),
     )
 
 
-_Found = Sequence[tuple[str, int, int]]
-"""Parts, each with the places of its first character and of the one behind it."""
-
-
-def _with_pieces(text: str, found: Iterable[tuple[str, int, int]], pieces: Mapping[str, str]) -> str:
-    """Return a text with a piece in the place of each part that has one."""
+def _with_pieces(text: str, parts: Iterable[Part], pieces: Mapping[str, str]) -> str:
+    """Return a text with a piece in place of each part that has one."""
     written = []
     at = 0
-    for part, first, after in found:
+    for part, first, after in parts:
         if part in pieces:
             written += [text[at:first], pieces[part]]
             at = after
     return "".join([*written, text[at:]])
 
 
-def _in_both(source: _Found, target: _Found) -> list[str]:
-    """Return the different parts that stand in both sides equally often, in the order of the source."""
-    counts = [[part for part, _, _ in side] for side in (source, target)]
-    return [part for part in dict.fromkeys(counts[0]) if counts[0].count(part) == counts[1].count(part)]
+def _texts(parts: Iterable[Part]) -> list[str]:
+    return [part for part, _, _ in parts]
 
 
-def _words(text: str) -> list[tuple[str, int, int]]:
-    """Return the words that may be names, and the numbers."""
-    found = ((match[0], *match.span()) for match in _WORD.finditer(text))
-    return [one for one in found if one[0][0].isdigit() or (one[0][0].isupper() and len(one[0]) >= _NAME)]
+def _common_parts(source: Iterable[Part], target: Iterable[Part]) -> list[str]:
+    """Return the distinct parts that occur equally often in both sides, in the order of the source."""
+    in_source, in_target = Counter(_texts(source)), Counter(_texts(target))
+    return [part for part, count in in_source.items() if in_target[part] == count]
+
+
+def _words(text: str) -> list[Part]:
+    """Return the numbers of a text, and the words that may be names."""
+    words = []
+    for match in _WORD.finditer(text):
+        word = match[0]
+        may_be_name = word[0].isupper() and len(word) >= _NAME
+        if may_be_name or word[0].isdigit():
+            words.append((word, *match.span()))
+    return words
 
 
 def _some(words: list[str], random: Random) -> list[str]:
-    """Draw one word, sometimes more."""
+    """Draw at least one word."""
     random.shuffle(words)
     count = 1
     while count < len(words) and random.random() < _SECOND:

@@ -1,7 +1,7 @@
 """Language identification and sentence segmentation.
 
-A line of several sentences is split so that each can be translated by itself, by the rules of `sentencex`. Languages
-are told apart by py3langid, with the model that comes with it.
+`sentencex` splits a line into sentences, which can then be translated one by one. `py3langid`, with the model that it
+contains, identifies the language of a text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import sentencex
 from translucid.data.languages import short_code
 
 WINDOW = 5000
-"""Characters that are looked at together, as sentencex takes time that grows with their square: of 100,000 ideographs
-with as many full stops four seconds, of ten times that minutes."""
+"""The number of characters that sentencex splits at a time. Its time grows with their square: 100,000 ideographs with
+as many full stops take four seconds, ten times as many take minutes."""
 
 _END = re.compile(r"[.!?;)]")
 _NEXT_WORD = re.compile(r"\s\S")
@@ -25,16 +25,20 @@ _BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e]")
 
 
 def split_sentences(text: str, language: str | None = None) -> list[tuple[str, str]]:
-    """Return the sentences of a text, each with the white space that follows it; joined, they are the text again.
+    """Return the sentences of a text, each with the white space that follows it; joined, they are the text.
 
     Args:
-        text: any text. White space at its beginning stays with the first sentence; a blank text is one empty sentence.
-        language: a code such as `en` or `pt-BR`, for its abbreviations; English ones if it is unknown or not given.
+        text: any text. White space at its beginning belongs to the first sentence; a blank text is one empty sentence.
+        language: a code such as `en` or `pt-BR`, whose abbreviations are respected; by default, and if the language is
+            unknown, those of English.
     """
+    # Most lines are one ASCII sentence; this test saves the 10 microseconds of sentencex.
+    if text.isascii() and not _maybe_two(text):
+        ends = [len(text)]
+    else:
+        ends = [*_boundaries(text, language), len(text)]
     sentences, start = [], 0
-    if text.isascii() and not _maybe_two(text):  # most lines: no need to ask for 10 microseconds
-        return [(sentence := text.rstrip(), text[len(sentence) :])]
-    for end in [*_boundaries(text, language), len(text)]:
+    for end in ends:
         sentence = text[start:end].rstrip()
         sentences.append((sentence, text[start + len(sentence) : end]))
         start = end
@@ -42,15 +46,17 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
 
 
 def _maybe_two(text: str) -> bool:
-    """Whether an ASCII text may have two sentences: a break, or a word after one that may end a sentence."""
+    """Whether an ASCII text may have two sentences: it has a line break, or a word after the end of a sentence."""
+    if _BREAK.search(text):
+        return True
     end = _END.search(text)
-    return bool((end and _NEXT_WORD.search(text, end.end())) or _BREAK.search(text))
+    return end is not None and _NEXT_WORD.search(text, end.end()) is not None
 
 
 def _boundaries(text: str, language: str | None) -> list[int]:
-    """Return where sentences after the first begin."""
-    # sentencex counts bytes and panics at some white space that takes more than one; half surrogates it can't take.
-    # Exchanging one character for one keeps the places.
+    """Return the offsets at which the sentences after the first begin."""
+    # sentencex counts bytes, and panics at some white space of more than one byte; it does not take lone surrogates.
+    # Replacing each such character by one other character keeps the offsets.
     plain = re.sub(r"[^\S\n]", " ", text).encode("utf-8", "replace").decode("utf-8")
     code = short_code(language or "en")
     boundaries, end = [], 0
@@ -66,23 +72,27 @@ def _boundaries(text: str, language: str | None) -> list[int]:
 
 
 def _segments(code: str, text: str) -> Iterator[str]:
-    """Yield what sentencex makes of a text, window by window; the next one begins where the last sentence begins."""
+    """Yield the sentences of a text, window by window; a window begins with the last sentence of the one before it.
+
+    That sentence may have been cut off by the end of the window.
+    """
     start = 0
     while start < len(text):
-        found = list(sentencex.segment(code, text[start : start + WINDOW]))
-        if start + WINDOW < len(text) and len(found) > 1:
-            found.pop()
-        start += sum(map(len, found))
-        yield from found
+        sentences = list(sentencex.segment(code, text[start : start + WINDOW]))
+        if start + WINDOW < len(text) and len(sentences) > 1:
+            sentences.pop()
+        start += sum(map(len, sentences))
+        yield from sentences
 
 
 def language_probabilities(text: str) -> dict[str, float]:
-    """Return how likely a text is in each of 140 languages, by ISO 639 code; the first call takes a second."""
+    """Return the probability of each of 140 languages, by ISO 639 code; the first call takes a second."""
     identifier = _identifier()
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for code, probability in zip(identifier.nb_classes, identifier._decide(text).tolist(), strict=True):
-        found.setdefault(code, probability)  # of a code that stands there twice, the first has all
-    return found
+        # Some codes are listed twice; the first entry has their whole probability.
+        probabilities.setdefault(code, probability)
+    return probabilities
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What is in a corpus: sizes, lengths, duplicates, leaks between splits, and odd characters."""
+"""Statistics of a corpus: sizes, lengths, duplicates, leaks between splits, and unusual characters."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.normalisation import ADAPTIVE, Characters
 
 EXAMPLES = 3
-"""Examples kept of each finding."""
+"""The number of examples of each finding."""
 
 
 def digest(text: str) -> int:
-    """Return 8 bytes that stand for a text, so that millions of texts can be compared in little memory."""
+    """Return a 64-bit hash of a text, so that millions of texts can be compared in little memory."""
     return int.from_bytes(blake2b(text.strip().encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
 def digest_pair(pair: Pair) -> int:
-    """Return the digest of both sides, white space around either of them ignored."""
+    """Return the digest of both sides; white space around them is ignored."""
     return digest(f"{pair.source.strip()}\t{pair.target.strip()}")
 
 
 @dataclass
 class SideStatistics:
-    """One language of one split."""
+    """Statistics of one language of one split."""
 
     words: int = 0
     characters: int = 0
     lengths: Counter[int] = field(default_factory=Counter)
-    """Sentences by words."""
+    """The number of sentences of each length in words."""
     vocabulary: set[int] = field(default_factory=set)
-    """Digests of the distinct words."""
+    """The digests of the distinct words."""
     scripts: Counter[str] = field(default_factory=Counter)
-    """Letters by script."""
+    """The number of characters of each script, of control characters and of private ones."""
     odd: dict[str, Counter[str]] = field(default_factory=dict)
-    """By script or kind, how often each of its characters stands there."""
+    """The count of each character, by the same kinds."""
     first_line: dict[str, int] = field(default_factory=dict)
-    """Where each script or kind is met first."""
+    """The first line with a character of each kind."""
     not_ascii: Characters = field(default_factory=Characters)
-    """Counts that tell what normalisation changes."""
+    """The counts of characters beyond ASCII, which show what normalisation changes."""
 
     def add(self, text: str, line: int) -> None:
         """Count one sentence."""
@@ -66,36 +66,42 @@ class SideStatistics:
 
     def percentile(self, share: float) -> int:
         """Return the length in words that this share of the sentences does not exceed."""
+        if not self.lengths:
+            return 0
         lengths = sorted(self.lengths)
-        cumulated = np.cumsum([self.lengths[n] for n in lengths])
-        return lengths[int(np.searchsorted(cumulated, share * cumulated[-1]))] if lengths else 0
+        cumulated = np.cumsum([self.lengths[length] for length in lengths])
+        return lengths[int(np.searchsorted(cumulated, share * cumulated[-1]))]
 
     def unexpected(self) -> list[tuple[str, int, str, int]]:
-        """Return what is not of the script of most letters: (script, characters, the commonest of them, first line)."""
-        usual = next((kind for kind, _ in self.scripts.most_common() if kind not in ("control", "private")), None)
-        return [
-            (kind, count, "".join(c for c, _ in self.odd[kind].most_common(10)), self.first_line[kind])
-            for kind, count in self.scripts.most_common()
-            if kind != usual
-        ]
+        """Return (script, characters, the most frequent ones, first line) for all but the most frequent script."""
+        kinds = self.scripts.most_common()
+        usual = next((kind for kind, _ in kinds if kind not in ("control", "private")), None)
+        rows = []
+        for kind, count in kinds:
+            if kind != usual:
+                frequent = "".join(character for character, _ in self.odd[kind].most_common(10))
+                rows.append((kind, count, frequent, self.first_line[kind]))
+        return rows
 
     def left_alone(self) -> dict[str, int]:
-        """Return the characters that the default normalisation leaves alone and `nmt_nfkc` changes, with counts."""
+        """Return the counts of the characters that `nmt_nfkc` changes but the default normalisation does not."""
         return {character: self.not_ascii.counts[character] for character in self.not_ascii.kept()}
 
     def summary(self, sentences: int) -> dict[str, Any]:
         """Return the figures as plain values."""
-        lengths = {f"p{round(100 * share)}": self.percentile(share) for share in (0.5, 0.95, 0.99, 1.0)}
+        unexpected = []
+        for kind, count, characters, line in self.unexpected():
+            unexpected.append({"script": kind, "count": count, "characters": characters, "first_line": line})
         return {
             "words": self.words,
             "characters": self.characters,
             "distinct_words": len(self.vocabulary),
             "mean_words": round(self.words / max(sentences, 1), 2),
-            **{"median_words" if name == "p50" else f"{name}_words": n for name, n in lengths.items()},
-            "unexpected": [
-                dict(zip(("script", "count", "characters", "first_line"), row, strict=True))
-                for row in self.unexpected()
-            ],
+            "median_words": self.percentile(0.5),
+            "p95_words": self.percentile(0.95),
+            "p99_words": self.percentile(0.99),
+            "p100_words": self.percentile(1.0),
+            "unexpected": unexpected,
             "normalisation_changes": self.not_ascii.changed(ADAPTIVE),
             "normalisation_leaves_alone": self.left_alone(),
         }
@@ -103,7 +109,7 @@ class SideStatistics:
 
 @lru_cache(maxsize=65536)
 def script(character: str) -> str | None:
-    """Return the script of a letter (`LATIN`, `CYRILLIC`), `control`, `private`, or None for what any script uses."""
+    """Return the script of a letter (`LATIN`, `CYRILLIC`), `control`, `private`, or None if all scripts use it."""
     category = unicodedata.category(character)
     if category == "Cc":
         return "control"
@@ -112,20 +118,23 @@ def script(character: str) -> str | None:
     if category[0] != "L":
         return None
     name = unicodedata.name(character, "")
-    # The ordinal signs of 1º and 2ª are letters of no script.
-    return None if not name or name.endswith("INDICATOR") else name.split()[0].split("-")[0]
+    # The ordinal indicators of 1º and 2ª are letters that belong to no script.
+    if not name or name.endswith("INDICATOR"):
+        return None
+    # Names begin with the script: `LATIN SMALL LETTER A`; or with two: `KATAKANA-HIRAGANA PROLONGED SOUND MARK`.
+    return name.split()[0].split("-")[0]
 
 
 @dataclass
 class SplitStatistics:
-    """One split: training, validation or test."""
+    """Statistics of one split: training, validation or test."""
 
     name: str
     pairs: int = 0
     duplicate_pairs: int = 0
     duplicate_sources: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    """What filtering would skip, by reason."""
+    """The number of pairs that filtering would skip, by reason."""
     source: SideStatistics = field(default_factory=SideStatistics)
     target: SideStatistics = field(default_factory=SideStatistics)
     seen_pairs: set[int] = field(default_factory=set)
@@ -133,19 +142,19 @@ class SplitStatistics:
     seen_targets: set[int] = field(default_factory=set)
 
     def read(self, pairs: Iterable[Pair], wanted: Filter) -> Iterator[int]:
-        """Count all pairs; yields 1 for each, for a progress bar."""
+        """Count all pairs; yield 1 for each, for a progress bar."""
         for line, pair in enumerate(pairs, 1):
             self.pairs += 1
             self.source.add(pair.source, line)
             self.target.add(pair.target, line)
             if reason := fault(pair, wanted):
                 self.faults[reason] += 1
-            both, one, other = digest_pair(pair), digest(pair.source), digest(pair.target)
+            both, source = digest_pair(pair), digest(pair.source)
             self.duplicate_pairs += both in self.seen_pairs
-            self.duplicate_sources += one in self.seen_sources
+            self.duplicate_sources += source in self.seen_sources
             self.seen_pairs.add(both)
-            self.seen_sources.add(one)
-            self.seen_targets.add(other)
+            self.seen_sources.add(source)
+            self.seen_targets.add(digest(pair.target))
             yield 1
 
     def summary(self) -> dict[str, Any]:
@@ -162,18 +171,18 @@ class SplitStatistics:
 
 @dataclass
 class Overlap:
-    """What a split shares with the training data: a leak, if it is to be tested on."""
+    """What a split shares with the training data; a test split that shares something leaks."""
 
     split: str
     pairs: int = 0
     sources: int = 0
     targets: int = 0
     examples: list[tuple[int, str]] = field(default_factory=list)
-    """(line of the split, source)."""
+    """Pairs of a line number of the split and its source sentence."""
 
     @classmethod
     def find(cls, split: str, pairs: Iterable[Pair], train: SplitStatistics) -> Overlap:
-        """Compare a split with the training data, side by side; white space around a sentence is ignored."""
+        """Compare both sides of a split with the training data; white space around a sentence is ignored."""
         overlap = cls(split)
         for line, pair in enumerate(pairs, 1):
             overlap.pairs += digest_pair(pair) in train.seen_pairs

@@ -1,7 +1,7 @@
-"""Running text as a stream that many rows read side by side, a window of tokens at a time.
+"""Running text as a stream of windows for language models.
 
-The text is cut into B rows of equal length; each window goes on where the one before ended, so that a model may carry
-its state from one to the next (truncated backpropagation through time).
+The text is cut into B rows of equal length. Each window begins where the previous one ended, so that a model can carry
+its state from one window to the next (truncated backpropagation through time).
 """
 
 from __future__ import annotations
@@ -18,57 +18,57 @@ from translucid.data.stores.text_store import EncodedTexts
 from translucid.ground.special import SPECIAL
 
 SHORTEST = 5
-"""Tokens of a window, at least."""
+"""The fewest tokens of a window."""
 SPREAD = 5.0
-"""Standard deviation of the length of a window."""
+"""The standard deviation of the length of a window."""
 HALVED = 0.05
-"""Share of the windows that are half as long."""
+"""The share of windows that are half as long."""
 
 
 class Windows(NamedTuple):
-    """How the rows of one pass over a text are cut; window i is the columns ends[i] - lengths[i] .. ends[i] - 1."""
+    """The windows of one pass over a text; window i is the columns ends[i] - lengths[i] .. ends[i] - 1."""
 
     first: int
-    """Where in the text the first row begins; it ends at the text's beginning."""
+    """The offset in the text at which the first row begins; the last row continues at the beginning of the text."""
     columns: int
-    """Tokens of a row."""
+    """The number of tokens of a row."""
     ends: NDArray[np.int64]
-    """[windows]."""
+    """The column after each window, [windows]."""
     lengths: NDArray[np.int64]
-    """[windows]."""
+    """The number of tokens of each window, [windows]."""
 
 
 class Stream:
     """A text in B rows."""
 
     def __init__(self, texts: EncodedTexts, rows: int, window: int, *, backwards: bool = False) -> None:
-        """A text with fewer than 2 B tokens has fewer rows.
+        """Cut a text into rows; one with fewer than 2 B tokens gets fewer rows.
 
         Args:
-            texts: of any length.
+            texts: the text, of any length.
             rows: B.
-            window: tokens of a row at a time, on average.
-            backwards: read from the last token to the first; start and end tokens change places.
+            window: the average number of tokens of a window.
+            backwards: whether to read from the last token to the first; start and end tokens are then exchanged.
         """
         self.texts, self.window, self.backwards = texts, window, backwards
         self.rows = max(1, min(rows, len(texts.ids) // 2))
 
     def straight(self) -> Windows:
-        """Return windows of equal length from the beginning of the text, the last one shorter."""
+        """Return windows of equal length from the beginning of the text; the last one may be shorter."""
         columns = -(-len(self.texts.ids) // self.rows)
         ends = np.append(np.arange(self.window, columns, self.window), columns)
         return Windows(0, columns, ends, np.diff(ends, prepend=0))
 
     def varied(self, seed: int, epoch: int) -> Windows:
-        """Return windows of lengths drawn as by Merity et al. 2018 (arXiv 1708.02182, section 5), rows cut elsewhere.
+        """Return windows of random lengths (Merity et al. 2018, arXiv 1708.02182, section 5), from a random offset.
 
-        A length is normally distributed about `window`, or now and then about half of it, so that not always the same
-        tokens stand at the end of one. A pure function of its arguments.
+        A length is normally distributed around `window`, or sometimes around half of it, so that a window does not
+        always end at the same tokens. The result depends on nothing but the arguments.
         """
         generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
         first = int(generator.integers(len(self.texts.ids)))
         columns = -(-len(self.texts.ids) // self.rows)
-        count = 2 * (columns // self.window) + 10
+        count = 2 * (columns // self.window) + 10  # more than a row needs, as the mean length is close to `window`
         middle = np.where(generator.random(count) < HALVED, self.window / 2, self.window)
         lengths = np.maximum(generator.normal(middle, SPREAD).astype(np.int64), min(SHORTEST, self.window))
         ends = np.cumsum(lengths)
@@ -76,14 +76,15 @@ class Stream:
         return Windows(first, columns, ends, np.diff(ends, prepend=0))
 
     def batch(self, windows: Windows, number: int) -> Batch:
-        """Return window `number` of all rows: fed are its tokens, asked for are those after them.
+        """Return window `number` of all rows: its tokens are the input, the tokens after them are the labels.
 
-        So each token is asked for once, that which a row begins with at the end of the row before, the first of all at
-        the end of the last one; but nothing is asked where a text would begin, or behind the end of all text.
+        So each token is a label once: the first token of a row at the end of the row before it, the first token of all
+        at the end of the last row. Start tokens, and places after the end of the text, are not labels.
         """
-        count, (end, length) = len(self.texts.ids), (windows.ends[number], windows.lengths[number])
+        count = len(self.texts.ids)
+        end, length = windows.ends[number], windows.lengths[number]
         starts = windows.first + windows.columns * np.arange(self.rows)
-        places = starts[:, None] + np.arange(end - length, end + 1)
+        places = starts[:, None] + np.arange(end - length, end + 1)  # [B, length + 1]
         inside = places <= windows.first + count
         tokens = np.where(inside, self._at(places % count), SPECIAL.pad).astype(np.int64)
         labels = np.where(tokens[:, 1:] == SPECIAL.start, SPECIAL.pad, tokens[:, 1:])
@@ -99,28 +100,29 @@ class Stream:
 
 
 class BothWays(Stream):
-    """A text in B rows and, beside each, a row of the same text read from its end, for models of two directions.
+    """A text in B rows, each together with a row of the same text read backwards, for bidirectional models.
 
-    A text that is read from its end has a past there as well, so the state of both goes on from window to window.
+    Read backwards, a text is a stream too: both directions carry their state from window to window.
     """
 
     def __init__(self, texts: EncodedTexts, rows: int, window: int) -> None:
-        """See `Stream`."""
+        """Cut a text into rows for both directions; the arguments are those of `Stream`."""
         super().__init__(texts, rows, window)
         self.mirror = Stream(texts, rows, window, backwards=True)
 
     def batch(self, windows: Windows, number: int) -> Batch:
-        """Return window `number` of all rows [B, 2, T]; see `Stream.batch`."""
-        forth, back = super().batch(windows, number), self.mirror.batch(windows, number)
-        fed = torch.stack([forth.targets_in, back.targets_in], 1)
-        return Batch(forth.source, fed, torch.stack([forth.labels, back.labels], 1))
+        """Return window `number` of all rows and directions [B, 2, T]."""
+        forward, backward = super().batch(windows, number), self.mirror.batch(windows, number)
+        targets_in = torch.stack([forward.targets_in, backward.targets_in], 1)
+        labels = torch.stack([forward.labels, backward.labels], 1)
+        return Batch(forward.source, targets_in, labels)
 
 
 def stream_of(directions: int) -> type[Stream]:
-    """Return the stream for a model of one direction or of two."""
+    """Return the class of stream for a model with one direction or two."""
     return BothWays if directions == 2 else Stream
 
 
 def nothing(rows: int) -> Tensor:
-    """Return the sources of a language model [B, 1]: it has none."""
+    """Return placeholders [B, 1] for the sources, which a language model does not have."""
     return torch.full((rows, 1), SPECIAL.end)

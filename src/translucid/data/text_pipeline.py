@@ -1,11 +1,11 @@
-"""Texts to what a model reads, and back: one step for each feature, in one order, whoever asks.
+"""The steps from texts to a model's input and back, in the same order for all callers.
 
-    text -> sentences -> placeholders masked -> terms and near matches shown -> ids
+    text -> sentences -> placeholders masked -> terms and near matches added -> ids
     text <- sentences joined <- placeholders put back <- ids decoded
 
-`segment` has `join` as its inverse, `mask` has `unmask`, encoding has decoding; what names a language stands before the
-ids, as the tokenizer says. What is shown besides the text is for the model alone, and `unmask` removes what is left of
-it. A feature adds a step here: a `TextStep`, or one of the methods below.
+Joining is the inverse of segmentation, unmasking of masking, decoding of encoding. The tokenizer adds the pieces of a
+language before the ids. Terms and near matches are for the model alone; `unmask` removes what is left of them from the
+output. A new feature is a `TextStep` or another method here.
 """
 
 from __future__ import annotations
@@ -23,185 +23,202 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
 MOST_PIECES = 1 << 32
-"""Pieces of one text are numbered below it."""
+"""A bound for the numbers of the pieces of one text."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text that is translated in one go: the whole text, a sentence, or part of a long one."""
+    """A part of a text that is translated at once: the whole text, a sentence, or a part of a long sentence."""
 
     text: str
-    """Of the source."""
+    """The source text of the piece."""
     ids: list[int]
-    """Source tokens, end token included; none if it is no text for the model and stays as it is."""
+    """The source tokens, end token included; empty if there is nothing to translate and the text is copied."""
     after: str
-    """What stands between it and the next piece."""
+    """The text between this piece and the next one."""
     cut: int = 0
-    """Tokens of the text or sentence that it is a part of, if that was too long; else 0."""
+    """The number of tokens of the text or sentence that was too long and was therefore cut; 0 if it was not."""
     masked: Masked = field(default=Masked("", {}), repr=False)
-    """The text that the ids encode, and what its placeholders stand for."""
+    """The text that the ids encode, and the parts that its placeholders stand for."""
 
 
 class EncodedPair(NamedTuple):
-    """A source and a given translation of it, as a model reads them and is made to write them."""
+    """The ids of a source and of a translation of it, for forced decoding."""
 
     source: list[int]
-    """Ids, end token included."""
+    """The source ids, end token included."""
     target: list[int]
+    """The target ids, end token included."""
     masked: Masked
-    """The source."""
+    """The source text."""
 
     @property
     def ids(self) -> tuple[list[int], list[int]]:
-        """Of both."""
+        """The ids of both sides."""
         return self.source, self.target
 
     @property
     def longest(self) -> int:
-        """Tokens of the longer side."""
+        """The number of tokens of the longer side."""
         return max(len(self.source), len(self.target))
 
 
 class TextStep(Protocol):
-    """Shows a model something besides its text, such as how to translate a term."""
+    """A step that adds something for the model to a text, such as the translation of a term."""
 
     def apply(self, text: str, shown: str) -> str:
-        """Return what the model reads; `shown` if there is nothing to add.
+        """Return the model's input; `shown` if there is nothing to add.
 
         Args:
             text: the masked source.
-            shown: what the steps before have made of it.
+            shown: the output of the step before.
         """
 
 
 @dataclass(frozen=True)
 class TextPipeline:
-    """All that stands between texts and one model."""
+    """All steps between texts and one model."""
 
     tokenizer: Tokenizer
     longest: int
-    """Source tokens that the model takes in one go, end token included."""
+    """The most source tokens that the model reads at once, end token included."""
     language: str | None = None
-    """Code of the source language, if known."""
+    """The code of the source language, if known."""
     steps: tuple[TextStep, ...] = ()
-    """What shows the model something besides the text, the first one first."""
+    """The steps that add something to the text, in order."""
 
     def showing(self, *steps: TextStep) -> TextPipeline:
-        """Return the same with these steps behind its own."""
+        """Return the pipeline with these steps after its other ones."""
         return replace(self, steps=(*self.steps, *steps))
 
     def pieces(self, texts: Sequence[str], *, split: bool) -> list[list[Piece]]:
         """Return the pieces of each text in order; a blank text has none.
 
         Args:
-            texts: any.
-            split: cut them into sentences, and leave what has nothing to translate to no model; otherwise only a text
-                that is too long is cut.
+            texts: the source texts.
+            split: whether to cut texts into sentences, and to copy those that have nothing to translate; otherwise,
+                only texts that are too long are cut.
         """
         parts = [self._masked_parts(text, split=split) for text in texts]
-        # One call for all texts: SentencePiece encodes them in several threads.
+        # One call for all texts, because SentencePiece encodes them in several threads.
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
         encoded = iter(self.tokenizer.encode_source(masked_texts))
-        found: list[list[Piece]] = []
+        pieces: list[list[Piece]] = []
         for of_text in parts:
-            found.append([])
+            pieces.append([])
             for part, after, masked in of_text:
                 ids = next(encoded)
                 if split and stands_alone(part):
-                    found[-1].append(Piece(part, [], after, masked=Masked(part, {})))
+                    pieces[-1].append(Piece(part, [], after, masked=Masked(part, {})))
                 elif len(ids) < self.longest:
-                    found[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked))
+                    pieces[-1].append(Piece(part, [*ids, SPECIAL.end], after, masked=masked))
                 else:
-                    found[-1] += self._cut(masked, ids, after, split=split)
-        return found
+                    pieces[-1] += self._cut(masked, ids, after, split=split)
+        return pieces
 
     def read(self, pieces: Sequence[Piece]) -> list[list[int]]:
-        """Return the ids that the model reads: those of the pieces, with what the steps show besides.
+        """Return the ids that the model reads: those of the pieces, with the additions of the steps.
 
-        A step is left out where the model could not take what is longer then, or does not know the text itself.
+        A step is skipped if its output would be too long for the model, or if the text has unknown pieces.
         """
         if not self.steps:
             return [piece.ids for piece in pieces]
         return [self._shown(piece) for piece in pieces]
 
     def text(self, piece: Piece, tokens: Sequence[int]) -> str:
-        """Return the text of a translation of a piece, its placeholders put back."""
+        """Return the text of a translation of a piece, with its placeholders put back."""
         return piece.masked.unmask(self.tokenizer.decode(tokens))
 
     def join(self, pieces: Sequence[Piece], translations: Sequence[Sequence[int]]) -> str:
-        """Return the translation of a whole text, given the tokens of those pieces that the model has translated."""
-        coming = iter(translations)
+        """Return the translation of a whole text.
+
+        Args:
+            pieces: all pieces of the text.
+            translations: the target tokens of those pieces that have ids.
+        """
+        remaining = iter(translations)
         written = []
         for piece in pieces:
-            text = self.text(piece, next(coming)) if piece.ids else piece.text
+            text = self.text(piece, next(remaining)) if piece.ids else piece.text
             written += [text, piece.after]
         return "".join(written).strip()
 
     def encode(self, source: str) -> Piece:
-        """Return a source in one piece, of any length."""
+        """Return a source of any length as one piece."""
         masked = self.tokenizer.mask(source)
         (ids,) = self.tokenizer.encode_source([masked.text])
         return Piece(source, [*ids, SPECIAL.end], "", masked=masked)
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[EncodedPair]:
-        """Encode sources with given translations, in one piece each.
+        """Encode sources and their translations, each as one piece.
 
-        What both have is masked by the same piece of the vocabulary, as the model has learned to write it.
+        The same vocabulary piece masks a part on both sides, as in the training data.
         """
         masked = [self.tokenizer.mask(source) for source, _ in pairs]
-        targets = [one.mask_target(target) for one, (_, target) in zip(masked, pairs, strict=True)]
-        sources = self.tokenizer.encode_source([one.text for one in masked])
-        encoded = zip(sources, self.tokenizer.encode_target(targets), masked, strict=True)
-        return [EncodedPair([*source, SPECIAL.end], [*target, SPECIAL.end], one) for source, target, one in encoded]
+        targets = []
+        for source, (_, target) in zip(masked, pairs, strict=True):
+            targets.append(source.mask_target(target))
+        source_ids = self.tokenizer.encode_source([source.text for source in masked])
+        target_ids = self.tokenizer.encode_target(targets)
+        encoded = []
+        for source, of_source, of_target in zip(masked, source_ids, target_ids, strict=True):
+            encoded.append(EncodedPair([*of_source, SPECIAL.end], [*of_target, SPECIAL.end], source))
+        return encoded
 
     def warnings(self, pieces: Sequence[Piece]) -> Iterator[str]:
-        """Say what was too long for the model."""
+        """Yield a warning for each text or sentence that was too long for the model."""
         for tokens in dict.fromkeys(piece.cut for piece in pieces if piece.cut):
             yield f"long: {tokens} tokens are more than the model takes ({self.longest}), translated in pieces"
 
     def chunks(self, ids: list[int]) -> list[list[int]]:
-        """Cut ids, without an opening, that are too long for the model into equal parts, between words if possible."""
+        """Cut ids that are too long for the model into parts of similar length, between words if possible.
+
+        `ids` are without the tokens of `source_opening`, for which the parts leave room.
+        """
         limit = self.longest - 1 - len(self.tokenizer.source_opening)
         chunks = []
         first = 0
         while (left := len(ids) - first) > limit:
             parts = -(-left // limit)
             cut = -(-left // parts)
+            # Cut before the last word that begins in the second half of the part.
             pieces = self.tokenizer.source_pieces(ids[first : first + cut + 1])
-            starts = [i for i in range(cut // 2, cut + 1) if i and pieces[i].startswith(SPACE)]
-            cut = starts[-1] if starts else cut
+            for place in range(cut, max(cut // 2, 1) - 1, -1):
+                if pieces[place].startswith(SPACE):
+                    cut = place
+                    break
             chunks.append(ids[first : first + cut])
             first += cut
         return [*chunks, ids[first:]]
 
     def _masked_parts(self, text: str, *, split: bool) -> list[tuple[str, str, Masked]]:
-        """Return parts of a text, each with the white space after it, and masked."""
+        """Return the parts of a text, each with the white space after it and in masked form."""
         if not text.strip():
             return []
         parts = split_sentences(text, self.language) if split else [(text, "")]
         return [(part, after, self.tokenizer.mask(part)) for part, after in parts]
 
     def _cut(self, masked: Masked, ids: list[int], after: str, *, split: bool) -> list[Piece]:
-        """Cut what is too long: a text first into its sentences, a sentence between words."""
+        """Cut a text that is too long into its sentences, and sentences that are too long between words."""
         cut = len(ids) + 1
-        if not split:
+        sentences, encoded = [(masked.text, after)], [ids]
+        if not split:  # the text is not cut into sentences yet
             sentences = split_sentences(masked.text, self.language)
             encoded = self.tokenizer.encode_source([sentence for sentence, _ in sentences])
-        else:
-            sentences, encoded = [(masked.text, after)], [ids]
+        opening = list(self.tokenizer.source_opening)
         pieces = []
-        for (_, behind), whole in zip(sentences, encoded, strict=True):
-            opening = list(self.tokenizer.source_opening)
-            chunks = [opening + chunk for chunk in self.chunks(whole[len(opening) :])]
-            gaps = [" "] * (len(chunks) - 1) + [behind]
+        for (_, after_sentence), sentence_ids in zip(sentences, encoded, strict=True):
+            chunks = self.chunks(sentence_ids[len(opening) :])
+            gaps = [" "] * (len(chunks) - 1) + [after_sentence]
             for chunk, gap in zip(chunks, gaps, strict=True):
-                text = self.tokenizer.decode_source(chunk)
+                source = [*opening, *chunk]
+                text = self.tokenizer.decode_source(source)
                 of_chunk = masked._replace(text=text)
-                pieces.append(Piece(masked.unmask(text), [*chunk, SPECIAL.end], gap, cut, of_chunk))
+                pieces.append(Piece(masked.unmask(text), [*source, SPECIAL.end], gap, cut, of_chunk))
         return pieces
 
     def _shown(self, piece: Piece) -> list[int]:
-        """Return the ids of a piece with what the steps show."""
+        """Return the ids of a piece with the additions of the steps."""
         shown, ids = piece.masked.text, piece.ids
         if SPECIAL.unknown in ids:
             return ids

@@ -1,4 +1,4 @@
-"""Words as terms see them: a term never begins or ends within one."""
+"""Words for term matching: a term never begins or ends within a word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 
 
 class Word(NamedTuple):
-    """A word, or a sign, where it stands in a text."""
+    """A word or a sign, with its offsets in a text."""
 
     text: str
     start: int
@@ -23,7 +23,7 @@ class Word(NamedTuple):
 
 
 def words_in(text: str) -> list[Word]:
-    """Return the words of a text, and signs, each by itself.
+    """Return the words and the signs of a text.
 
     >>> [word.text for word in words_in("Don't go!")]
     ['Don', "'", 't', 'go', '!']
@@ -32,7 +32,7 @@ def words_in(text: str) -> list[Word]:
 
 
 def unspaced(text: str) -> bool:
-    """Whether a text has letters of a script that writes no spaces between words."""
+    """Whether a text has letters of a script without spaces between words."""
     return bool(_UNSPACED_CHARACTER.search(text))
 
 
@@ -46,12 +46,12 @@ def spaced(text: str) -> str:
 
 
 def places(part: Sequence[str], whole: Sequence[str]) -> list[int]:
-    """Return where a run of words begins in others, none overlapping the one before."""
-    found, at, size = [], 0, len(part)
+    """Return the indices at which a sequence of words begins in another one, without overlaps."""
+    starts, at, size = [], 0, len(part)
     while size and at + size <= len(whole):
         if list(whole[at : at + size]) == list(part):
-            found.append(at)
+            starts.append(at)
             at += size
         else:
             at += 1
-    return found
+    return starts

@@ -12,7 +12,7 @@ from itertools import chain
 from random import Random
 from typing import TypeAlias
 
-from translucid.data.filtering import Filter, Skipped, draw, keep
+from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
 from translucid.data.readers.bad_lines import BadLines, OnBad
 from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, read_pairs, sides
 from translucid.data.readers.texts import keep_texts, read_texts
@@ -171,7 +171,7 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
         UserError: there are too few, or all are alike.
     """
     skipped = Skipped()
-    drawn = draw(read(skipped), HELD_OUT, seed)
+    drawn = reservoir_sample(read(skipped), HELD_OUT, seed)
     total, count = skipped.kept, min(HELD_OUT, skipped.kept // 50)
     Random(seed).shuffle(drawn)
     groups: dict[str, list[Pair]] = {pair.source: [] for pair in drawn}

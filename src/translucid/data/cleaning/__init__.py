@@ -1,1 +1,1 @@
-"""Which pairs of a corpus are rubbish: rules, each with a reason, and what is usual in the corpus."""
+"""Detection of bad sentence pairs, by rules that state their reasons and by what is usual in the corpus."""

@@ -1,11 +1,11 @@
-"""A corpus parted into what is kept and what is rejected, each rejected pair with the rule and what it has seen."""
+"""The judgement of each pair of a corpus: kept, or rejected by a rule that states its reason."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from translucid.data.cleaning.digest_set import DigestSet
@@ -16,45 +16,48 @@ from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest, digest_pair
 
 UNREADABLE, MODEL = "unreadable", "model"
-"""What is no pair at all, and what a model does not believe."""
+"""The reasons for lines that are not pairs, and for pairs that the models reject."""
 RULES = (
     *("empty", "too-long", "encoding", "script", "untranslated", "language", "length", "placeholders", "numbers"),
     *("duplicate", "near-duplicate", MODEL),
 )
-"""Names of all rules, in the order in which they are asked; the first one that finds something decides."""
+"""The names of all rules, in the order in which they are applied; the first rule that objects decides."""
 EXAMPLES = 3
-"""Examples kept of each rule."""
+"""The number of examples for each rule."""
 _NO_WORD = re.compile(r"[^\w%{}<>$]+")
 
 
 class Judged(NamedTuple):
-    """A pair, and why it is rejected."""
+    """A pair, and the reason if it is rejected."""
 
     file: str
     line: int
     pair: Pair
     rule: str = ""
-    """Which rule rejects it, none if it is kept."""
+    """The name of the rule that rejects the pair; empty if it is kept."""
     what: str = ""
-    """What the rule has seen."""
+    """What is wrong with the pair, in words."""
 
 
 class Cleaner:
-    """Judges pairs one after the other."""
+    """Applies the rules to pairs."""
 
     def __init__(self, profile: Profile, without: Collection[str] = (), limits: Filter | None = None) -> None:
         """Prepare the rules.
 
         Args:
-            profile: of the corpus.
-            without: names of `RULES` that are not asked.
-            limits: of lengths.
+            profile: what is usual in the corpus.
+            without: names of `RULES` that are not applied.
+            limits: limits for the lengths.
         """
-        found = rules(profile, limits or Filter())
-        seen, alike = DigestSet(), DigestSet()
-        found["duplicate"] = lambda pair: "" if seen.add(digest_pair(pair)) else "the same pair stands before it"
-        found["near-duplicate"] = lambda pair: "" if alike.add(digest(alike_text(pair))) else _NEAR
-        self.rules: dict[str, Rule] = {name: rule for name, rule in found.items() if name not in without}
+        self.rules: dict[str, Rule] = rules(profile, limits or Filter())
+        # Last, because they remember each pair that they are asked about.
+        self.rules["duplicate"] = _repeats(digest_pair, "the same pair stands before it")
+        self.rules["near-duplicate"] = _repeats(
+            lambda pair: digest(alike_text(pair)), "a pair before it has the same words on both sides"
+        )
+        for name in without:
+            self.rules.pop(name, None)
 
     def judge(self, pairs: Iterable[PlacedPair]) -> Iterator[Judged]:
         """Yield each pair with the first rule that rejects it."""
@@ -67,20 +70,30 @@ class Cleaner:
                 yield Judged(file, line, pair)
 
 
-_NEAR = "a pair before it has the same words on both sides"
+def _repeats(digest_of: Callable[[Pair], int], what: str) -> Rule:
+    """Return a rule that objects to pairs whose digest has occurred before."""
+    digests = DigestSet()
+
+    def rule(pair: Pair) -> str:
+        return "" if digests.add(digest_of(pair)) else what
+
+    return rule
 
 
 def alike_text(pair: Pair) -> str:
-    """Return what near duplicates have in common: words and numbers in their order, without case and punctuation."""
-    both = (_NO_WORD.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip() for text in pair)
-    return "\t".join(both)
+    """Return what near duplicates share: words and numbers in order, without case and punctuation."""
+    sides = []
+    for text in pair:
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        sides.append(_NO_WORD.sub(" ", folded).strip())
+    return "\t".join(sides)
 
 
 class Report:
-    """How many pairs each rule has rejected, with examples."""
+    """The number of pairs that each rule has rejected, with examples."""
 
     def __init__(self) -> None:
-        """Count from 0."""
+        """Start at 0."""
         self.pairs = self.kept = 0
         self.rejected: Counter[str] = Counter()
         self.examples: dict[str, list[Judged]] = {}
@@ -92,37 +105,35 @@ class Report:
             self.kept += 1
             return
         self.rejected[judged.rule] += 1
-        if len(examples := self.examples.setdefault(judged.rule, [])) < EXAMPLES:
+        examples = self.examples.setdefault(judged.rule, [])
+        if len(examples) < EXAMPLES:
             examples.append(judged)
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain values."""
-        names = sorted(self.rejected, key=(UNREADABLE, *RULES).index)
-        found = {
-            name: {
-                "rejected": self.rejected[name],
-                "examples": [{**one.pair._asdict(), **_place(one)} for one in self.examples[name]],
-            }
-            for name in names
-        }
-        return {"pairs": self.pairs, "kept": self.kept, "rejected": self.rejected.total(), "rules": found}
+        by_rule = {}
+        for name in sorted(self.rejected, key=(UNREADABLE, *RULES).index):
+            examples = list(map(_example, self.examples[name]))
+            by_rule[name] = {"rejected": self.rejected[name], "examples": examples}
+        return {"pairs": self.pairs, "kept": self.kept, "rejected": self.rejected.total(), "rules": by_rule}
 
 
-def _place(one: Judged) -> dict[str, Any]:
-    return {"what": one.what, "file": _writable(one.file), "line": one.line}
+def _example(judged: Judged) -> dict[str, Any]:
+    place = {"file": _writable(judged.file), "line": judged.line}
+    return {**judged.pair._asdict(), "what": judged.what, **place}
 
 
 def _writable(name: str) -> str:
-    """Return the name of a file as it can be written: it may have bytes that are no UTF-8."""
+    """Return the name of a file as valid UTF-8; on Linux, a name may be any bytes."""
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def row(judged: Judged) -> str:
-    """Return a line of the file of rejected pairs: source, target, rule, what it has seen, place."""
+    """Return a line of the file of rejected pairs: source, target, rule, reason, place."""
     place = f"{_writable(judged.file)}:{judged.line}"
     return "\t".join(map(column, (*judged.pair, judged.rule, judged.what, place))) + "\n"
 
 
 def column(text: str) -> str:
-    """Return a text as a column of a .tsv, which tabs and line ends would break."""
+    """Return a text as a column of a .tsv file, without tabs and line ends."""
     return re.sub(r"[\t\r\n]", " ", text)

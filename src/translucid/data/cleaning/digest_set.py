@@ -1,18 +1,19 @@
-"""A set of 8-byte digests in little memory: 11 to 32 bytes a text, where Python's set takes 60 to 90."""
+"""A set of 8-byte digests in little memory: 11 to 32 bytes for each digest, where Python's set takes 60 to 90."""
 
 from __future__ import annotations
 
 from array import array
 
 FULLEST = 0.75
-"""Share of the places that are taken, at most."""
+"""The load factor above which the table is enlarged."""
 
 
 class DigestSet:
-    """Open addressing with linear probing."""
+    """A hash table with open addressing and linear probing; a digest is its own hash."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Create an empty set."""
+        # The size is a power of two, so that a mask finds the place; 0 is an empty place.
         self._places = array("Q", [0]) * 1024
         self._count = 0
 
@@ -20,7 +21,7 @@ class DigestSet:
         return self._count
 
     def add(self, digest: int) -> bool:
-        """Add a digest; return whether it is new. 0, which stands for an empty place, is taken for 1."""
+        """Add a digest; return whether it is new. The digest 0 is treated as 1, because 0 is an empty place."""
         digest = digest or 1
         place = self._place(digest)
         if self._places[place]:

@@ -1,12 +1,12 @@
-"""Whether the sides of a pair have to do with each other: what models of both directions make of it.
+"""Whether the sides of a pair translate each other, according to models of both directions.
 
-Cross-entropy in both directions tells good pairs from bad ones (Junczys-Dowmunt 2018, arXiv 1809.00197, equation 1),
-but short and rare sentences are surprising even where they are right. So it is compared with that of the same sentence
-beside a source that is another pair's. With f and b the two models and x', y' the sides of another pair,
+Cross-entropy in both directions separates good pairs from bad ones (Junczys-Dowmunt 2018, arXiv 1809.00197, equation
+1), but it is high for short and rare sentences even if they are right. So it is compared with the cross-entropy of the
+same sentence given the source of another pair. With the models f and b, and the sides x' and y' of another pair,
 
     gain(x, y) = 1 - (H_f(y|x) + H_b(x|y)) / (H_f(y|x') + H_b(x|y'))
 
-is the share of the surprise that the other side takes away: about 0 where the sides have nothing to do with each other.
+is the share of the cross-entropy that the right other side removes: about 0 if the sides are unrelated.
 """
 
 from __future__ import annotations
@@ -19,51 +19,58 @@ from translucid.data.cleaning.cleaner import MODEL, Judged
 from translucid.data.readers.corpus import Pair
 
 WINDOW = 2048
-"""Pairs that are asked about together; the other pair is half a window away."""
+"""The number of pairs that are scored at a time; a pair is compared with the pair half a window away."""
 LEAST = 0.22
-"""Of a gain that is believed; see docs/cleaning.md."""
+"""The smallest gain of a pair that is kept; docs/cleaning.md explains the choice."""
 
 Surprise: TypeAlias = Callable[[Sequence[Pair]], Sequence[float | None]]
-"""-log p(target | source) of each pair in nats, None of one that is too long for the model."""
+"""A function that returns -log p(target | source) of each pair in nats, None if the pair is too long for the model."""
 
 
 def gains(pairs: Sequence[Pair], forward: Surprise, backward: Surprise) -> list[float | None]:
-    """Return the gain of each pair, None where a model can't tell.
+    """Return the gain of each pair, None if a pair is too long for a model.
 
     Args:
-        pairs: several; one alone has no other to be compared with.
-        forward: of a model from source to target.
-        backward: of one from target to source; its pairs begin with the target.
+        pairs: at least two, because each is compared with another one.
+        forward: the cross-entropy of a model from source to target.
+        backward: the cross-entropy of a model from target to source; its pairs begin with the target.
     """
     half = len(pairs) // 2
     others = [*pairs[half:], *pairs[:half]]
-    beside = [Pair(other.source, pair.target) for pair, other in zip(pairs, others, strict=True)]
-    beside_back = [Pair(other.target, pair.source) for pair, other in zip(pairs, others, strict=True)]
-    found = forward(pairs), backward([pair.swapped for pair in pairs]), forward(beside), backward(beside_back)
-    return [_gain(*of_pair) for of_pair in zip(*found, strict=True)]
+    unrelated, unrelated_back = [], []
+    for pair, other in zip(pairs, others, strict=True):
+        unrelated.append(Pair(other.source, pair.target))
+        unrelated_back.append(Pair(other.target, pair.source))
+    right = zip(forward(pairs), backward([pair.swapped for pair in pairs]), strict=True)
+    wrong = zip(forward(unrelated), backward(unrelated_back), strict=True)
+    return list(map(_gain, right, wrong))
 
 
-def _gain(forward: float | None, backward: float | None, beside: float | None, back: float | None) -> float | None:
-    if forward is None or backward is None or beside is None or back is None:
+def _gain(right: tuple[float | None, float | None], wrong: tuple[float | None, float | None]) -> float | None:
+    """Return the gain of a pair from its cross-entropies (forward, backward) with the right and a wrong other side."""
+    forward, backward = right
+    wrong_forward, wrong_backward = wrong
+    if forward is None or backward is None or wrong_forward is None or wrong_backward is None:
         return None
-    return 1 - (forward + backward) / max(beside + back, 1e-9)
+    return 1 - (forward + backward) / max(wrong_forward + wrong_backward, 1e-9)
 
 
 def asked(judged: Iterable[Judged], forward: Surprise, backward: Surprise, least: float = LEAST) -> Iterator[Judged]:
-    """Yield all, those that no rule has rejected with what the models say of them.
+    """Yield all pairs; reject those that passed the rules but have too small a gain.
 
     Args:
-        judged: what the rules have said.
-        forward: see `gains`.
-        backward: see `gains`.
-        least: of the gain; a pair with less is rejected.
+        judged: the pairs with the results of the rules.
+        forward: the cross-entropy of a model from source to target, as for `gains`.
+        backward: the cross-entropy of a model from target to source.
+        least: the smallest gain of a pair that is kept.
     """
-    coming = iter(judged)
-    while window := list(islice(coming, WINDOW)):
-        kept = [at for at, one in enumerate(window) if not one.rule]
-        found = gains([window[at].pair for at in kept], forward, backward) if len(kept) > 1 else []
-        for at, gain in zip(kept, found, strict=False):
-            if gain is not None and gain < least:
-                what = f"the sides explain {100 * max(gain, 0):.0f} % of each other"
-                window[at] = window[at]._replace(rule=MODEL, what=what)
+    remaining = iter(judged)
+    while window := list(islice(remaining, WINDOW)):
+        kept = [place for place, one in enumerate(window) if not one.rule]
+        if len(kept) > 1:  # a single pair can't be compared with another one
+            scores = gains([window[place].pair for place in kept], forward, backward)
+            for place, gain in zip(kept, scores, strict=True):
+                if gain is not None and gain < least:
+                    what = f"the sides explain {100 * max(gain, 0):.0f} % of each other"
+                    window[place] = window[place]._replace(rule=MODEL, what=what)
         yield from window

@@ -1,11 +1,11 @@
-"""What is usual in a corpus: its languages, its scripts, and how long translations are."""
+"""What is usual in a corpus: its languages, its scripts, and the lengths of its translations."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,39 +15,45 @@ from translucid.data.sentences import language_probabilities
 from translucid.data.statistics import script
 
 SAMPLE = 10_000
-"""Pairs that are looked at."""
+"""The number of pairs in the sample."""
 TOGETHER, VOTES = 20, 100
-"""Texts that are told a language of together, and how often that is done."""
+"""The number of texts whose language is identified together, and the most such groups."""
 USUAL = 0.05
-"""Share of a side's letters that a script has which is usual there."""
+"""The least share of the letters of a side that makes a script usual there."""
 SLACK = 5
-"""Characters that both lengths are taken longer by, as those of short texts differ more."""
+"""Characters that are added to both lengths, because the ratios of short texts vary more."""
 FEWEST = 100
-"""Pairs that a distribution of lengths can be learned from."""
+"""The fewest pairs from which the distribution of the ratio of lengths is estimated."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What is usual in a corpus, source first."""
+    """What is usual in a corpus."""
 
     languages: Languages
     scripts: tuple[frozenset[str], frozenset[str]]
+    """The usual scripts of the source and of the target."""
     ratio: float = 0.0
-    """Median of log(target / source characters)."""
+    """The median of log(target / source characters)."""
     spread: float = math.inf
-    """The same one's standard deviation, from its quartiles, which rubbish does not move."""
+    """The standard deviation of that logarithm, from its quartiles, because bad pairs hardly change them."""
 
     @classmethod
     def of(cls, sample: Sequence[Pair], languages: Languages) -> Profile:
-        """Look at a sample; languages that are given are not guessed."""
-        sides = [[pair[side] for pair in sample if pair[side].strip()] for side in (0, 1)]
-        source, target = (given or guess_language(texts) for given, texts in zip(languages, sides, strict=True))
-        scripts = frozenset(_scripts(sides[0])), frozenset(_scripts(sides[1]))
+        """Return the profile of a sample; languages that are not given are identified."""
+        sources = [pair.source for pair in sample if pair.source.strip()]
+        targets = [pair.target for pair in sample if pair.target.strip()]
+        source, target = languages
+        profile = cls(
+            (source or guess_language(sources), target or guess_language(targets)),
+            (frozenset(_scripts(sources)), frozenset(_scripts(targets))),
+        )
         ratios = [log_ratio(pair) for pair in sample if pair.source.strip() and pair.target.strip()]
         if len(ratios) < FEWEST:
-            return cls((source, target), scripts)
+            return profile
         low, ratio, high = np.quantile(ratios, (0.25, 0.5, 0.75))
-        return cls((source, target), scripts, float(ratio), float(high - low) / 1.349)
+        # The quartiles of a normal distribution are 1.349 standard deviations apart.
+        return replace(profile, ratio=float(ratio), spread=float(high - low) / 1.349)
 
 
 def log_ratio(pair: Pair) -> float:
@@ -56,19 +62,22 @@ def log_ratio(pair: Pair) -> float:
 
 
 def guess_language(texts: Sequence[str]) -> str | None:
-    """Return the language that most texts are in, some of them together at a time."""
-    groups = [" ".join(texts[at : at + TOGETHER]) for at in range(0, min(len(texts), TOGETHER * VOTES), TOGETHER)]
+    """Return the language of most texts, None if they have no letters.
+
+    Groups of texts are identified together, because the language of a short text is uncertain.
+    """
     votes: Counter[str] = Counter()
-    for group in groups:
+    for first in range(0, min(len(texts), TOGETHER * VOTES), TOGETHER):
+        group = " ".join(texts[first : first + TOGETHER])
         if any(map(str.isalpha, group)):
             probabilities = language_probabilities(group)
-            votes[max(probabilities, key=lambda code: probabilities[code])] += 1
+            votes[max(probabilities, key=probabilities.__getitem__)] += 1
     return votes.most_common(1)[0][0] if votes else None
 
 
 def known_language(code: str | None) -> str | None:
-    """Return the ISO 639 code that a language is told by, None if the identifier does not know it."""
-    short = parts(code)[0] if code else None
+    """Return the ISO 639 code of a language, None if `language_probabilities` does not know it."""
+    short = parts(code)[0] if code else ""
     return short if short and short in language_probabilities("a") else None
 
 

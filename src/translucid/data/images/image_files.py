@@ -1,4 +1,4 @@
-"""Pictures by name, in folders and tar files; what is asked for never comes from outside of them."""
+"""Pictures by name, in folders and tar files; no name leads out of them."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, read_at_most, refuse_strange
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Of a picture, at most."""
+"""The most bytes of a picture."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp")
-"""Of the names that are looked at; large letters do as well."""
+"""File endings of pictures, in lower or upper case."""
 _OTHER_ENDINGS = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".svg", ".psd", ".ico", ".ppm", ".pgm")
 """File endings of images that are not supported; an existing file with one of them gets an error of its own."""
 _MAX_HEADER = 16 * 1024
-"""Bytes of what a tar file says of one of its files: a name has 4,096 at most. To look through more takes tarfile
-long, by the square of their number in some versions."""
+"""The most bytes of a member's header in a tar file; a name has 4,096 at most. For longer headers, tarfile takes long:
+in some versions its time grows with the square of their length."""
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
-"""How what is compressed begins: gzip, bzip2, xz, zstandard, zip."""
+"""The first bytes of compressed files: gzip, bzip2, xz, zstandard, zip."""
 
 
 class _Place(NamedTuple):
-    """Where a picture is."""
+    """The place of a picture."""
 
     root: Path
     """The folder or tar file."""
     start: int | None = None
-    """Its first byte in the tar file; None in a folder."""
+    """The offset of its first byte in the tar file; None in a folder."""
     size: int = 0
-    """Bytes, in a tar file."""
+    """The number of bytes in the tar file."""
 
 
 class _State(NamedTuple):
-    """What changes if a tar file does."""
+    """The size and time of a tar file, which change with its content."""
 
     size: int
     changed: int
 
 
 class ImageFiles:
-    """Pictures by name. Several threads and processes may read at once: nothing is kept open."""
+    """Pictures by name. Several threads and processes may read at the same time, because no file is kept open."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        """See `open`."""
+        """Create an empty index; `open` fills it."""
         self._roots = list(roots)
         self._places: dict[str, _Place] = {}
         self._left_out: dict[str, str] = {}
-        """Why a name that is there is not read."""
+        """Existing names that are not read, and why."""
         self._other_kinds: set[str] = set()
         """Names in tar files that end in one of `_OTHER_ENDINGS`."""
         self._states: dict[Path, _State] = {}
-        """Of each tar file when it was opened."""
+        """The state of each tar file when it was opened."""
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> ImageFiles:
-        """Look through folders, with the folders in them, and tar files.
+        """Index the pictures of folders, including the folders in them, and of tar files.
 
-        A name is as in a tar file, `train/000001.png`, also in a folder. Links to folders are not followed; what begins
-        with a dot, and what does not end in one of `ENDINGS`, is not looked at.
+        Names have the form that they have in a tar file, `train/000001.png`, also for folders. Links to folders are not
+        followed. Names that begin with a dot or do not end in one of `ENDINGS` are ignored.
 
         Raises:
-            UserError: one is missing, is neither, is compressed, sparse, truncated or damaged, or has no pictures, or
-                two pictures have the same name.
+            UserError: a path is missing, is neither a folder nor a file, is compressed, sparse, truncated or damaged,
+                or has no pictures, or two pictures have the same name.
         """
         if not paths:
             raise UserError("no pictures were given", fix="Give folders or tar files of pictures.")
@@ -85,14 +85,14 @@ class ImageFiles:
         return name in self._places
 
     def names(self) -> list[str]:
-        """Return all names: those of a tar file in its order, those of a folder sorted."""
+        """Return all names: those of a tar file in the order of the file, those of a folder sorted."""
         return list(self._places)
 
     def read(self, name: str) -> bytes:
         """Return the content of a picture's file.
 
         Raises:
-            UserError: there is none of that name, it is left out, it is too large, or its tar file has changed.
+            UserError: the picture is missing, ignored or too large, or its tar file has changed.
         """
         place = self._places.get(name)
         if place is None:
@@ -110,26 +110,26 @@ class ImageFiles:
         return self._part_of_tar(place.root, place.start, place.size)
 
     def refuse_missing(self, names: Iterable[str]) -> None:
-        """Check, before any work, that there is a picture of each of these names.
+        """Check, before any work, that there is a picture for each name.
 
         Raises:
-            UserError: of one there is none.
+            UserError: there is none for one of them.
         """
         for name in names:
             if name not in self._places:
                 raise self._missing(name)
 
     def digest(self) -> str:
-        """Return a fingerprint of all content: of each tar file, and of each picture in a folder with its name.
+        """Return a fingerprint of all tar files, and of all pictures in folders with their names.
 
-        Where the folders and tar files lie, and in which order they were given, does not matter.
+        It does not depend on the paths of the folders and tar files, nor on their order.
         """
-        in_tars = [digest(root) for root in self._states]
-        in_folders = [
-            f"{digest(place.root / name)} {name}" for name, place in self._places.items() if place.start is None
-        ]
-        lines = "".join(f"{line}\n" for line in sorted([*in_tars, *in_folders]))
-        return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+        lines = list(map(digest, self._states))
+        for name, place in self._places.items():
+            if place.start is None:
+                lines.append(f"{digest(place.root / name)} {name}")
+        text = "\n".join([*sorted(lines), ""])
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def _look_through(self, root: Path) -> None:
         try:
@@ -170,11 +170,12 @@ class ImageFiles:
             except (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError) as error:
                 fix = "Give a plain tar file; fetch it or write it again."
                 raise UserError(f"is not a tar file, or truncated or damaged ({error})", file=root, fix=fix) from error
-            if stream.read(512) != bytes(512):  # tarfile itself stops at a damaged member as it stops at the end
+            # tarfile takes a damaged header for the end of the file; the real end is a block of zeros.
+            if stream.read(512) != bytes(512):
                 raise UserError("is a tar file without its end", file=root, fix="Fetch it or write it again.")
 
     def _add_member(self, member: tarfile.TarInfo, root: Path) -> None:
-        path = PurePosixPath(member.name)  # without a ./ at its beginning
+        path = PurePosixPath(member.name)  # drops a `./` at the beginning
         name = str(path)
         if not _is_picture(path):
             if path.suffix.lower() in _OTHER_ENDINGS and member.isreg():
@@ -227,13 +228,13 @@ class ImageFiles:
 
 
 class _Headers(io.BufferedReader):
-    """A tar file to read headers from, none of them large: one may say that it has more bytes than there is memory."""
+    """A tar file from which headers are read. Their size is bounded, because a header may claim any number of bytes."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return so many bytes.
+        """Return `size` bytes.
 
         Raises:
-            tarfile.ReadError: that is too many.
+            tarfile.ReadError: these are too many for a header.
         """
         if size is None or not 0 <= size <= _MAX_HEADER:
             raise tarfile.ReadError(f"a header has more than {_MAX_HEADER:,} bytes")
@@ -241,7 +242,10 @@ class _Headers(io.BufferedReader):
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield what a tar file holds without keeping it, and not forever: a negative size would lead back."""
+    """Yield the members of a tar file.
+
+    tarfile would keep all of them in memory, and read a member of negative size again and again.
+    """
     before = 0
     while member := archive.next():
         if archive.offset <= before:
@@ -255,17 +259,23 @@ def _names_in_folder(root: Path) -> Iterator[str]:
     def stop(error: OSError) -> None:
         raise error
 
-    found = []
-    for folder, inner, files in os.walk(root, onerror=stop):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        here = Path(folder).relative_to(root)
-        found += [path.as_posix() for path in (here / file for file in files) if _is_picture(PurePosixPath(path))]
-    yield from sorted(found)
+    names = []
+    for folder, subfolders, files in os.walk(root, onerror=stop):
+        # os.walk does not enter the folders that are removed from its list.
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        relative = Path(folder).relative_to(root)
+        for file in files:
+            path = PurePosixPath(relative / file)
+            if _is_picture(path):
+                names.append(str(path))
+    yield from sorted(names)
 
 
 def _is_picture(path: PurePosixPath) -> bool:
-    """Whether a name is of a picture; macOS lays `._1.jpg`, which is none, beside each `1.jpg`."""
-    return path.suffix.lower() in ENDINGS and not any(part.startswith(".") and part != ".." for part in path.parts)
+    """Whether a name is that of a picture. Hidden names are not: macOS adds a file `._1.jpg` for each `1.jpg`."""
+    if path.suffix.lower() not in ENDINGS:
+        return False
+    return not any(part.startswith(".") and part != ".." for part in path.parts)
 
 
 def _state(descriptor: int) -> _State:

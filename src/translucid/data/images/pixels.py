@@ -1,6 +1,6 @@
-"""From the bytes of a picture, which a stranger may have made, to its pixels.
+"""The pixels of a picture, decoded from bytes of unknown origin.
 
-Importing this without Pillow raises the `UserError` that says what to install.
+Importing this module without Pillow raises a `UserError` that says what to install.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ except ModuleNotFoundError as error:
     raise missing_package("reading pictures", error.name, "vision") from error
 
 MAX_PIXELS = 50_000_000
-"""Of a picture, at most."""
+"""The most pixels of a picture."""
 MAX_ASPECT = 100
-"""How many times as long as the other one a side may be."""
+"""The largest ratio of the sides of a picture."""
 _MAX_SCANS = 300
-"""Of a progressive JPEG: each goes over the whole picture and may take a few bytes only, so a small file of thousands
-of them would keep the processor busy for an hour."""
+"""The most scans of a progressive JPEG. Each scan covers the whole picture and may have only a few bytes, so a small
+file with thousands of scans would take an hour to decode."""
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
-"""All that is ever opened; other readers of Pillow's run programs (EPS) or are seldom used and little tried."""
+"""The formats that are opened; Pillow's other readers run programs (EPS) or are rarely used and tested."""
 _KINDS = "Give a JPEG, PNG, WebP, GIF or BMP file."
 _DRAFT = 2
-"""Times the size that is wanted, at least, that a JPEG is decoded to."""
+"""A JPEG is decoded to at least this many times the size that is needed."""
 _ORIENTATION = 0x0112
+"""The EXIF tag of a picture's orientation."""
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -45,38 +46,40 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What puts a picture upright, by its EXIF orientation."""
+"""The transposition that turns a picture upright, by its EXIF orientation."""
 _FILTERS = threading.Lock()
+"""Held while the warning filters of the process are changed."""
 
 
 class Picture(NamedTuple):
-    """An image as a model reads it."""
+    """An image as a model's input."""
 
     name: str
     pixels: NDArray[np.uint8]
     """[size, size, 3]."""
     grid: NDArray[np.float32] | None = None
-    """[S, F], what the model's network makes of them, if it has looked already."""
+    """The features [S, F] that the image encoder has computed from the pixels, if it has."""
 
     @property
     def source(self) -> NDArray[Any]:
-        """What the model reads: the grid if there is one, so that the network looks at each image once."""
+        """The model's input: the features if there are any, so that they are computed only once."""
         return self.pixels if self.grid is None else self.grid
 
 
 def read_image(data: bytes, name: str, *, size: int | None = None) -> Image.Image:
-    """Return a picture upright and in RGB; what is transparent is laid over white. Of an animation, the first frame.
+    """Return a picture, upright and in RGB, on a white background; the first frame of an animation.
 
-    Several threads may do this at once.
+    Several threads may do this at the same time.
 
     Args:
         data: a JPEG, PNG, WebP, GIF or BMP file.
-        name: stands in the errors.
-        size: what `pixels` will be asked for; a JPEG that is far larger is then decoded smaller, which is faster.
+        name: the picture's name, for error messages.
+        size: the size for which `pixels` will be called; a far larger JPEG is then decoded to fewer pixels, which is
+            faster.
 
     Raises:
-        UserError: it is empty, too large, much longer than wide, truncated, broken, or no picture. How large it is, is
-            read in its header, before anything is decoded.
+        UserError: the picture is empty, too large, far longer than wide, truncated, broken, or not a picture. Its size
+            is read from the header, before anything is decoded.
     """
     if not data:
         raise UserError("is empty", file=name, fix=_KINDS)
@@ -88,26 +91,28 @@ def read_image(data: bytes, name: str, *, size: int | None = None) -> Image.Imag
                 image.draft(None, (_DRAFT * size, _DRAFT * size))
             image.load()
             upright = _TURNS.get(_orientation(image))
-            plain = _in_rgb(image)
-            return plain if upright is None else plain.transpose(upright)
+            picture = _in_rgb(image)
+            if upright is not None:
+                picture = picture.transpose(upright)
+            return picture
     except UserError:
         raise
-    except Exception as error:  # a reader of Pillow's may raise anything when a file is broken
+    except Exception as error:  # Pillow's readers may raise anything when a file is broken
         fix = "Fetch it or save it again."
         raise UserError(f"is truncated or broken ({error})", file=name, fix=fix) from error
 
 
 def pixels(image: Image.Image, size: int) -> NDArray[np.uint8]:
-    """Return a picture squeezed to a square, [size, size, 3]: all of it, nothing is cut off.
+    """Return the pixels [size, size, 3] of the whole picture, resized to a square without cropping.
 
-    It is bicubic, and smoothed where it is made smaller.
+    Pillow's bicubic filter also smooths a picture that becomes smaller.
     """
     square = image.convert("RGB").resize((size, size), Image.Resampling.BICUBIC)
     return np.array(square)
 
 
 def _open(data: bytes, name: str) -> Image.Image:
-    """Read the header only, and refuse what is not worth decoding."""
+    """Read only the header, and refuse pictures that should not be decoded."""
     try:
         with _without_warnings():
             image = Image.open(io.BytesIO(data), formats=_FORMATS)
@@ -121,7 +126,7 @@ def _open(data: bytes, name: str) -> Image.Image:
     if long > MAX_ASPECT * short:
         what = f"has {image.width:,} x {image.height:,} pixels, one side more than {MAX_ASPECT} times the other"
         raise UserError(what, file=name, fix="Cut it to what is to be seen.")
-    # Within a scan, 0xFF is never followed by 0xDA; in a profile or a thumbnail it may be, but not often.
+    # 0xFF 0xDA begins a scan and never occurs within one; in a colour profile or a thumbnail it may, but rarely.
     if image.format in ("JPEG", "MPO") and data.count(b"\xff\xda") > _MAX_SCANS:
         raise UserError(f"is a JPEG of more than {_MAX_SCANS} scans", file=name, fix="Save it again.")
     return image
@@ -133,10 +138,10 @@ def _too_many_pixels(name: str) -> UserError:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Within it, Pillow does not warn: of metadata that is broken, of pictures that are refused anyway.
+    """Silence Pillow's warnings about broken metadata, and about pictures that are refused anyway.
 
-    The filters of warnings belong to the process, so only one thread at a time changes them; decoding, which takes
-    long and does not warn, is done outside.
+    The warning filters belong to the process, so only one thread at a time may change them. Decoding takes long and
+    does not warn; do it outside of this context.
     """
     with _FILTERS, warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\b")
@@ -144,21 +149,23 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return how a picture was held, 1 to 8; 1, upright, if its EXIF data can't be read."""
+    """Return the EXIF orientation of a picture, 1 to 8; 1, upright, if its EXIF data can't be read."""
     with _without_warnings():
         try:
-            held = image.getexif().get(_ORIENTATION)
-            return held if isinstance(held, int) else 1
-        except Exception:  # a picture is not refused for what is written beside it
+            orientation = image.getexif().get(_ORIENTATION)
+        except Exception:  # broken metadata is no reason to refuse a picture
             return 1
+    return orientation if isinstance(orientation, int) else 1
 
 
 def _in_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):  # 16-bit grey, which Pillow would cut off at 255
+    if image.mode.startswith("I"):  # 16-bit grey: Pillow would clip it at 255 instead of scaling it
         grey = np.array(image, np.int32)
-        if isinstance(clear := image.info.get("transparency"), int):
-            grey[grey == clear] = 65535
-        return Image.fromarray(((grey + 128) // 257).clip(0, 255).astype(np.uint8)).convert("RGB")
+        transparent = image.info.get("transparency")
+        if isinstance(transparent, int):
+            grey[grey == transparent] = 65535
+        scaled = (grey + 128) // 257  # 65,535 / 257 = 255, rounded to the nearest
+        return Image.fromarray(scaled.clip(0, 255).astype(np.uint8)).convert("RGB")
     if not image.has_transparency_data:
         return image.convert("RGB")
     white = Image.new("RGBA", image.size, "white")

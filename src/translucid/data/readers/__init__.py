@@ -1,1 +1,1 @@
-"""Corpus files: sentence pairs, texts, captions and labels."""
+"""Readers of corpus files: sentence pairs, texts, captions and labels."""

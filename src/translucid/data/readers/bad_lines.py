@@ -1,4 +1,4 @@
-"""Lines of a corpus that are no sentence pairs: skipped if that is wanted, counted, and written down."""
+"""Lines of a corpus that are not sentence pairs: optionally skipped, counted, and written to a file."""
 
 from __future__ import annotations
 
@@ -14,59 +14,61 @@ from translucid.ground.errors import UserError
 
 
 class BadLine(NamedTuple):
-    """A line that is no sentence pair."""
+    """A line that is not a sentence pair."""
 
     file: str
     line: int
-    """Counted from 1."""
+    """The number of the line, counted from 1."""
     what: str
-    """What is wrong with it."""
+    """What is wrong with the line."""
     text: str
-    """Its beginning; bytes that are not UTF-8 as \\xff."""
+    """The beginning of the line; bytes that are not UTF-8 are written as \\xff."""
 
 
 OnBad = Callable[[BadLine], None] | None
-"""Is told of each bad line, which is then skipped; without it, the first one is an error."""
+"""A function that is called with each bad line, which is then skipped; if it is None, the first one is an error."""
 
 
 class BadLines:
-    """Told of each bad line."""
+    """Counts bad lines, and writes them to a file."""
 
     def __init__(self) -> None:
         self.count = 0
-        """Of the lines told of since the last `written_to`."""
+        """The number of bad lines since `written_to` began."""
         self.first: list[BadLine] = []
-        """Lines of the validation files, which are read only once: written down before the others, and not counted."""
+        """Bad lines of the validation files, which are read only once. They are written first and not counted."""
         self._stream: IO[str] | None = None
 
     def __call__(self, bad: BadLine) -> None:
-        """Count a line, and write it down within `written_to`."""
+        """Count a line; within `written_to`, also write it."""
         self.count += 1
         if self._stream:
             self._stream.write(_row(bad))
 
     @contextmanager
     def written_to(self, file: Path) -> Iterator[None]:
-        """Within it, count anew and write each line as JSON; the file appears in the end, if there is any.
+        """In this context, start counting at 0 and write each line as JSON.
+
+        The file is put in place at the end of the context; without bad lines, it is removed.
 
         Raises:
             UserError: the file can't be written.
         """
-        half = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
         self.count = 0
         try:
-            with half.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
+            with temporary.open("x", encoding="utf-8", errors="backslashreplace") as self._stream:
                 self._stream.writelines(map(_row, self.first))
                 yield
             if self.count or self.first:
-                replace(half, file)
+                replace(temporary, file)
             else:
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"can't be written ({error.strerror})", file=file, fix="Make room.") from error
         finally:
             self._stream = None
-            half.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _row(bad: BadLine) -> str:

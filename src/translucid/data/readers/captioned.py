@@ -1,10 +1,10 @@
-"""Images with their captions, in batches of whole images: what is made of one serves all its captions."""
+"""Images with their captions, in batches of whole images, so that an image is encoded once for all its captions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CaptionedImages:
-    """Images, each with one caption or more. Those of image `i` are the targets first[i] .. first[i + 1] - 1."""
+    """Images with one or more captions each. Those of image `i` are the targets first[i] .. first[i + 1] - 1."""
 
     images: NDArray[Any]
-    """What the model reads of all images of the store, [.., ...]."""
+    """The pixels or features of all images of the store, [stored images, ...]."""
     place: NDArray[np.int64]
-    """[images], where each is in the store."""
+    """The place of each image in the store, [images]."""
     first: NDArray[np.int64]
-    """[images + 1]."""
+    """The first caption of each image, [images + 1]."""
     target_ids: NDArray[np.int32]
-    """All captions, one after the other, end tokens included."""
+    """The ids of all captions, one after the other, end tokens included."""
     target_offsets: NDArray[np.int64]
-    """[captions + 1], where each begins."""
+    """The offset of each caption in `target_ids`, [captions + 1]."""
     changes: Changes | None = None
-    """How pixels are changed, if they are."""
+    """The augmentation of the pixels, if any."""
 
     @classmethod
     def encode(
@@ -49,15 +49,15 @@ class CaptionedImages:
         max_tokens: int,
         skipped: Skipped,
     ) -> Self:
-        """Encode captions and put those of an image together.
+        """Encode captions, and group them by image.
 
         Args:
-            pairs: names of images and captions.
-            places: of the images by name, among those stored.
-            stored: them.
-            tokenizer: of the captions.
+            pairs: pairs of an image's name and a caption.
+            places: the place of each image in the store, by name.
+            stored: the stored images.
+            tokenizer: the tokenizer of the captions.
             max_tokens: a caption with more tokens, end token included, is skipped.
-            skipped: counts those, as "too long", and those whose image can't be read.
+            skipped: counts captions that are "too long", or whose image can't be read.
         """
         pairs = list(pairs)
         captions: dict[int, list[list[int]]] = {}
@@ -69,13 +69,13 @@ class CaptionedImages:
                 skipped.add("too long")
             else:
                 captions.setdefault(place, []).append([*ids, SPECIAL.end])
-        every = [ids for of_image in captions.values() for ids in of_image]
+        all_captions = list(chain.from_iterable(captions.values()))
         return cls(
             stored.array,
             np.array(list(captions), np.int64),
             np.cumsum([0, *map(len, captions.values())], dtype=np.int64),
-            np.array([i for ids in every for i in ids], np.int32),
-            np.cumsum([0, *map(len, every)], dtype=np.int64),
+            np.array(list(chain.from_iterable(all_captions)), np.int32),
+            np.cumsum([0, *map(len, all_captions)], dtype=np.int64),
         )
 
     def __len__(self) -> int:
@@ -83,16 +83,19 @@ class CaptionedImages:
         return len(self.place)
 
     def captions(self) -> Iterator[list[list[int]]]:
-        """Yield of each image the ids of its captions, end tokens included."""
+        """Yield for each image the ids of its captions, end tokens included."""
         for first, end in pairwise(self.first):
             bounds = pairwise(self.target_offsets[first : end + 1])
             yield [self.target_ids[begin:after].tolist() for begin, after in bounds]
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for the images `rows` [n] twice what they take of a batch: captions times the longest of them."""
+        """Return the tokens that the images `rows` [n] take up in a batch, once for the source and once for the target.
+
+        They are the number of captions times the length of the longest caption.
+        """
         longest = np.maximum.reduceat(np.diff(self.target_offsets), self.first[:-1])[rows]
-        room = longest * (self.first[rows + 1] - self.first[rows])
-        return room, room
+        tokens = longest * (self.first[rows + 1] - self.first[rows])
+        return tokens, tokens
 
     def target_tokens(self, rows: NDArray[np.int64]) -> int:
         """Return the number of tokens of all captions of the images `rows` [n], end tokens included."""
@@ -100,16 +103,21 @@ class CaptionedImages:
         return int(ends.sum())
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """Put the images `rows` [n] into one batch, each with as many captions as any has; some may be all padding."""
+        """Put the images `rows` [n] into one batch.
+
+        All have the same number of captions k in it; the additional captions of some images are padding.
+        """
         rows = np.asarray(rows, np.int64)
         counts = self.first[rows + 1] - self.first[rows]
         place = np.arange(counts.max())
-        there = place < counts[:, None]  # [n, k]
-        captions = (self.first[rows][:, None] + place)[there]
-        found = shifted(self.target_ids, self.target_offsets, captions)
-        targets_in, labels = (torch.full((there.size, side.size(1)), SPECIAL.pad) for side in found)
-        for side, real in zip((targets_in, labels), found, strict=True):
-            side[torch.from_numpy(there.ravel())] = real
+        exists = place < counts[:, None]  # [n, k]
+        captions = (self.first[rows][:, None] + place)[exists]
+        fed, answers = shifted(self.target_ids, self.target_offsets, captions)
+        targets_in = torch.full((exists.size, fed.size(1)), SPECIAL.pad)  # [n k, T]
+        labels = torch.full_like(targets_in, SPECIAL.pad)
+        chosen = torch.from_numpy(exists.ravel())
+        targets_in[chosen] = fed
+        labels[chosen] = answers
         images = np.ascontiguousarray(self.images[self.place[rows]])
         if self.changes is not None:
             images = self.changes.applied(images, rows)
@@ -118,34 +126,35 @@ class CaptionedImages:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """What is done to the pixels of each image in one epoch."""
+    """The augmentation of each image in one epoch."""
 
     shift: NDArray[np.int64]
-    """[images, 2], pixels down and to the right; what is then missing at a side is as its last row or column."""
+    """The shift of each image in pixels, down and to the right, [images, 2]. Border pixels fill the gap."""
     mirror: NDArray[np.bool_]
-    """[images], whether left and right change places."""
+    """Whether each image is mirrored, [images]."""
 
     def applied(self, images: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return images [n, height, width, 3], the `rows` of the corpus, changed."""
+        """Return the augmented images [n, height, width, 3]; they are the `rows` of the corpus."""
         changed = np.empty_like(images)
         for i, row in enumerate(rows):
             down, right = self.shift[row]
             vertical = np.clip(np.arange(images.shape[1]) - down, 0, images.shape[1] - 1)
             horizontal = np.clip(np.arange(images.shape[2]) - right, 0, images.shape[2] - 1)
-            columns = horizontal[::-1] if self.mirror[row] else horizontal
-            changed[i] = images[i][vertical[:, None], columns]
+            if self.mirror[row]:
+                horizontal = horizontal[::-1]
+            changed[i] = images[i][vertical[:, None], horizontal]
         return changed
 
 
 class VariedImages:
-    """Images whose pixels are changed in another way in each epoch, so that a network does not learn them by heart."""
+    """Images that are augmented anew in each epoch, so that a network does not memorise them."""
 
     def __init__(self, images: CaptionedImages, *, shift: int, mirror: bool) -> None:
-        """`shift`: pixels, at most, in each direction; `mirror`: half of them have left and right change places."""
+        """Prepare shifts of at most `shift` pixels in each direction; with `mirror`, mirror half of the images too."""
         self.images, self.shift, self.mirror = images, shift, mirror
 
     def draw(self, seed: Sequence[int]) -> CaptionedImages:
-        """Return the corpus with changes that `seed` decides."""
+        """Return the corpus with an augmentation that `seed` determines."""
         generator, count = np.random.default_rng(np.random.SeedSequence(seed)), len(self.images)
         shift = generator.integers(-self.shift, self.shift, (count, 2), endpoint=True)
         mirror = generator.random(count) < (0.5 if self.mirror else 0.0)

@@ -1,4 +1,4 @@
-"""Sentence pairs from files, streamed: .tsv, .jsonl, Moses pairs `name.{en,de}`, .tmx, .po, .xliff, gz or not."""
+"""Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff files or Moses pairs `name.{en,de}`, gzipped or not."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Pair(NamedTuple):
 
     @property
     def swapped(self) -> Pair:
-        """The same, read the other way round."""
+        """The pair with its sides exchanged."""
         return Pair(self.target, self.source)
 
 
 class SyntheticPair(Pair):
-    """A pair whose source a model wrote: it is encoded with a tag, see `Tokenizer.tag`."""
+    """A pair whose source was written by a model; it is encoded with the tag `Tokenizer.tag`."""
 
     __slots__ = ()
 
 
 class TargetText(Pair):
-    """A text of the target language alone: a pair with an empty source."""
+    """A text of the target language alone, as a pair with an empty source."""
 
     __slots__ = ()
 
@@ -56,46 +56,48 @@ class TargetText(Pair):
 
 
 class PlacedPair(NamedTuple):
-    """A pair, and where it stands."""
+    """A pair with its place."""
 
     file: str
     line: int
-    """Counted from 1; of a unit of several lines, the first one."""
+    """The first line of the pair, counted from 1."""
     pair: Pair
 
 
 def sides(file: str | Path) -> list[Path]:
-    """Return the files of a corpus: two for a Moses pair, else one."""
+    """Return the files of a corpus: two for a Moses pair, otherwise one."""
     if moses := _MOSES.match(str(file)):
         return [Path(f"{moses['head']}{moses[side]}{moses['tail']}") for side in ("source", "target")]
     return [Path(file)]
 
 
 def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[Pair]:
-    """Yield the sentence pairs of files, one after the other; pairs with an empty side too.
+    """Yield the sentence pairs of files, including those with an empty side.
 
     Args:
-        files: of any kind that holds pairs; `-` is standard input, .jsonl if its first line is an object, else .tsv.
-        languages: source and target, for files that say in which languages their texts are.
-        on_bad: is told of what is no pair.
+        files: corpora of any kind. `-` is standard input, .jsonl if its first line is an object, otherwise .tsv.
+        languages: source and target, for kinds of files that name the languages of their texts.
+        on_bad: called with each line or unit that is not a pair, which is then skipped.
 
     Raises:
         UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
-    for file in map(str, files):
-        yield from (Pair(source, target) for _, source, target in _numbered(file, languages, on_bad))
+    for file in files:
+        for _, source, target in _numbered(str(file), languages, on_bad):
+            yield Pair(source, target)
 
 
 def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[PlacedPair]:
-    """Yield the same pairs, each with its place."""
+    """Yield the pairs of `read_pairs`, each with its place."""
     for file in map(str, files):
-        yield from (PlacedPair(file, line, Pair(*both)) for line, *both in _numbered(file, languages, on_bad))
+        for line, source, target in _numbered(file, languages, on_bad):
+            yield PlacedPair(file, line, Pair(source, target))
 
 
 def read_lines(file: str | Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, gz or not. They end at a line feed and nowhere else.
+    """Yield the lines of a UTF-8 file, gzipped or not. Only a line feed ends a line.
 
-    A carriage return before the line feed is dropped, and so is a byte order mark.
+    A carriage return before the line feed is removed, and so is a byte order mark.
 
     Raises:
         UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
@@ -104,12 +106,12 @@ def read_lines(file: str | Path) -> Iterator[str]:
 
 
 def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, source, target)."""
-    if len(both := sides(file)) == 2:
-        return _moses(both[0], both[1], on_bad)
-    path = Path(file)
+    """Yield the number of the line, the source and the target of each pair."""
+    path, *other = sides(file)
+    if other:
+        return _moses(path, other[0], on_bad)
     match kind_of(path):
-        case ".txt" if file == NAME:  # a line without a tab: the reader reports its number
+        case ".txt" if file == NAME:  # standard input without a tab: `_tsv` reports the line
             return _tsv(path, on_bad)
         case ".tsv":
             return _tsv(path, on_bad)
@@ -139,20 +141,27 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
 
 
 def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
-    ended = object()
+    ended = "\n"  # no line contains a line feed; None is a bad line
     both = zip_longest(lines(source, on_bad), lines(target, on_bad), fillvalue=ended)
-    for number, (one, other) in enumerate(both, 1):
-        if one is ended or other is ended:
-            longer, shorter = (target, source) if one is ended else (source, target)
-            rest = sum(1 for _ in lines(longer, on_bad and (lambda bad: None)))
-            raise UserError(
-                f"has {rest:,} lines but {shorter} has {number - 1:,}",
-                file=longer,
-                line=number,
-                fix="Line n of one must translate line n of the other.",
-            )
-        if one is not None and other is not None:
-            yield number, str(one), str(other)
+    for number, (source_line, target_line) in enumerate(both, 1):
+        if source_line == ended:
+            raise _unequal_lengths(target, source, number, on_bad)
+        if target_line == ended:
+            raise _unequal_lengths(source, target, number, on_bad)
+        if source_line is not None and target_line is not None:
+            yield number, source_line, target_line
+
+
+def _unequal_lengths(longer: Path, shorter: Path, number: int, on_bad: OnBad) -> UserError:
+    """Return the error that the shorter file ends before line `number`."""
+    # Bad lines count too, but are not reported a second time.
+    count = sum(1 for _ in lines(longer, on_bad and (lambda bad: None)))
+    return UserError(
+        f"has {count:,} lines but {shorter} has {number - 1:,}",
+        file=longer,
+        line=number,
+        fix="Line n of one must translate line n of the other.",
+    )
 
 
 def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
@@ -162,13 +171,13 @@ def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
             continue
         try:
             record = json.loads(line)
-            pair = record["source"], record["target"]
+            source, target = record["source"], record["target"]
         except (ValueError, RecursionError):  # a number of 5,000 digits is a ValueError too
             tell_bad(path, number, "not JSON", fix, line, on_bad)
         except (KeyError, TypeError):
             tell_bad(path, number, "has no source or no target", fix, line, on_bad)
         else:
-            if all(isinstance(text, str) for text in pair):
-                yield number, one_line(pair[0]), one_line(pair[1])
+            if isinstance(source, str) and isinstance(target, str):
+                yield number, one_line(source), one_line(target)
             else:
                 tell_bad(path, number, "source and target must be strings", fix, line, on_bad)

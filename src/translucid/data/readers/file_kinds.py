@@ -1,4 +1,4 @@
-"""Files that are not read as plain text or as sentence pairs, by their endings: what they are, and what to do."""
+"""Kinds of files that are not read as plain text or sentence pairs, by file ending, with advice on what to do."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ _ENDINGS: dict[tuple[str, str], str] = {
     _RECORDING: ".avi .flac .m4a .mkv .mov .mp3 .mp4 .ogg .wav .webm",
 }
 PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
-"""Of files that sentence pairs are read from, gz or not; a Moses pair may have any other."""
+"""File endings of sentence pairs, gzipped or not; a Moses pair may have any other ending."""
 LONGEST_NAME = 4096
-"""Characters of a path."""
+"""The most characters of a path."""
 _PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])
-"""Endings of plain text, with signs in it or not."""
-_KNOWN = {ending: about for about, endings in _ENDINGS.items() for ending in endings.split()}
+"""File endings of plain text, with or without markup."""
+_KNOWN: dict[str, tuple[str, str]] = {}
+for _about, _endings in _ENDINGS.items():
+    _KNOWN.update(dict.fromkeys(_endings.split(), _about))
 
 
 def has_structure(file: Path) -> bool:
-    """Whether the lines of a file are not text alone, by its ending."""
+    """Whether a file is not plain text, according to its ending."""
     return file.suffix.lower() in _KNOWN
 
 
 def is_file(name: str) -> bool:
-    """Whether there is a file of a name, which may be far too long for one."""
+    """Whether there is a file with this name, which may be too long for a path."""
     try:
         return Path(name).is_file()
     except OSError:
@@ -56,11 +58,11 @@ def is_file(name: str) -> bool:
 
 
 def names_file(text: str, endings: Collection[str]) -> bool:
-    """Whether a text is the name of a file: it is there, or it has no spaces and one of some endings, or a known one.
+    """Whether a text is the name of a file: of an existing file, or a name without spaces and with a known ending.
 
     Args:
-        text: what stands where a text could stand.
-        endings: of other files than those with a structure, in lower case.
+        text: an argument that may be a text or a file.
+        endings: further file endings, in lower case.
     """
     if not text or "\n" in text or len(text) > LONGEST_NAME:
         return False
@@ -72,10 +74,10 @@ def names_file(text: str, endings: Collection[str]) -> bool:
 
 
 def refuse_file_names(texts: Iterable[str]) -> None:
-    """Check that no text is the name of a file, which would be taken for words.
+    """Check that no text is the name of a file, which would be translated as words.
 
     Raises:
-        UserError: one is.
+        UserError: a text is the name of a file.
     """
     for text in texts:
         if names_file(text, ()):
@@ -84,10 +86,10 @@ def refuse_file_names(texts: Iterable[str]) -> None:
 
 
 def refuse_documents(file: Path | None) -> None:
-    """Check that a file to translate does not have the ending of one whose structure would be translated as well.
+    """Check that a file to translate is plain text by its ending; the structure of others would be translated too.
 
     Raises:
-        UserError: it does.
+        UserError: the file has the ending of another kind.
     """
     if file and (about := _KNOWN.get(file.suffix.lower())):
         what, fix = about
@@ -99,10 +101,10 @@ def refuse_documents(file: Path | None) -> None:
 
 
 def refuse_as_texts(file: str) -> None:
-    """Check that running text does not have the ending of a file with a structure, which would be learned as well.
+    """Check that a file with running text is plain text by its ending; a model would learn the structure of others.
 
     Raises:
-        UserError: it does.
+        UserError: the file has the ending of another kind.
     """
     ending = Path(file.removesuffix(".gz")).suffix.lower()
     if about := _KNOWN.get(ending):
@@ -111,7 +113,7 @@ def refuse_as_texts(file: str) -> None:
 
 
 def refuse_as_pairs(file: str) -> None:
-    """Check that a corpus does not have the ending of a file that holds sentence pairs but is not read.
+    """Check that a corpus does not have the ending of an unsupported kind of file.
 
     Raises:
         UserError: it does.

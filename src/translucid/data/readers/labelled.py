@@ -18,14 +18,14 @@ from translucid.ground.special import SPECIAL
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Text `i` is `ids[offsets[i] : offsets[i + 1]]`, start and end token included, in the order that it is read."""
+    """Texts with labels. Text `i` is `ids[offsets[i] : offsets[i + 1]]`, start and end token included."""
 
     ids: NDArray[np.int32]
-    """All texts, one after the other."""
+    """The ids of all texts, one after the other, in the direction in which the model reads."""
     offsets: NDArray[np.int64]
-    """[texts + 1], where each begins."""
+    """The offset of each text in `ids`, [texts + 1]."""
     labels: NDArray[np.int64]
-    """[texts], places in the list of labels."""
+    """The place of each text's label in the list of labels, [texts]."""
 
     @classmethod
     def encode(
@@ -37,10 +37,10 @@ class LabelledTexts:
         max_tokens: int,
         backwards: bool = False,
     ) -> LabelledTexts:
-        """Encode texts and their labels, which must be among `labels`; see `text_ids`."""
-        found = text_ids([text.source for text in texts], tokenizer, max_tokens=max_tokens, backwards=backwards)
-        ids = np.fromiter(chain.from_iterable(found), np.int32)
-        offsets = np.cumsum([0, *map(len, found)])
+        """Encode texts with `text_ids`, and their labels, which must be among `labels`."""
+        encoded = text_ids([text.source for text in texts], tokenizer, max_tokens=max_tokens, backwards=backwards)
+        ids = np.fromiter(chain.from_iterable(encoded), np.int32)
+        offsets = np.cumsum([0, *map(len, encoded)])
         places = {label: place for place, label in enumerate(labels)}
         return cls(ids, offsets, np.array([places[text.target] for text in texts], np.int64))
 
@@ -49,7 +49,7 @@ class LabelledTexts:
         return len(self.labels)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the lengths of the texts `rows` [n], and 1 for each label."""
+        """Return the lengths of the texts `rows` [n] and of their labels, which are 1."""
         return self.offsets[rows + 1] - self.offsets[rows], np.ones(len(rows), np.int64)
 
     def target_tokens(self, rows: NDArray[np.int64]) -> int:
@@ -67,16 +67,20 @@ class LabelledTexts:
 def text_ids(
     texts: Sequence[str], tokenizer: Tokenizer, *, max_tokens: int, backwards: bool = False
 ) -> list[list[int]]:
-    """Encode texts as a language model meets them, between a start and an end token.
+    """Encode texts in the form that a language model reads, between a start and an end token.
 
-    Of a text with more than `max_tokens`, the last ones are kept: what a text comes to is said at its end.
+    A text with more than `max_tokens` keeps its last tokens, because texts tend to conclude at their end.
 
     Args:
-        texts: any.
-        tokenizer: its own.
-        max_tokens: of a text, both special tokens included.
-        backwards: each from its last token to its first.
+        texts: the texts to encode.
+        tokenizer: the tokenizer of the language model.
+        max_tokens: the most tokens of a text, both special tokens included.
+        backwards: whether to reverse the tokens of each text.
     """
-    found = (ids[-(max_tokens - 2) :] for ids in tokenizer.encode_target(list(texts)))
-    order = -1 if backwards else 1
-    return [[SPECIAL.start, *ids[::order], SPECIAL.end] for ids in found]
+    rows = []
+    for ids in tokenizer.encode_target(list(texts)):
+        last = ids[-(max_tokens - 2) :]
+        if backwards:
+            last.reverse()
+        rows.append([SPECIAL.start, *last, SPECIAL.end])
+    return rows

@@ -1,4 +1,4 @@
-"""Lines of UTF-8 files, gz or not, streamed; of those that can't be read, somebody is told."""
+"""Lines streamed from UTF-8 files, gzipped or not; lines that can't be read are reported."""
 
 from __future__ import annotations
 
@@ -16,53 +16,54 @@ from translucid.data.readers.bad_lines import BadLine, OnBad
 from translucid.ground.errors import UserError
 
 LONGEST_LINE = 10_000_000
-"""Bytes of a line, at most: a small .gz may unpack to a line that fills the memory."""
+"""The most bytes of a line: a small .gz file may unpack to a line that fills the memory."""
 SHOWN = 500
-"""Bytes of a bad line that are kept."""
+"""The number of bytes of a bad line that are kept."""
 _SPACES = re.compile(r"[ \t\r\n]+")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be read, unpacked if it ends in .gz.
+    """Open a file for reading, unpacked if it ends in .gz.
 
     Raises:
-        UserError: it is missing, unreadable or damaged, or its name can be no name.
+        UserError: the file is missing, unreadable or damaged, or its name is not a possible name.
     """
     try:
         packed = path.suffix == ".gz"
-        place = path
+        file = path
         if str(path) == standard_input.NAME:
-            place = standard_input.standard_input()
-            packed = standard_input.is_packed(place)
-        with gzip.open(place) if packed else place.open("rb") as stream:
+            file = standard_input.standard_input()
+            packed = standard_input.is_packed(file)
+        with gzip.open(file) if packed else file.open("rb") as stream:
             yield cast(BinaryIO, stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=path, fix="Fetch it again.") from error
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=path, fix="Check the path.") from error
-    except ValueError as error:  # a zero byte, or half a surrogate
+    except ValueError as error:  # a NUL byte or a lone surrogate in the name
         raise UserError("is no name that a file can have", file=repr(str(path)), fix="Check the path.") from error
 
 
 def kind_of(path: Path) -> str:
-    """Return the ending of a file without `.gz`; of standard input, that which its first line asks for."""
+    """Return the ending of a file without `.gz`, or the ending that the first line of standard input suggests."""
     if str(path) != standard_input.NAME:
         return Path(str(path).removesuffix(".gz")).suffix
     with opened(path) as stream:
-        first = stream.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+        first = stream.readline(LONGEST_LINE).removeprefix(_BYTE_ORDER_MARK)
     return standard_input.ending(first.decode("utf-8", "replace"))
 
 
 def refuse_empty(path: Path) -> UserError:
-    """Return the error that a file has nothing in it."""
+    """Return the error that a file is empty."""
     return UserError("is empty", file=path, fix="Is this the right file?")
 
 
 def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
-    """Yield the lines of a UTF-8 file, None in the place of a bad one if somebody is told of it.
+    """Yield the lines of a UTF-8 file; with `on_bad`, None for each bad line.
 
-    They end at a line feed and nowhere else. A carriage return before it is dropped, and so is a byte order mark.
+    Only a line feed ends a line. A carriage return before it is removed, and so is a byte order mark.
     """
     number = 0
     with opened(path) as stream:
@@ -75,7 +76,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
                 yield None
                 continue
             if number == 1:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
             if b"\0" in raw:
                 tell_bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
                 yield None
@@ -93,18 +94,23 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
 
 
 def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
-    """Tell of a bad line, or refuse it."""
+    """Report a bad line.
+
+    Raises:
+        UserError: `on_bad` is None.
+    """
     if on_bad is None:
         raise UserError(what, file=path, line=number, fix=fix)
-    text = raw if isinstance(raw, str) else raw[:SHOWN].decode("utf-8", "backslashreplace")
-    on_bad(BadLine(str(path), number, what, text[:SHOWN].rstrip("\r\n")))
+    if isinstance(raw, bytes):
+        raw = raw[:SHOWN].decode("utf-8", "backslashreplace")
+    on_bad(BadLine(str(path), number, what, raw[:SHOWN].rstrip("\r\n")))
 
 
 def one_line(text: str) -> str:
-    """Return a string of JSON as a line of text: without line feeds and half surrogates, both of which JSON can say."""
+    """Return a JSON string as a line of text, without the line feeds and lone surrogates that JSON can contain."""
     return text.replace("\n", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 def one_space(text: str) -> str:
-    """Return a text with a space in the place of each run of spaces, tabs and line ends, and none around it."""
+    """Return a text with a single space for each sequence of spaces, tabs and line ends, and none at its ends."""
     return _SPACES.sub(" ", text).strip(" ")

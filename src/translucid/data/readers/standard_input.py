@@ -1,4 +1,4 @@
-"""Standard input as a corpus, named `-`: it is kept in a temporary file, as corpora are read more than once."""
+"""Standard input as a corpus named `-`, kept in a temporary file because corpora are read more than once."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from translucid.ground.errors import UserError
 
 NAME = "-"
-"""What stands for standard input among the files of a corpus."""
+"""The name of standard input among the files of a corpus."""
 _PACKED = b"\x1f\x8b"
-"""How gzip begins."""
+"""The first bytes of a gzip file."""
 
 
 @cache
-def _kept() -> tempfile.TemporaryDirectory[str]:
-    """Read standard input to its end, once; the folder goes when the process ends."""
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Read standard input to its end, once, into a folder that is removed when the process ends."""
     if sys.stdin is None:
         raise UserError("is closed", file=NAME, fix="Give a file.")
-    # A folder, as Windows opens no temporary file a second time while it is open.
+    # A folder, because Windows can't open a temporary file a second time while it is open.
     folder = tempfile.TemporaryDirectory(prefix="translucid-")
     with _file(folder).open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -30,12 +31,12 @@ def _kept() -> tempfile.TemporaryDirectory[str]:
 
 
 def standard_input() -> Path:
-    """Return the file that has what came on standard input.
+    """Return a file with the content of standard input.
 
     Raises:
-        UserError: it is closed.
+        UserError: standard input is closed.
     """
-    return _file(_kept())
+    return _file(_folder())
 
 
 def _file(folder: tempfile.TemporaryDirectory[str]) -> Path:
@@ -43,23 +44,24 @@ def _file(folder: tempfile.TemporaryDirectory[str]) -> Path:
 
 
 def is_packed(file: Path) -> bool:
-    """Whether a file begins as gzip does."""
+    """Whether a file is gzipped, according to its first bytes."""
     with file.open("rb") as stream:
         return stream.read(len(_PACKED)) == _PACKED
 
 
 def ending(first_line: str) -> str:
-    """Return the ending that a file of such lines has: `.jsonl` if the first is an object, `.tsv` if it has a tab."""
+    """Return the ending for lines of this kind: `.jsonl` for an object, `.tsv` for a line with a tab, else `.txt`."""
     if first_line.lstrip().startswith("{"):
         return ".jsonl"
     return ".tsv" if "\t" in first_line else ".txt"
 
 
 def refuse_twice(*groups: Iterable[str] | None) -> None:
-    """Check that standard input stands for one corpus at most.
+    """Check that standard input is given for one corpus at most.
 
     Raises:
-        UserError: it stands for several.
+        UserError: it is given for several.
     """
-    if sum(str(file) == NAME for group in groups for file in group or ()) > 1:
+    files = chain.from_iterable(group or () for group in groups)
+    if list(map(str, files)).count(NAME) > 1:
         raise UserError("can be one corpus and not several", file=NAME, fix="Give files for the others.")

@@ -1,4 +1,4 @@
-"""Running text from files, streamed, with labels if it has any: plain lines, .jsonl or .tsv, gz or not."""
+"""Texts streamed from files of plain lines, .jsonl or .tsv, gzipped or not, with labels if there are any."""
 
 from __future__ import annotations
 
@@ -14,40 +14,38 @@ from translucid.data.readers.lines import kind_of, lines, one_line, tell_bad
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
-    """Yield the texts of files, one after the other, each with its label, "" if it has none; blank ones too.
+    """Yield the texts of files, including blank ones, each with its label, or with "" if it has none.
 
-    A line is a text; of a .tsv it is text TAB label, of a .jsonl {"text": .., "label": ..}. `-` is standard input,
-    which is the one or the other by its first line: with a tab, or an object.
+    A line of plain text is a text, a line of a .tsv file is text TAB label, a line of a .jsonl file is
+    {"text": .., "label": ..}. `-` is standard input; if its first line has a tab or is an object, it is .tsv or .jsonl.
 
     Raises:
-        UserError: a file is missing, empty, unreadable or a document with a structure of its own, or a line is not
-            UTF-8 or no text.
+        UserError: a file is missing, empty, unreadable or of an unsupported kind, or a line is not UTF-8 or not a text.
     """
     for file in map(Path, files):
         kind = kind_of(file).lower()
         if kind == ".jsonl":
             yield from _jsonl(file, on_bad)
-        elif kind == ".tsv":
-            yield from (
-                Pair(*line.split("\t", 2)[:2]) if "\t" in line else Pair(line, "") for line in _good(file, on_bad)
-            )
-        else:
+            continue
+        if kind != ".tsv":
             refuse_as_texts(str(file))
-            yield from (Pair(line, "") for line in _good(file, on_bad))
+        for line in lines(file, on_bad):
+            if line is None:
+                continue
+            text, label = line, ""
+            if kind == ".tsv" and "\t" in line:
+                text, label = line.split("\t", 2)[:2]
+            yield Pair(text, label)
 
 
 def keep_texts(texts: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
-    """Yield the texts that are not blank, and count both kinds in `skipped`."""
+    """Yield the texts that are not blank; count those and the others in `skipped`."""
     for text in texts:
         if text.source.strip():
             skipped.kept += 1
             yield text
         else:
             skipped.reasons["empty"] += 1
-
-
-def _good(file: Path, on_bad: OnBad) -> Iterator[str]:
-    return (line for line in lines(file, on_bad) if line is not None)
 
 
 def _jsonl(file: Path, on_bad: OnBad) -> Iterator[Pair]:

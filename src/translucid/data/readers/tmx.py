@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -14,7 +14,7 @@ from translucid.data.readers.xml_units import xml_units
 from translucid.ground.errors import UserError
 
 MOST_LANGUAGES = 100
-"""Of a file, that are remembered."""
+"""The number of languages of a file that are remembered."""
 _UNIT_FIX = "Correct the unit, or delete it."
 
 
@@ -22,67 +22,88 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
     """Yield (line, source, target) of the units that have both languages.
 
     Args:
-        path: the file, gz or not.
-        languages: source and target; if not given, the header's `srclang` and the only other one.
-        on_bad: is told of units that can't be read.
+        path: the file, gzipped or not.
+        languages: source and target; by default, the header's `srclang` and the only other language.
+        on_bad: called with each unit that can't be read, which is then skipped.
 
     Raises:
-        UserError: the file is unreadable, it is not plain which languages are meant, no unit has both, or a unit
-            can't be read and nobody is told of it.
+        UserError: the file is unreadable, its languages are ambiguous, no unit has both of them; or a unit can't be
+            read, and `on_bad` is None.
     """
     memory = _Memory(path, languages)
-    count = 0
+    has_pairs = False
     for line, unit, unknown in xml_units(path, "tmx", {"tu"}, memory.begin):
-        variants = [(_language(variant), variant.find("seg")) for variant in unit.iter("tuv")]
-        what = f"refers to &{unknown};, which is not defined" if unknown else ""
-        what = what or ("has a <tuv> without a language" if any(code is None for code, _ in variants) else "")
-        what = what or ("has a <tuv> without a <seg>" if any(segment is None for _, segment in variants) else "")
-        if what:
-            tell_bad(path, line, what, _UNIT_FIX, "".join(unit.itertext()).strip(), on_bad)
+        try:
+            texts = _texts(unit, unknown)
+        except ValueError as error:
+            tell_bad(path, line, str(error), _UNIT_FIX, "".join(unit.itertext()).strip(), on_bad)
             continue
-        texts: dict[str, str] = {}
-        for code, segment in variants:
-            if code and segment is not None:
-                texts.setdefault(code, inline_text(segment))
         if pair := memory.pair(line, unit, texts):
-            count += 1
+            has_pairs = True
             yield line, *pair
-    if not count:
+    if not has_pairs:
         raise memory.without_pairs()
 
 
+def _texts(unit: Element, unknown: str | None) -> dict[str, str]:
+    """Return the texts of a unit by language; `unknown` is an undefined entity in it.
+
+    Raises:
+        ValueError: the unit can't be read.
+    """
+    if unknown:
+        raise ValueError(f"refers to &{unknown};, which is not defined")
+    variants = list(unit.iter("tuv"))
+    codes = list(map(_language, variants))
+    if None in codes:
+        raise ValueError("has a <tuv> without a language")
+    texts: dict[str, str] = {}
+    for code, variant in zip(codes, variants, strict=True):
+        segment = variant.find("seg")
+        if segment is None:
+            raise ValueError("has a <tuv> without a <seg>")
+        if code:
+            texts.setdefault(code, inline_text(segment))
+    return texts
+
+
 class _Memory:
-    """Which languages of a file are read."""
+    """The languages of a translation memory, and the two of them that are read."""
 
     def __init__(self, path: Path, languages: Languages) -> None:
         self.path = path
         self.source, self.target = languages
         self.header: str | None = None
+        """The source language that the header names."""
         self.met: dict[str, None] = {}
-        """Languages of the units so far, in order."""
+        """The languages of the units so far, in order."""
 
     def begin(self, element: Element) -> None:
         if element.tag == "header":
             self.header = element.get("srclang")
 
     def pair(self, line: int, unit: Element, texts: dict[str, str]) -> tuple[str, str] | None:
-        """Return both texts of a unit, None if one of them is not there."""
+        """Return both texts of a unit, or None if it lacks one of them."""
         if len(self.met) < MOST_LANGUAGES:
             self.met.update(dict.fromkeys(texts))
         if self.source and self.target:
             source = _matching(self.source, texts)
-            target = _matching(self.target, {code: text for code, text in texts.items() if code != source})
+            # With the languages en and en-US, both codes could match the same text.
+            target = _matching(self.target, [code for code in texts if code != source])
         else:
             source, target = self._only(line, unit, texts)
         return (texts[source], texts[target]) if source and target else None
 
     def _only(self, line: int, unit: Element, texts: dict[str, str]) -> tuple[str | None, str | None]:
-        """Return the header's language and the other one, where there are two."""
+        """Return the source language of the header and the only other language."""
         wanted = self.source or unit.get("srclang") or self.header
         if wanted and wanted.lower() == "*all*":
             wanted = None
-        source = _matching(wanted, texts) if wanted else None
-        others = [code for code in self.met if not (wanted and same_language(code, wanted))]
+        source = None
+        others = list(self.met)
+        if wanted:
+            source = _matching(wanted, texts)
+            others = [code for code in others if not same_language(code, wanted)]
         if self.target:
             others = [code for code in others if same_language(code, self.target)]
         if (wanted is None and len(texts) > 1) or any(not same_language(others[0], code) for code in others):
@@ -95,18 +116,23 @@ class _Memory:
 
     def without_pairs(self) -> UserError:
         wanted = " and ".join(filter(None, (self.source or self.header, self.target or "another language")))
-        found = f"; it holds {_listed(self.met)}" if self.met else ""
-        return UserError(f"has no unit in {wanted}{found}", file=self.path, fix=_fix(self.met))
+        languages = f"; it holds {_listed(self.met)}" if self.met else ""
+        return UserError(f"has no unit in {wanted}{languages}", file=self.path, fix=_fix(self.met))
 
 
 def _language(variant: Element) -> str | None:
     return variant.get("xml:lang") or variant.get("lang")
 
 
-def _matching(wanted: str, texts: dict[str, str]) -> str | None:
-    """Return the language of a unit that is wanted: by its whole code, else by its first part."""
-    exact = (code for code in texts if code.lower() == wanted.lower())
-    return next(exact, None) or next((code for code in texts if same_language(code, wanted)), None)
+def _matching(wanted: str, codes: Iterable[str]) -> str | None:
+    """Return the code that equals a wanted language or, if there is none, the first one of the same language."""
+    compatible = None
+    for code in codes:
+        if code.lower() == wanted.lower():
+            return code
+        if compatible is None and same_language(code, wanted):
+            compatible = code
+    return compatible
 
 
 def _listed(codes: dict[str, None]) -> str:

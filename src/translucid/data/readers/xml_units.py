@@ -1,7 +1,7 @@
-"""The units of an XML file, one after the other: none of the file but one unit is ever in memory.
+"""The units of an XML file, streamed: only one unit is in memory at a time.
 
-Strangers' files can do no harm (docs/security.md): entities are not defined and nothing outside of the file is read,
-a unit has a size and the nesting an end.
+The parser is safe for files from strangers (docs/security.md): it defines no entities, reads nothing outside of the
+file, and bounds the size of a unit and the depth of elements.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from translucid.data.readers.lines import LONGEST_LINE, opened, refuse_empty
 from translucid.ground.errors import UserError
 
 CHUNK = 1 << 16
-"""Bytes that are parsed at a time."""
+"""The number of bytes that are parsed at a time."""
 DEEPEST = 100
-"""Elements within each other, at most."""
+"""The most nested elements."""
 
 
 class Unit(NamedTuple):
-    """An element of a file with all that is in it, its names without prefixes of name spaces."""
+    """An element with its content; the names of elements and attributes have no namespace prefixes."""
 
     line: int
     element: Element
     unknown: str | None
-    """An entity that it refers to and that is not defined, so that something is missing."""
+    """An undefined entity to which the unit refers, so that a part of the text is missing."""
 
 
 def xml_units(path: Path, root: str, units: Collection[str], on_start: Callable[[Element], None]) -> Iterator[Unit]:
-    """Yield each element of some names, streamed.
+    """Yield the elements with some names as they are parsed.
 
     Args:
-        path: an XML file, gz or not, in an encoding that it names itself.
-        root: what its outermost element has to be called.
-        units: names of the elements that are yielded.
-        on_start: is given, in their order, the other elements as they begin: name and attributes, nothing in them.
+        path: an XML file, gzipped or not, in the encoding that it declares.
+        root: the name that the root element must have.
+        units: the names of the elements that are yielded.
+        on_start: called with each other element as it begins, with its name and attributes but without content.
 
     Raises:
-        UserError: the file is unreadable, no well-formed XML of that root, or harmful.
+        UserError: the file is unreadable, not well-formed XML, has another root, or is harmful.
     """
     reader = _Reader(path, root, units, on_start)
     fed = 0
@@ -49,6 +49,7 @@ def xml_units(path: Path, root: str, units: Collection[str], on_start: Callable[
             reader.parse(chunk)
             fed += len(chunk)
             yield from reader.taken()
+            # A tag or comment that does not end would make expat keep everything after its beginning.
             if fed - max(reader.parser.CurrentByteIndex, 0) > LONGEST_LINE:
                 raise reader.refused(f"holds more than {LONGEST_LINE:,} bytes without an end")
     if not fed:
@@ -58,6 +59,8 @@ def xml_units(path: Path, root: str, units: Collection[str], on_start: Callable[
 
 
 class _Reader:
+    """The handlers of an expat parser, which build the units."""
+
     def __init__(self, path: Path, root: str, units: Collection[str], on_start: Callable[[Element], None]) -> None:
         self.path, self.root, self.units, self.on_start = path, root, units, on_start
         self.parser = expat.ParserCreate()
@@ -69,12 +72,14 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.depth = 0
         self.unit: TreeBuilder | None = None
+        """The unit that is being read."""
         self.inside = 0
-        """Depth of the unit."""
+        """The depth of that unit."""
         self.line = self.begun = 0
-        """Where the unit begins: line and byte."""
+        """The line and the byte at which that unit begins."""
         self.unknown: str | None = None
         self.ready: list[Unit] = []
+        """The units that are complete."""
 
     def parse(self, chunk: bytes, *, last: bool = False) -> None:
         try:
@@ -86,6 +91,7 @@ class _Reader:
             raise self.refused("is in an encoding that can't be read") from error
 
     def taken(self) -> list[Unit]:
+        """Return the complete units, and forget them."""
         ready, self.ready = self.ready, []
         return ready
 
@@ -99,7 +105,7 @@ class _Reader:
         name = _local(name)
         if self.depth == 1 and name != self.root:
             raise self.refused(f"begins with <{name[:50]}>, not with <{self.root}>")
-        attributes = {key if key.startswith("xml:") else _local(key): value for key, value in attributes.items()}
+        attributes = {_local(key): value for key, value in attributes.items()}
         if self.unit is None and name in self.units:
             self.unit, self.inside, self.unknown = TreeBuilder(), self.depth, None
             self.line, self.begun = self.parser.CurrentLineNumber, self.parser.CurrentByteIndex
@@ -123,6 +129,7 @@ class _Reader:
             self.unit.data(text)
 
     def _bounded(self) -> None:
+        """Refuse a unit that is too long."""
         if self.parser.CurrentByteIndex - self.begun > LONGEST_LINE:
             raise self.refused(f"is within a unit of more than {LONGEST_LINE:,} bytes")
 
@@ -135,4 +142,7 @@ class _Reader:
 
 
 def _local(name: str) -> str:
+    """Return a name without its namespace prefix; attributes such as `xml:lang` keep theirs."""
+    if name.startswith("xml:"):
+        return name
     return name.rpartition(":")[2]

@@ -1,7 +1,7 @@
-"""Flat arrays on disk, of any size: mapped into memory, checksummed, continued after a crash.
+"""Flat arrays on disk, of any size: mapped into memory, with checksums, and resumed after a crash.
 
-`index.jsonl` beside them says what they are made of; a line for each chunk, with its checksums, written when the chunk
-is safely on disk; and the totals, when all is there.
+The file `index.jsonl` in the same folder has three kinds of lines: the identity of the content; each chunk with its
+checksums, written when the chunk is safely on disk; and the totals, written at the end.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ INDEX = "index.jsonl"
 _AGAIN = "It is made again by --resume."
 
 Chunks = list[dict[str, Any]]
-"""Facts of each chunk: those given to `append`, `counts` of elements and `crc32` of each file, and the `width`."""
+"""The rows of the chunks: the facts of `append`, `counts` of elements and `crc32` of each file, and the `width`."""
 
 
 class ChunkedFiles:
-    """A folder with flat arrays, or with the beginning of them."""
+    """A folder with flat arrays, complete or not."""
 
     def __init__(self, folder: Path, names: Sequence[str], types: Callable[[int], list[np.dtype[Any]]]) -> None:
-        """Nothing is read or made yet.
+        """Describe the files; read and write nothing yet.
 
         Args:
-            folder: need not exist yet.
-            names: of the files, one an array.
-            types: of their elements; given the `width` in bytes of those of the first file.
+            folder: the folder, which need not exist.
+            names: the names of the files, one for each array.
+            types: a function from the `width`, the bytes of an element of the first file, to the types of all files.
         """
         self.folder, self.names, self.types = folder, names, types
 
     def open(self, identity: str) -> tuple[list[NDArray[Any]], Chunks, dict[str, Any]] | None:
-        """Return the arrays, mapped into memory, chunks and totals; None if they are not whole, or of another identity.
+        """Return the memory-mapped arrays, the chunks and the totals; None if incomplete or of another identity.
 
         Raises:
             UserError: a file is missing, or does not match its checksum.
@@ -51,19 +51,20 @@ class ChunkedFiles:
         if header != {"identity": identity} or totals is None:
             return None
         types = self.types(chunks[0]["width"])
-        arrays = [self._mapped(name, kind) for name, kind in zip(self.names, types, strict=True)]
-        for i, (name, array) in enumerate(zip(self.names, arrays, strict=True)):
+        arrays = []
+        for i, (name, kind) in enumerate(zip(self.names, types, strict=True)):
+            array = self._mapped(name, kind)
             start = 0
             for chunk in chunks:
                 end = start + chunk["counts"][i]
                 if len(array) < end or zlib.crc32(array[start:end].data) != chunk["crc32"][i]:
                     raise UserError("is damaged or cut short", file=self.folder / name, fix=_AGAIN)
                 start = end
-            arrays[i] = array[:start]
+            arrays.append(array[:start])
         return arrays, chunks, totals
 
     def begin(self, identity: str) -> Chunks:
-        """Make ready to append: keep whole chunks of this identity, throw away all else; return those that are there.
+        """Prepare to append: keep and return the complete chunks of this identity, delete everything else.
 
         Raises:
             UserError: the folder can't be written to.
@@ -77,7 +78,7 @@ class ChunkedFiles:
         return done
 
     def append(self, arrays: Sequence[NDArray[Any]], facts: dict[str, Any]) -> None:
-        """Write a chunk, and say in the index that it is there once it is.
+        """Write a chunk and then, when it is safely on disk, its row of the index.
 
         Raises:
             UserError: the disk is full.
@@ -101,28 +102,35 @@ class ChunkedFiles:
         )
 
     def end(self, totals: dict[str, Any]) -> None:
-        """Say that all is there; `totals` holds a list of `sizes` at least."""
+        """Mark the files as complete; `totals` contains at least a list of `sizes`."""
         self._write_index(totals)
 
     def remove(self) -> None:
-        """Throw the folder away, if it is there."""
+        """Delete the folder, if it exists."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _index(self) -> tuple[dict[str, Any] | None, Chunks, dict[str, Any] | None]:
-        """Return the header, the chunks and, if all is there, the totals."""
+        """Return the header, the chunks and, if the files are complete, the totals."""
         rows: list[dict[str, Any]] = []
         try:
+            # What follows the last line feed was cut off by a crash.
             for line in (self.folder / INDEX).read_text(encoding="utf-8").split("\n")[:-1]:
                 rows.append(_row(line))
         except (OSError, ValueError, TypeError, KeyError):
-            pass  # cut off or damaged: what stands before it is good
-        totals = rows[-1] if rows and "sizes" in rows[-1] else None
-        return rows[0] if rows else None, [row for row in rows if "crc32" in row], totals
+            pass  # cut off or damaged here: the rows before are good
+        if not rows:
+            return None, [], None
+        chunks = [row for row in rows if "crc32" in row]
+        totals = rows[-1] if "sizes" in rows[-1] else None
+        return rows[0], chunks, totals
 
     def _cut(self, done: Chunks) -> bool:
-        """Cut the files back to the chunks that are complete; False if that can't be done."""
+        """Truncate the files to the chunks that are complete; return whether this was possible."""
+        if not done:
+            return False
+        types = self.types(done[0]["width"])
         try:
-            for i, (name, kind) in enumerate(zip(self.names, self.types(done[0]["width"]), strict=True)):
+            for i, (name, kind) in enumerate(zip(self.names, types, strict=True)):
                 size = kind.itemsize * sum(chunk["counts"][i] for chunk in done)
                 file = self.folder / name
                 if file.stat().st_size < size:
@@ -163,17 +171,26 @@ class ChunkedFiles:
 
 def checksum(chunks: Chunks) -> str:
     """Return one checksum of all chunks, in hexadecimal digits."""
-    return f"{zlib.crc32(json.dumps([chunk['crc32'] for chunk in chunks]).encode()):08x}"
+    return f"{_crc32_of_json([chunk['crc32'] for chunk in chunks]):08x}"
+
+
+def _crc32_of_json(value: object) -> int:
+    return zlib.crc32(json.dumps(value).encode())
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a line of the index, with a checksum of its own."""
-    return json.dumps({**row, "check": zlib.crc32(json.dumps(row).encode())}) + "\n"
+    """Return a line of the index: the row with its checksum."""
+    return json.dumps({**row, "check": _crc32_of_json(row)}) + "\n"
 
 
 def _row(line: str) -> dict[str, Any]:
+    """Return the row of a line of the index.
+
+    Raises:
+        ValueError: it is damaged; also TypeError and KeyError.
+    """
     row: dict[str, Any] = json.loads(line)
     check = row.pop("check")
-    if zlib.crc32(json.dumps(row).encode()) != check:
-        raise ValueError("the checksum is another")
+    if _crc32_of_json(row) != check:
+        raise ValueError("the checksum differs")
     return row

@@ -1,4 +1,4 @@
-"""A corpus as token ids: four flat arrays, in memory or mapped into it, made from text chunk by chunk on all cores."""
+"""A corpus as token ids in four flat arrays, in memory or memory-mapped, encoded chunk by chunk on all cores."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels import machine
 
 CHUNK = 50_000
-"""Pairs that are encoded at a time: about a second's work. They are lists of Python integers meanwhile, which take ten
-times the space."""
+"""The number of pairs that are encoded at a time, which takes about a second. Until then they are lists of Python
+integers, which take ten times the memory."""
 ALONE = 3
-"""Chunks that are encoded before other processes would have begun."""
+"""The number of chunks that this process encodes in the time in which other processes start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,13 @@ class EncodedCorpus:
     """Sentence pairs as ids. Sentence `i` of a side is `ids[offsets[i] : offsets[i + 1]]`, end token included."""
 
     source_ids: NDArray[np.integer]
-    """All source sentences, one after the other."""
+    """The ids of all source sentences, one after the other."""
     source_offsets: NDArray[np.int64]
-    """[pairs + 1], where each begins."""
+    """The offset of each source sentence, [pairs + 1]."""
     target_ids: NDArray[np.integer]
-    """All target sentences, one after the other."""
+    """The ids of all target sentences, one after the other."""
     target_offsets: NDArray[np.int64]
-    """[pairs + 1], where each begins."""
+    """The offset of each target sentence, [pairs + 1]."""
 
     @classmethod
     def encode(
@@ -57,23 +57,26 @@ class EncodedCorpus:
 
         Args:
             pairs: the text.
-            tokenizer: for both sides.
+            tokenizer: the tokenizer of both sides.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
-            skipped: counts the pairs left out, as "too long".
+            skipped: counts the skipped pairs as "too long".
         """
         sources, targets = _Side(), _Side()
         for chunk in chunks(pairs):
-            source = tokenizer.encode_source([pair.source for pair in chunk])
+            source_ids = tokenizer.encode_source([pair.source for pair in chunk])
             for i in synthetic(chunk):
-                assert tokenizer.tag is not None  # `train` refuses the others
-                source[i].insert(0, tokenizer.tag)
-            target = tokenizer.encode_target([pair.target for pair in chunk])
-            kept = [max(len(s), len(t)) < max_tokens for s, t in zip(source, target, strict=True)]
-            sources.append([ids for ids, keep in zip(source, kept, strict=True) if keep])
-            targets.append([ids for ids, keep in zip(target, kept, strict=True) if keep])
-            if skipped is not None:
-                for _ in range(kept.count(False)):
+                assert tokenizer.tag is not None  # `train` refuses other tokenizers
+                source_ids[i].insert(0, tokenizer.tag)
+            target_ids = tokenizer.encode_target([pair.target for pair in chunk])
+            kept_sources, kept_targets = [], []
+            for source, target in zip(source_ids, target_ids, strict=True):
+                if max(len(source), len(target)) < max_tokens:
+                    kept_sources.append(source)
+                    kept_targets.append(target)
+                elif skipped is not None:
                     skipped.add("too long")
+            sources.append(kept_sources)
+            targets.append(kept_targets)
         return cls(*sources.arrays(), *targets.arrays())
 
     def __len__(self) -> int:
@@ -82,18 +85,18 @@ class EncodedCorpus:
 
     @property
     def source_lengths(self) -> NDArray[np.int64]:
-        """[pairs], in tokens, end token included."""
+        """The lengths of the source sentences in tokens, end token included, [pairs]."""
         return np.diff(self.source_offsets)
 
     @property
     def target_lengths(self) -> NDArray[np.int64]:
-        """[pairs], in tokens, end token included."""
+        """The lengths of the target sentences in tokens, end token included, [pairs]."""
         return np.diff(self.target_offsets)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the lengths of the source and the target sentences `rows` [n], end tokens included."""
-        sides = self.source_offsets, self.target_offsets
-        source, target = (offsets[rows + 1] - offsets[rows] for offsets in sides)
+        source = self.source_offsets[rows + 1] - self.source_offsets[rows]
+        target = self.target_offsets[rows + 1] - self.target_offsets[rows]
         return source, target
 
     def target_tokens(self, rows: NDArray[np.int64]) -> int:
@@ -116,7 +119,7 @@ class EncodedCorpus:
 
 
 class _Side:
-    """One language while its chunks are coming in."""
+    """The chunks of one language, before they are concatenated."""
 
     def __init__(self) -> None:
         self.ids = [np.empty(0, np.int32)]
@@ -133,12 +136,12 @@ class _Side:
 
 
 def synthetic(pairs: Iterable[Pair]) -> list[int]:
-    """Return the numbers of the pairs whose source a model wrote."""
+    """Return the indices of the pairs whose source was written by a model."""
     return [i for i, pair in enumerate(pairs) if isinstance(pair, SyntheticPair)]
 
 
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Cut pairs into lists of `CHUNK`, the last one shorter."""
+    """Cut pairs into lists of `CHUNK`; the last one may be shorter."""
     iterator = iter(pairs)
     while chunk := list(islice(iterator, CHUNK)):
         yield chunk
@@ -147,31 +150,32 @@ def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def encode_chunks(
     pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int, processes: int | None = None
 ) -> Iterator[tuple[int, EncodedCorpus]]:
-    """Yield how many pairs a chunk had, and those of them that are not too long, encoded; in the order of the pairs.
+    """Yield for each chunk, in order, its number of pairs and those pairs, encoded, that are not too long.
 
     Args:
         pairs: the text.
-        tokenizer: for both sides.
-        max_tokens: see `EncodedCorpus.encode`.
-        processes: how many encode; as many as there are cores if not given. This one alone encodes a few chunks. The
-            result does not depend on it.
+        tokenizer: the tokenizer of both sides.
+        max_tokens: a pair with more tokens on either side, end token included, is skipped.
+        processes: the number of processes; by default the number of cores. Few chunks are encoded by this process
+            alone. The result does not depend on it.
 
     Raises:
-        UserError: one of them was killed.
+        UserError: a process was killed.
     """
-    coming = chunks(pairs)
-    first = list(islice(coming, ALONE + 1))
+    remaining = chunks(pairs)
+    first = list(islice(remaining, ALONE + 1))
     processes = processes or machine.processes()
     if len(first) <= ALONE or processes == 1:
-        for chunk in chain(first, coming):
+        for chunk in chain(first, remaining):
             yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)
         return
     # Spawned, not forked: PyTorch's threads do not survive a fork.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (tokenizer, max_tokens))
     waiting: deque[tuple[int, Future[EncodedCorpus]]] = deque()
     try:
-        for chunk in chain(first, coming):
+        for chunk in chain(first, remaining):
             waiting.append((len(chunk), pool.submit(_encode, chunk)))
+            # Two chunks for each process keep all of them busy; more would only take memory.
             if len(waiting) > 2 * processes:
                 yield _next(waiting)
         while waiting:
@@ -188,12 +192,15 @@ def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, Encod
     return count, future.result()
 
 
-_work: tuple[Tokenizer, int]  # in the processes of the pool
+_work: tuple[Tokenizer, int]
+"""The tokenizer and `max_tokens` of a process of the pool, sent once and not with each chunk."""
 
 
 def _begin(tokenizer: Tokenizer, max_tokens: int) -> None:
+    """Prepare a process of the pool."""
     global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which ends the others
+    # Ctrl-C reaches all processes of the terminal; the parent process handles it and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     tokenizer.threads = 1
     _work = tokenizer, max_tokens
 

@@ -1,6 +1,6 @@
-"""What a model reads of each image of a corpus, on disk: pixels, or what a network has made of them.
+"""The pixels of all images of a corpus, or their features from an image encoder, on disk.
 
-One flat array in a folder of `data.stores.chunked`: checksummed, mapped into memory, resumed after a crash.
+They are one flat array of `data.stores.chunked`: memory-mapped, with checksums, and resumed after a crash.
 """
 
 from __future__ import annotations
@@ -22,50 +22,51 @@ from translucid.kernels.machine import cores
 
 FILES = ("images.array",)
 CHUNK = 256
-"""Images between two lines of the index."""
+"""The number of images of a chunk."""
 TOGETHER = 32
-"""Images that a network sees at a time."""
+"""The number of images that the image encoder reads at a time."""
 
 Look: TypeAlias = Callable[[NDArray[np.uint8]], NDArray[np.float16]]
-"""From pixels [b, height, width, 3] to grids [b, S, F]."""
+"""An image encoder: a function from pixels [b, height, width, 3] to features [b, S, F]."""
 
 
 @dataclass(frozen=True)
 class StoredImages:
-    """All images of a corpus, opened."""
+    """All images of a corpus."""
 
     array: NDArray[Any]
-    """[images, ...], mapped into memory: what is not in use takes none."""
+    """The pixels or features [images, ...], memory-mapped: what is not in use takes no memory."""
     bad: frozenset[int]
-    """Which of them could not be read; there is nothing in their place."""
+    """The images that could not be read; their pixels are 0."""
     fingerprint: str
-    """Other images, or another network, give another one."""
+    """A string that differs for other images and other image encoders."""
 
 
 class ImageStore:
-    """A folder with the images of a corpus, or with the beginning of them."""
+    """A folder with the images of a corpus, complete or not."""
 
     def __init__(self, folder: Path, size: int, look: Look | None = None) -> None:
-        """Nothing is read or made yet.
+        """Describe the folder; read and write nothing yet.
 
         Args:
-            folder: need not exist yet.
-            size: of the squares that images are squeezed to, in pixels.
-            look: what becomes of the pixels; they are kept as they are if not given.
+            folder: the folder, which need not exist.
+            size: the side of the squares to which images are resized, in pixels.
+            look: the image encoder; by default, the pixels are stored.
         """
         self.size, self.look = size, look
         self.kind: np.dtype[Any] = np.dtype(np.float16 if look else np.uint8)
         self.files = ChunkedFiles(folder, FILES, lambda _: [self.kind])
 
     def open(self, identity: str) -> StoredImages | None:
-        """Return the images, or None if there are none of this identity, or not all of them.
+        """Return the images, or None if the folder is incomplete or of another identity.
 
         Raises:
             UserError: the file is missing, or does not match its checksum.
         """
-        if (found := self.files.open(identity)) is None:
+        opened = self.files.open(identity)
+        if opened is None:
             return None
-        (flat,), chunks, totals = found
+        (flat,), chunks, totals = opened
         images = sum(totals["sizes"])
         fingerprint = f"{images} images, crc32 {checksum(chunks)}"
         return StoredImages(flat.reshape(images, *totals["shape"]), frozenset(totals["bad"]), fingerprint)
@@ -79,40 +80,46 @@ class ImageStore:
         on_images: Callable[[int], None] = lambda _: None,
         on_bad: Callable[[UserError], None] | None = None,
     ) -> None:
-        """Read images, on all cores; go on where an earlier attempt was cut off.
+        """Read images on all cores; resume an earlier, incomplete attempt.
 
         Args:
-            names: of the images, in the order that they are kept in.
-            files: where they are.
-            identity: of images and network; what was begun under another one is thrown away.
-            on_images: called with the number of images done since.
-            on_bad: told of an image that can't be read, which is then left out; if not given, that is an error.
+            names: the names of the images, in the order in which they are stored.
+            files: the files of the images.
+            identity: the identity of the images and the encoder; chunks of another one are deleted.
+            on_images: called with the number of images done since the last call.
+            on_bad: called with the error of an image that can't be read, which is then skipped; by default, the error
+                is raised.
 
         Raises:
             UserError: an image can't be read, or the disk is full.
         """
         done = self.files.begin(identity)
-        first = sum(chunk["images"] for chunk in done)
-        bad = [place for chunk in done for place in chunk["bad"]]
-        shape: list[int] = done[0]["shape"] if done else []
+        first = 0
+        bad: list[int] = []
+        shape: list[int] = []
+        for chunk in done:
+            first += chunk["images"]
+            bad += chunk["bad"]
+            shape = chunk["shape"]
         on_images(first)
         for start in range(first, len(names), CHUNK):
             part = names[start : start + CHUNK]
-            gone: list[int] = []
+            bad_here: list[int] = []
             rows = []
             for batch, broken in self._read(part, files, on_bad):
-                gone += [start + i for i in broken]
+                bad_here += [start + i for i in broken]
                 rows.append(batch if self.look is None else self.look(batch))
                 on_images(len(batch))
             array = np.ascontiguousarray(np.concatenate(rows))
-            shape, bad = list(array.shape[1:]), bad + gone
-            self.files.append([array.reshape(-1)], {"images": len(part), "bad": gone, "shape": shape})
+            shape = list(array.shape[1:])
+            bad += bad_here
+            self.files.append([array.reshape(-1)], {"images": len(part), "bad": bad_here, "shape": shape})
         self.files.end({"sizes": [len(names)], "shape": shape, "bad": bad})
 
     def _read(
         self, names: Sequence[str], files: ImageFiles, on_bad: Callable[[UserError], None] | None
     ) -> Iterator[tuple[NDArray[np.uint8], list[int]]]:
-        """Yield the pixels of images, a few at a time, with the places in `names` of those that can't be read."""
+        """Yield the pixels of `TOGETHER` images at a time, with the places in `names` of those that can't be read."""
 
         def read(name: str) -> NDArray[np.uint8] | UserError:
             try:
@@ -120,18 +127,18 @@ class ImageStore:
             except UserError as error:
                 if on_bad is None:
                     raise
-                return error
+                return error  # `on_bad` is called in this thread only, in the order of the images
 
         with ThreadPoolExecutor(cores()) as pool:
-            found = pool.map(read, names)
+            results = pool.map(read, names)
             for start in range(0, len(names), TOGETHER):
                 batch, broken = [], []
                 for i in range(start, min(start + TOGETHER, len(names))):
-                    one = next(found)
-                    if isinstance(one, UserError):
+                    image = next(results)
+                    if isinstance(image, UserError):
                         assert on_bad is not None
-                        on_bad(one)
+                        on_bad(image)
                         broken.append(i)
-                        one = np.zeros((self.size, self.size, 3), np.uint8)
-                    batch.append(one)
+                        image = np.zeros((self.size, self.size, 3), np.uint8)
+                    batch.append(image)
                 yield np.stack(batch), broken

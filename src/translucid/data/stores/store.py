@@ -1,9 +1,8 @@
-"""An encoded corpus on disk, of any size: flat files mapped into memory, checksummed, continued after a crash.
+"""An encoded corpus on disk, of any size: memory-mapped arrays with checksums, resumed after a crash.
 
-The folder holds the token ids of each side one sentence after the other (`source.ids`, `target.ids`; two bytes each, or
-four for a large vocabulary), where each sentence begins (`source.offsets`, `target.offsets`; eight bytes each), and
-`index.jsonl`: what was encoded; a line for each chunk, with its checksums, written when the chunk is safely on disk;
-and the totals.
+The folder contains the token ids of each side, one sentence after the other (`source.ids`, `target.ids`; two bytes
+each, or four for a large vocabulary), the offset of each sentence (`source.offsets`, `target.offsets`; eight bytes
+each), and the `index.jsonl` of `data.stores.chunked`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from translucid.data.filtering import Filter, Skipped, keep
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores.chunked import ChunkedFiles, checksum
+from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
@@ -31,34 +30,35 @@ FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
 
 @dataclass(frozen=True)
 class StoredCorpus:
-    """A whole corpus on disk, opened."""
+    """A complete corpus on disk."""
 
     pairs: EncodedCorpus
-    """Mapped into memory: what is not in use takes none."""
+    """The memory-mapped ids: what is not in use takes no memory."""
     sizes: list[int]
-    """Pairs that came from each of the corpora that were put together."""
+    """The number of pairs from each corpus, in order."""
     fingerprint: str
-    """Another text, or another tokenizer, gives another one."""
+    """A string that differs for other texts and other tokenizers."""
     skipped: Skipped
-    """What was left out."""
+    """The counts of the pairs that were kept and skipped."""
 
 
 class CorpusStore:
-    """A folder with an encoded corpus, or with the beginning of one."""
+    """A folder with an encoded corpus, complete or not."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: need not exist yet."""
+        """Describe a folder, which need not exist; read and write nothing yet."""
         self.files = ChunkedFiles(folder, FILES, _types)
 
     def open(self, identity: str) -> StoredCorpus | None:
-        """Return the corpus, or None if there is none of this identity, or not all of it.
+        """Return the corpus, or None if the folder is incomplete or of another identity.
 
         Raises:
             UserError: a file is missing, or does not match its checksum.
         """
-        if (found := self.files.open(identity)) is None:
+        opened = self.files.open(identity)
+        if opened is None:
             return None
-        arrays, chunks, totals = found
+        arrays, chunks, totals = opened
         skipped = Skipped()
         skipped.kept = totals["kept"]
         skipped.reasons.update(totals["reasons"])
@@ -77,39 +77,45 @@ class CorpusStore:
         on_pairs: Callable[[int], None] | None = None,
         bad: BadLines | None = None,
     ) -> None:
-        """Encode corpora, one after the other; go on where an earlier attempt was cut off.
+        """Encode corpora, one after the other; resume an earlier, incomplete attempt.
 
         Args:
-            corpora: the text, read twice if it is resumed.
-            tokenizer: for both sides.
-            wanted: which pairs are kept.
-            identity: of text, tokenizer and limits; what was begun under another one is thrown away.
-            max_tokens: a pair with more tokens on either side, end token included, is left out.
-            processes: see `encode_chunks`.
-            on_pairs: called with the number of pairs done since.
-            bad: counts the lines that are skipped while the corpora are read, if any are.
+            corpora: the text; to resume, it is read again from the beginning.
+            tokenizer: the tokenizer of both sides.
+            wanted: the filter for pairs.
+            identity: the identity of the text, the tokenizer and the limits; chunks of another one are deleted.
+            max_tokens: a pair with more tokens on either side, end token included, is skipped.
+            processes: the number of processes; by default the number of cores.
+            on_pairs: called with the number of pairs done since the last call.
+            bad: counts the bad lines that are skipped while the corpora are read.
 
         Raises:
-            UserError: the text can't be read, or the disk is full.
+            UserError: the text can't be read, no pairs are left, or the disk is full.
         """
         done = self.files.begin(identity)
-        types = _types(2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4)
-        ends = [sum(chunk["counts"][i] for chunk in done) for i in (0, 2)]
-        sizes, skipped, begun = [], Skipped(), bool(done)
+        types = _types(_id_width(tokenizer))
+        ends = _ends(done)
+        sizes, skipped = [], Skipped()
         for number, corpus in enumerate(corpora):
-            of_this = [chunk for chunk in done if chunk["corpus"] == number]
-            read = sum(chunk["pairs"] for chunk in of_this)
-            size = sum(chunk["kept"] for chunk in of_this)
+            read = size = 0
+            for row in done:
+                if row["corpus"] == number:
+                    read += row["pairs"]
+                    size += row["kept"]
             kept = keep(corpus, wanted, skipped)
-            for _ in islice(kept, read):
+            for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
                 pass
             if on_pairs:
                 on_pairs(read)
             for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes):
-                arrays = [a.astype(kind) for a, kind in zip(_continued(chunk, ends, begun), types, strict=True)]
+                arrays = []
+                for array, kind in zip(_continued(chunk, ends), types, strict=True):
+                    arrays.append(array.astype(kind))
                 self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
-                ends = [ends[0] + len(chunk.source_ids), ends[1] + len(chunk.target_ids)]
-                size, read, begun = size + len(chunk), read + count, True
+                source_end, target_end = ends or (0, 0)
+                ends = source_end + len(chunk.source_ids), target_end + len(chunk.target_ids)
+                size += len(chunk)
+                read += count
                 if on_pairs:
                     on_pairs(count)
             sizes.append(size)
@@ -128,7 +134,7 @@ class CorpusStore:
         """Take the place of another store; neither may be open.
 
         Raises:
-            UserError: a program has the other one open, and Windows does not move it.
+            UserError: another program has the other store open; Windows does not move open files.
         """
         try:
             replace_folder(self.files.folder, other.files.folder)
@@ -137,8 +143,13 @@ class CorpusStore:
             raise UserError(f"can't be replaced ({error.strerror})", file=other.files.folder, fix=fix) from error
 
     def remove(self) -> None:
-        """Throw the folder away, if it is there."""
+        """Delete the folder, if it exists."""
         self.files.remove()
+
+
+def _id_width(tokenizer: Tokenizer) -> int:
+    """Return the number of bytes of an id: two if the vocabularies are small enough, otherwise four."""
+    return 2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4
 
 
 def _types(width: int) -> list[np.dtype[Any]]:
@@ -147,7 +158,17 @@ def _types(width: int) -> list[np.dtype[Any]]:
     return [ids, offsets, ids, offsets]
 
 
-def _continued(chunk: EncodedCorpus, ends: Sequence[int], begun: bool) -> list[NDArray[Any]]:
-    """Return a chunk's arrays with offsets that go on from `ends`; only the first chunk has the offset 0."""
-    source, target = chunk.source_offsets[begun:] + ends[0], chunk.target_offsets[begun:] + ends[1]
+def _ends(done: Chunks) -> tuple[int, int] | None:
+    """Return the numbers of source and of target ids in the files, None if there are no chunks yet."""
+    if not done:
+        return None
+    source, _, target, _ = np.sum([chunk["counts"] for chunk in done], axis=0).tolist()
+    return source, target
+
+
+def _continued(chunk: EncodedCorpus, ends: tuple[int, int] | None) -> list[NDArray[Any]]:
+    """Return the arrays of a chunk, with the offsets moved to the ends of the files."""
+    source, target = chunk.source_offsets, chunk.target_offsets
+    if ends is not None:  # the first offset is the last one of the chunk before
+        source, target = source[1:] + ends[0], target[1:] + ends[1]
     return [chunk.source_ids, source, chunk.target_ids, target]

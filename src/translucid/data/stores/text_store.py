@@ -1,6 +1,6 @@
-"""Running text as token ids on disk, of any size: one flat array in a folder of `data.stores.chunked`.
+"""Running text as token ids on disk, of any size: one flat array of `data.stores.chunked`.
 
-Each text stands between a start token and an end token, one text after the other.
+The texts follow each other, each between a start token and an end token.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,24 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import Pair
 from translucid.data.readers.texts import keep_texts
-from translucid.data.stores.chunked import ChunkedFiles, checksum
+from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
 FILES = ("texts.ids",)
 CHUNK = 10_000
-"""Texts that are encoded at a time, on all cores."""
+"""The number of texts that are encoded at a time, on all cores."""
 
 
 class Size(NamedTuple):
-    """How much text there is, in units that do not depend on the vocabulary."""
+    """The amount of text, in units that do not depend on the vocabulary."""
 
     texts: int
     words: int
-    """What stands between spaces, and one for the end of each text."""
+    """The number of words between spaces, and one for the end of each text."""
     characters: int
-    """With one for the end of each text."""
+    """The number of characters, and one for the end of each text."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +43,51 @@ class EncodedTexts:
     """Texts as one sequence of ids, <s> .. </s> <s> .. </s>."""
 
     ids: NDArray[np.integer]
-    """All of them, possibly mapped from a file."""
+    """The ids of all texts, in memory or memory-mapped."""
     size: Size
 
     @classmethod
     def encode(cls, texts: Sequence[str], tokenizer: Tokenizer, *, backwards: bool = False) -> EncodedTexts:
-        """Encode texts; `backwards`: each from its last token to its first."""
-        found = tokenizer.encode_target(list(texts))
+        """Encode texts; with `backwards`, reverse the tokens of each."""
         order = -1 if backwards else 1
-        every = chain.from_iterable((SPECIAL.start, *ids[::order], SPECIAL.end) for ids in found)
-        words = sum(len(text.split()) for text in texts) + len(texts)
-        size = Size(len(texts), words, sum(map(len, texts)) + len(texts))
-        return cls(np.fromiter(every, np.int32), size)
+        rows = []
+        for ids in tokenizer.encode_target(list(texts)):
+            rows.append((SPECIAL.start, *ids[::order], SPECIAL.end))
+        words = sum(map(len, map(str.split, texts)))
+        characters = sum(map(len, texts))
+        size = Size(len(texts), words + len(texts), characters + len(texts))
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32), size)
 
 
 @dataclass(frozen=True)
 class StoredTexts:
-    """A whole corpus of running text on disk, opened."""
+    """A complete corpus of running text on disk."""
 
     texts: EncodedTexts
     fingerprint: str
-    """Another text, or another tokenizer, gives another one."""
+    """A string that differs for other texts and other tokenizers."""
     skipped: Skipped
-    """What was left out."""
+    """The counts of the texts that were kept and skipped."""
 
 
 class TextStore:
-    """A folder with encoded text, or with the beginning of it."""
+    """A folder with encoded texts, complete or not."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: need not exist yet."""
+        """Describe a folder, which need not exist; read and write nothing yet."""
         self.files = ChunkedFiles(folder, FILES, lambda width: [np.dtype(np.uint16 if width == 2 else np.int32)])
 
     def open(self, identity: str) -> StoredTexts | None:
-        """Return the text, or None if there is none of this identity, or not all of it.
+        """Return the texts, or None if the folder is incomplete or of another identity.
 
         Raises:
             UserError: the file is missing, or does not match its checksum.
         """
-        if (found := self.files.open(identity)) is None:
+        opened = self.files.open(identity)
+        if opened is None:
             return None
-        (ids,), chunks, totals = found
-        size = _added(chunks)
+        (ids,), chunks, totals = opened
+        size = _total_size(chunks)
         skipped = Skipped("text")
         skipped.kept = size.texts
         skipped.reasons.update(totals["reasons"])
@@ -100,29 +103,29 @@ class TextStore:
         on_texts: Callable[[int], None] = lambda _: None,
         bad: BadLines | None = None,
     ) -> None:
-        """Encode corpora, one after the other; go on where an earlier attempt was cut off.
+        """Encode corpora, one after the other; resume an earlier, incomplete attempt.
 
         Args:
-            corpora: the texts, read twice if it is resumed.
-            tokenizer: for all of them.
-            identity: of text and tokenizer; what was begun under another one is thrown away.
-            backwards: see `EncodedTexts.encode`.
-            on_texts: called with the number of texts done since.
-            bad: counts the lines that are skipped while the corpora are read, if any are.
+            corpora: the texts; to resume, they are read again from the beginning.
+            tokenizer: the tokenizer of all texts.
+            identity: the identity of the texts and the tokenizer; chunks of another one are deleted.
+            backwards: whether to reverse the tokens of each text.
+            on_texts: called with the number of texts done since the last call.
+            bad: counts the bad lines that are skipped while the corpora are read.
 
         Raises:
             UserError: the text can't be read, there is none, or the disk is full.
         """
         done = self.files.begin(identity)
-        kind = self.files.types(2 if tokenizer.target_size <= 1 << 16 else 4)[0]
-        read, skipped = _added(done).texts, Skipped("text")
-        coming = keep_texts(chain.from_iterable(corpora), skipped)
-        for _ in islice(coming, read):
+        (kind,) = self.files.types(2 if tokenizer.target_size <= 1 << 16 else 4)
+        read, skipped = _total_size(done).texts, Skipped("text")
+        remaining = keep_texts(chain.from_iterable(corpora), skipped)
+        for _ in islice(remaining, read):  # encoded already
             pass
         on_texts(read)
-        while chunk := [text.source for text in islice(coming, CHUNK)]:
-            found = EncodedTexts.encode(chunk, tokenizer, backwards=backwards)
-            self.files.append([found.ids.astype(kind)], {"size": found.size})
+        while chunk := [text.source for text in islice(remaining, CHUNK)]:
+            encoded = EncodedTexts.encode(chunk, tokenizer, backwards=backwards)
+            self.files.append([encoded.ids.astype(kind)], {"size": encoded.size})
             on_texts(len(chunk))
         if bad and bad.count:
             skipped.reasons["no texts"] += bad.count
@@ -131,13 +134,15 @@ class TextStore:
         self.files.end({"sizes": [skipped.kept], "reasons": dict(skipped.reasons)})
 
     def remove(self) -> None:
-        """Throw the folder away, if it is there."""
+        """Delete the folder, if it exists."""
         self.files.remove()
 
 
-def _added(chunks: list[dict[str, Any]]) -> Size:
-    return (
-        Size(*(sum(column) for column in zip(*(chunk["size"] for chunk in chunks), strict=True)))
-        if chunks
-        else Size(0, 0, 0)
-    )
+def _total_size(chunks: Chunks) -> Size:
+    texts = words = characters = 0
+    for chunk in chunks:
+        size = Size(*chunk["size"])
+        texts += size.texts
+        words += size.words
+        characters += size.characters
+    return Size(texts, words, characters)

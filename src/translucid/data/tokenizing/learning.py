@@ -15,12 +15,16 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, TAG
 
-# Sums of floats depend on the number of threads: a fixed number gives every machine the same unigram model.
+# Sums of floats depend on the number of threads; with a fixed number, all machines learn the same unigram model.
 _LEARNING_THREADS = 8
+_TOO_LARGE = re.compile(r"too high.*<= (\d+)")
+"""SentencePiece's message that the vocabulary is too large for the text, with the largest possible size."""
+_TOO_SMALL = re.compile(r"smaller than required_chars.*vs (\d+)")
+"""SentencePiece's message that the vocabulary is too small for all characters, with the smallest possible size."""
 
 
 class Learning:
-    """How the vocabulary of one side, or of both, is learned."""
+    """The learning of a vocabulary for one side of a corpus, or for both."""
 
     def __init__(
         self,
@@ -30,7 +34,7 @@ class Learning:
         flexible: bool,
         tell: Callable[[str], None],
     ) -> None:
-        """`where`: what the text is called in messages; the others are those of `Tokenizer.learn`."""
+        """`where` names the text in messages; the other arguments are those of `Tokenizer.learn`."""
         self.where, self.options, self.reserved = where, options, reserved
         self.flexible, self.tell = flexible, tell
 
@@ -47,8 +51,8 @@ class Learning:
             other = _possible_size(str(error))
             if not self.flexible or other is None:
                 raise _explained(str(error), size, self.where) from error
-        what = "larger than it supports" if other < size else "too small for its single characters"
-        self.tell(f"{self.where} gets a vocabulary of {other:,}: the preset's, {size:,}, is {what}")
+        reason = "larger than it supports" if other < size else "too small for its single characters"
+        self.tell(f"{self.where} gets a vocabulary of {other:,}: the preset's, {size:,}, is {reason}")
         try:
             return self._trained(texts, other, rule, tagged)
         except RuntimeError as error:
@@ -77,38 +81,39 @@ class Learning:
         return model.getvalue()
 
     def _normalisation(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return what SentencePiece is to know of the normalisation, and tell what that changes."""
-        seen, rule = Characters(), self.options.normalisation
+        """Return SentencePiece's arguments for the normalisation, and tell the user what it changes."""
+        characters, rule = Characters(), self.options.normalisation
         for text in texts:
-            seen.add(text)
-        if changed := seen.changed(rule):
-            keeps = "" if rule == ADAPTIVE else "; data.tokenizer.normalisation=adaptive keeps what is often there"
-            self.tell(f"normalisation ({rule}) changes characters of {self.where}: {described(changed)}{keeps}")
+            characters.add(text)
+        if changed := characters.changed(rule):
+            advice = "" if rule == ADAPTIVE else "; data.tokenizer.normalisation=adaptive keeps what is often there"
+            self.tell(f"normalisation ({rule}) changes characters of {self.where}: {described(changed)}{advice}")
         if rule != ADAPTIVE:
             return {"normalization_rule_name": rule}
-        kept = seen.kept()
+        kept = characters.kept()
         if not kept:
             return {"normalization_rule_name": BASE}
-        counts = {character: seen.counts[character] for character in kept}
+        counts = {character: characters.counts[character] for character in kept}
         self.tell(f"normalisation ({rule}) leaves alone in {self.where}: {described(counts)}")
         return {"normalizer": normaliser_without(kept)}
 
 
 def _possible_size(message: str) -> int | None:
-    """Return the size that SentencePiece's message says to be possible, if it says one."""
-    found = re.search(r"too high.*<= (\d+)", message) or re.search(r"smaller than required_chars.*vs (\d+)", message)
-    return int(found[1]) if found else None
+    """Return the size that SentencePiece's error message says to be possible, None if it names none."""
+    match = _TOO_LARGE.search(message) or _TOO_SMALL.search(message)
+    return int(match[1]) if match else None
 
 
 def _explained(message: str, vocabulary: int, where: str) -> Exception:
-    """Return what SentencePiece's message means for the user."""
+    """Return the error that explains SentencePiece's error message to the user."""
     if "sentences_.empty()" in message:
         return UserError(f"there is nothing to learn a vocabulary from: {where} is empty", fix="Check data.train.")
-    if found := re.search(r"too high.*<= (\d+)", message):
-        what, fix = "larger than {} supports, at most {}", f"Set data.tokenizer.vocabulary={found[1]} or less."
-    elif found := re.search(r"smaller than required_chars.*vs (\d+)", message):
-        what = "smaller than {} needs for its single characters, at least {}"
-        fix = f"Set data.tokenizer.vocabulary={found[1]} or more, or a lower data.tokenizer.coverage."
+    if match := _TOO_LARGE.search(message):
+        reason = f"larger than {where} supports, at most {match[1]}"
+        fix = f"Set data.tokenizer.vocabulary={match[1]} or less."
+    elif match := _TOO_SMALL.search(message):
+        reason = f"smaller than {where} needs for its single characters, at least {match[1]}"
+        fix = f"Set data.tokenizer.vocabulary={match[1]} or more, or a lower data.tokenizer.coverage."
     else:
         return RuntimeError(f"SentencePiece failed: {message}")
-    return UserError(f"a vocabulary of {vocabulary} is {what.format(where, found[1])}", fix=fix)
+    return UserError(f"a vocabulary of {vocabulary} is {reason}", fix=fix)

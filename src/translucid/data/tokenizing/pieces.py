@@ -9,13 +9,16 @@ import sentencepiece
 from translucid.ground.special import SPECIAL
 
 SPACE = "▁"
-"""What SentencePiece writes for a space: a piece that begins with it begins a word."""
+"""SentencePiece's sign for a space: a piece that begins with it begins a word."""
 MOST_OPENING = 3
-"""Tokens before a text, at most, such as those of languages and the start token."""
+"""The most tokens before a text, such as language tokens and the start token."""
 
 
 def as_read(text: str) -> str:
-    """Return text that SentencePiece takes: no sign of its own, no lone surrogates (a JSON file may hold some)."""
+    """Return text that SentencePiece accepts: without its sign for a space and without lone surrogates.
+
+    A JSON file may contain lone surrogates.
+    """
     return text.encode("utf-8", "replace").decode("utf-8").replace(SPACE, "_")
 
 
@@ -25,9 +28,9 @@ def named_pieces(
     """Return pieces as they are written in the vocabulary.
 
     Args:
-        processor: with the vocabulary.
-        ids: of any pieces.
-        text: the text that they encode, if unknown pieces are to be shown as they stand there.
+        processor: the SentencePiece model with the vocabulary.
+        ids: ids of any pieces.
+        text: the text that they encode, if unknown pieces should be shown as they are in the text.
     """
     numbers = [int(i) for i in ids]
     pieces = [processor.id_to_piece(i) for i in numbers]
@@ -36,9 +39,11 @@ def named_pieces(
     whole = as_read(text)
     encoded, written = processor.encode(whole), processor.encode(whole, out_type=str)
     for first in range(MOST_OPENING + 1):
-        part = numbers[first : first + len(encoded)]  # fewer if the text was cut off; the end token may be the last
+        # There are fewer ids if the text was cut off; the last one may then be the end token.
+        part = numbers[first : first + len(encoded)]
         if part and part[:-1] == encoded[: len(part) - 1]:
-            shown = zip(part, written, pieces[first:], strict=False)
-            pieces[first : first + len(part)] = [new if i == SPECIAL.unknown else old for i, new, old in shown]
-            return pieces
-    return pieces  # the ids are not those of this text
+            for place, (number, piece) in enumerate(zip(part, written, strict=False), first):
+                if number == SPECIAL.unknown:
+                    pieces[place] = piece
+            break
+    return pieces

@@ -1,7 +1,7 @@
-"""Pieces that a vocabulary keeps for what is no word: placeholders, terms that are pointed out, near matches.
+"""Reserved pieces of a vocabulary, which stand for placeholders, marks of terms and near matches.
 
-Who needs some asks for them with `DataOptions.reserved`. A vocabulary is learned with them (`Tokenizer.learn`), or gets
-them behind its other pieces (`extending.reserving`). Each is one piece wherever it stands, and part of no other.
+`DataOptions.reserved` says which ones a run needs. A vocabulary is learned with them (`Tokenizer.learn`), or they are
+added after its other pieces (`extending.reserving`). Each is a piece by itself wherever it occurs.
 """
 
 from __future__ import annotations
@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PLACEHOLDERS = tuple(f"⟦{number}⟧" for number in range(1, 17))
-"""Stand for what no translation may change; see `data/placeholders.py`."""
+"""Pieces for the parts of a text that a translation must not change (`data/placeholders.py`)."""
 
 
 class TermMarks(NamedTuple):
-    """Characters for private use that point terms out in a source; see `terminology/marking.py`."""
+    """Private-use characters that mark terms and their translations in a source (`terminology/marking.py`)."""
 
     source: str
-    """Before the term."""
+    """The mark before the term."""
     target: str
-    """Between it and its translation."""
+    """The mark between the term and its translation."""
     end: str
+    """The mark after the translation."""
 
 
 TERM = TermMarks("\ue0f0", "\ue0f1", "\ue0f2")
 
 MATCH = "\ue0f3"
-"""Between a source and the translation of a near match; see `memory/augmenting.py`. A character for private use."""
+"""The private-use character between a source and the translation of a near match (`memory/augmenting.py`)."""
 
 EVERY = frozenset((*PLACEHOLDERS, *TERM, MATCH))
+"""All reserved pieces."""

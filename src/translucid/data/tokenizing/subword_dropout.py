@@ -1,9 +1,9 @@
-"""Other segmentations of the same words each epoch, so that the model learns how words are built.
+"""Random segmentations of words in each epoch, so that the model learns how words are built.
 
 BPE-dropout (Provilkov et al. 2020, arXiv 1910.13267) and, for unigram models, subword regularisation (Kudo 2018,
-arXiv 1804.10959). SentencePiece can do both, but draws from a generator that no seed makes the same in two processes,
-so an interrupted training could not be continued exactly. Here Python's own generator draws a pool of segmentations
-for each distinct word once; an epoch then picks one for each word that stands in the text, all at once.
+arXiv 1804.10959). SentencePiece implements both, but its random generator can't be seeded across processes, so an
+interrupted training could not be resumed exactly. Here, Python's generator draws a pool of segmentations for each
+distinct word once; in each epoch, NumPy picks a segmentation for each word of the text.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
 from translucid.ground.special import SPECIAL
 
 FEWEST, MOST = 4, 32
-"""Segmentations in the pool of a word: as many as the word stands in the corpus, within these bounds."""
+"""The bounds of the number of segmentations in the pool of a word, which is otherwise the count of the word."""
 
 
 class VariedCorpus:
-    """A corpus whose words are cut differently each time it is drawn."""
+    """A corpus whose words are cut differently each time that it is drawn."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, dropout: float, seed: int) -> None:
         """Draw the pools.
 
         Args:
             pairs: the text.
-            tokenizer: for both sides.
-            dropout: with BPE, the probability of leaving out a merge each time it is possible; a unigram model is
-                flattened until about as many pieces come out.
-            seed: decides the pools.
+            tokenizer: the tokenizer of both sides.
+            dropout: with BPE, the probability of skipping each possible merge; a unigram model is flattened so that it
+                yields about as many pieces.
+            seed: determines the pools.
         """
         generator = random.Random(seed)
         self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
@@ -47,47 +47,53 @@ class VariedCorpus:
         self.target = _VariedSide([pair.target for pair in pairs], tokenizer.target_segmenter, dropout, generator)
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:
-        """Return the corpus in segmentations that `seed` decides."""
+        """Return the corpus in segmentations that `seed` determines."""
         generator = np.random.default_rng(np.random.SeedSequence(seed))
         ids, offsets = self.source.draw(generator)
         if self.tag is not None:
             ids = np.insert(ids, offsets[self.tagged], self.tag)
-            offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))  # tags before each sentence
+            # Each sentence moves by the number of tags before it.
+            offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))
         return EncodedCorpus(ids, offsets, *self.target.draw(generator))
 
 
 class _VariedSide:
-    """One language: words as numbers, and a pool of segmentations for each."""
+    """One language: the numbers of its words, and a pool of segmentations for each word."""
 
     def __init__(self, texts: list[str], segmenter: Segmenter, dropout: float, generator: random.Random) -> None:
         sentences = [words_of(segmenter.normalise(text)) for text in texts]
         counts = Counter(chain.from_iterable(sentences))
-        number = {word: i for i, word in enumerate(counts)}
-        flat = chain.from_iterable(sentences)
-        self.words = np.fromiter((number[word] for word in flat), np.int64, counts.total())  # every word of the text
-        self.sentence_ends = np.cumsum([len(words) for words in sentences], dtype=np.int64)
-        cut = _bpe(segmenter, dropout, generator) if segmenter.is_bpe else _unigram(segmenter, dropout, generator)
-        pools = [cut(word, min(max(count, FEWEST), MOST)) for word, count in counts.items()]
-        # Pool of word w: the segmentations first[w] .. first[w] + size[w] - 1, each ids[starts[v] : starts[v + 1]].
-        self.size = np.array([len(pool) for pool in pools], np.int64)
+        numbers = {word: number for number, word in enumerate(counts)}
+        words = map(numbers.__getitem__, chain.from_iterable(sentences))
+        self.words = np.fromiter(words, np.int64, counts.total())  # the number of each word of the text
+        self.sentence_ends = np.cumsum(list(map(len, sentences)), dtype=np.int64)
+        method = _bpe if segmenter.is_bpe else _unigram
+        segmentations = method(segmenter, dropout, generator)
+        pools = []
+        for word, count in counts.items():
+            pools.append(segmentations(word, min(max(count, FEWEST), MOST)))
+        # The pool of word w has the segmentations first[w] .. first[w] + size[w] - 1; segmentation v is
+        # ids[starts[v] : starts[v + 1]].
+        self.size = np.array(list(map(len, pools)), np.int64)
         self.first = np.cumsum(self.size) - self.size
         variants = list(chain.from_iterable(pools))
         self.starts = np.cumsum([0, *map(len, variants)], dtype=np.int64)
         self.ids = np.fromiter(chain.from_iterable(variants), np.int32, int(self.starts[-1]))
 
     def draw(self, generator: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return ids and offsets as `EncodedCorpus` has them, end tokens included."""
+        """Return ids and offsets in the form of `EncodedCorpus`, end tokens included."""
         variant = self.first[self.words] + generator.integers(self.size[self.words])
         lengths = self.starts[variant + 1] - self.starts[variant]
         ends = np.concatenate([[0], np.cumsum(lengths)])
+        # Token t of word w is at starts[variant[w]] + t - ends[w] of the pools.
         place = np.arange(ends[-1]) + np.repeat(self.starts[variant] - ends[:-1], lengths)
-        before_end = ends[self.sentence_ends]  # where each sentence's end token goes
+        before_end = ends[self.sentence_ends]  # the place of each sentence's end token
         offsets = np.concatenate([[0], before_end + np.arange(1, len(before_end) + 1)])
         return np.insert(self.ids[place], before_end, SPECIAL.end), offsets
 
 
 def words_of(normalised: str) -> list[str]:
-    """Cut normalised text before each `▁`: no piece of a SentencePiece model reaches over one.
+    """Cut normalised text before each `▁`, because no piece of a SentencePiece model contains one in its middle.
 
     >>> words_of("▁I▁see.")
     ['▁I', '▁see.']
@@ -98,47 +104,51 @@ def words_of(normalised: str) -> list[str]:
 def bpe_dropout(
     word: str, rank: dict[str, int], dropout: float, generator: random.Random, whole: Sequence[str] = ()
 ) -> list[str]:
-    """Segment a word with byte-pair encoding that leaves out each possible merge with probability `dropout`.
+    """Segment a word with byte-pair encoding that skips each possible merge with probability `dropout`.
 
     Args:
-        word: with its `▁`.
-        rank: of each piece, 0 for the one merged first.
+        word: the word with its `▁`.
+        rank: the rank of each piece, 0 for the piece that is merged first.
         dropout: 0 gives the best segmentation.
-        generator: the source of chance.
+        generator: the random generator.
         whole: pieces that are not cut.
     """
     pieces = re.findall("|".join([*map(re.escape, whole), "."]), word, re.DOTALL)
     while True:
         best, at = math.inf, -1
         for i in range(len(pieces) - 1):
-            found = rank.get(pieces[i] + pieces[i + 1], math.inf)
-            if found < best and (not dropout or generator.random() >= dropout):
-                best, at = found, i
+            merged = rank.get(pieces[i] + pieces[i + 1], math.inf)
+            if merged < best and (not dropout or generator.random() >= dropout):
+                best, at = merged, i
         if at < 0:
             return pieces
         pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
 
 
-Cut = Callable[[str, int], list[list[int]]]
-"""From a word and a number to so many segmentations."""
+Segmentations = Callable[[str, int], list[list[int]]]
+"""A function from a word and a count to so many segmentations."""
 
 
-def _bpe(segmenter: Segmenter, dropout: float, generator: random.Random) -> Cut:
-    rank, number, whole = segmenter.ranks(), segmenter.number, segmenter.whole
+def _bpe(segmenter: Segmenter, dropout: float, generator: random.Random) -> Segmentations:
+    rank = segmenter.ranks()
 
-    def cut(word: str, count: int) -> list[list[int]]:
-        return [[number(piece) for piece in bpe_dropout(word, rank, dropout, generator, whole)] for _ in range(count)]
+    def draw(word: str, count: int) -> list[list[int]]:
+        drawn = []
+        for _ in range(count):
+            pieces = bpe_dropout(word, rank, dropout, generator, segmenter.whole)
+            drawn.append(list(map(segmenter.number, pieces)))
+        return drawn
 
-    return cut
+    return draw
 
 
-def _unigram(segmenter: Segmenter, dropout: float, generator: random.Random) -> Cut:
-    # Fitted on Tatoeba to the number of pieces that BPE-dropout gives: 1.3 times as many as without at 0.1.
+def _unigram(segmenter: Segmenter, dropout: float, generator: random.Random) -> Segmentations:
+    # Fitted on Tatoeba to the number of pieces of BPE-dropout, which at 0.1 yields 1.3 times as many as without.
     alpha = -0.2 * math.log10(dropout)
 
-    def cut(word: str, count: int) -> list[list[int]]:
+    def draw(word: str, count: int) -> list[list[int]]:
         candidates = segmenter.likeliest(word, 64)
         weights = [math.exp(alpha * (score - candidates[0][1])) for _, score in candidates]
         return [ids for ids, _ in generator.choices(candidates, weights, k=count)]
 
-    return cut
+    return draw

@@ -1,7 +1,7 @@
-"""Text to subword ids and back: SentencePiece (Kudo and Richardson 2018), one model for both languages or one each.
+"""Text to subword ids and back with SentencePiece (Kudo and Richardson 2018), with one or two models for two languages.
 
 The first four ids are those of `ground.special`. No text yields padding, start or end: `<s>` in a sentence is three
-ordinary characters. The same holds for the tag of synthetic pairs, a control symbol too: only `tag` gives its id.
+ordinary characters. The tag of synthetic pairs is a control symbol too: only `tag` returns its id.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import sentencepiece
 
-from translucid.data.filtering import draw
+from translucid.data.filtering import reservoir_sample
 from translucid.data.placeholders import Masked, mask
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.learning import Learning
@@ -29,36 +30,36 @@ from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPECIAL, TAG
 
 LARGEST = 1 << 26
-"""Bytes of a SentencePiece file, at most: one with a million pieces has half of that."""
+"""The most bytes of a SentencePiece file: a model with a million pieces has half as many."""
 
 LONGEST_UNKNOWN = 100
-"""Characters that stand for an unknown piece, at most: ours is one, with spaces three."""
+"""The most characters that a model may write for an unknown piece; ours write three, `⁇` between spaces."""
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Tokenizer:
-    """A pair of SentencePiece models, which are one and the same when `joint`."""
+    """A SentencePiece model for each language, or one for both if it is `joint`."""
 
     joint: bool
     """Whether both languages share one model."""
     source_size: int
-    """Pieces in the source vocabulary."""
+    """The number of pieces in the source vocabulary."""
     target_size: int
-    """Pieces in the target vocabulary."""
+    """The number of pieces in the target vocabulary."""
     threads: int = -1
-    """That encode many texts at once; -1 is as many as there are cores."""
+    """The number of threads that encode many texts; -1 is the number of cores."""
     source_opening: Sequence[int] = ()
-    """Ids that every source begins with, such as that of a language."""
+    """Ids before every source, such as that of a language."""
     target_opening: Sequence[int] = ()
-    """Ids that every target begins with."""
+    """Ids before every target."""
 
     def __init__(self, source: bytes, target: bytes | None = None) -> None:
-        """Wrap serialised SentencePiece models; without `target`, `source` serves both languages.
+        """Wrap serialised SentencePiece models; without `target`, `source` is the model of both languages.
 
         Raises:
-            ValueError: these are not SentencePiece models, or not with our special ids.
+            ValueError: these are not SentencePiece models, or their special ids are not ours.
         """
         self.joint = target is None
         self._models = {"tokenizer": source} if target is None else {"source": source, "target": target}
@@ -68,27 +69,30 @@ class Tokenizer:
         self.target_size: int = self._target.get_piece_size()
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes, ...], dict[str, Sequence[int]]]:
-        """Travel to another process as the models' bytes."""
+        """Pickle the bytes of the models, because SentencePiece's objects can't be sent to another process."""
         openings = {"source_opening": self.source_opening, "target_opening": self.target_opening}
         return Tokenizer, tuple(self._models.values()), openings
 
     def between(self, source: str | None, target: str | None, options: TokenizerOptions) -> Tokenizer:
-        """Return the same tokenizer with each text opened by the pieces of its languages, as the options say.
+        """Return a tokenizer that puts the pieces of languages before texts, in the way of the options.
 
         Args:
-            source: code of the source language, of use where each side is told its own.
-            target: code of the target language.
-            options: of the tokenizer; without `languages`, nothing is opened.
+            source: the code of the source language; ignored if only the target language has a piece.
+            target: the code of the target language.
+            options: the options of the tokenizer; without `languages`, there are no such pieces.
 
         Raises:
             UserError: a language is not given, or there is no piece for it.
         """
         if not options.languages:
             return self
-        each = options.told == "each on its own side"
         opened = copy.copy(self)
-        opened.source_opening = [_language(source if each else target, options.languages, self._source, each)]
-        opened.target_opening = [_language(target, options.languages, self._target, False)] if each else ()
+        if options.told == "each on its own side":
+            opened.source_opening = [_language(source, options.languages, self._source, "source")]
+            opened.target_opening = [_language(target, options.languages, self._target, "target")]
+        else:
+            opened.source_opening = [_language(target, options.languages, self._source, "target")]
+            opened.target_opening = ()
         return opened
 
     @classmethod
@@ -107,44 +111,45 @@ class Tokenizer:
 
         Args:
             pairs: the text.
-            options: how.
-            seed: which pairs are drawn from a large text.
+            options: the options of the tokenizer.
+            seed: determines the sample of a large text.
             tagged: whether the source vocabulary gets a `tag`.
-            reserved: pieces that the vocabularies have for what is no word; see `data/tokenizing/reserved.py`.
-            flexible: whether the vocabulary may have another size than wanted, if the text asks for it.
-            tell: told of another size, and of characters that normalisation changes.
+            reserved: reserved pieces of the vocabularies (`data/tokenizing/reserved.py`).
+            flexible: whether the vocabulary may have another size if the text does not support the configured one.
+            tell: called with messages about another size, and about characters that normalisation changes.
 
         Raises:
             UserError: there is no text, or the vocabulary is larger or smaller than the text allows.
         """
-        drawn = draw(pairs, options.sample, seed)
+        sample = reservoir_sample(pairs, options.sample, seed)
         if options.joint:
-            both = [text for pair in drawn for text in pair]
+            texts = list(chain.from_iterable(sample))
             learning = Learning("the training text", options, reserved, flexible, tell)
-            return cls(learning.model(both, tagged=tagged))
+            return cls(learning.model(texts, tagged=tagged))
         models = []
         for side in Pair._fields:
             learning = Learning(f"the {side} text", options, reserved, flexible, tell)
-            texts = [getattr(pair, side) for pair in drawn]
+            texts = [getattr(pair, side) for pair in sample]
             models.append(learning.model(texts, tagged=tagged and side == "source"))
         return cls(*models)
 
     @classmethod
     def paired(cls, source: Tokenizer, target: Tokenizer) -> Tokenizer:
-        """Return the source side of one beside the target side of another; joint if both are the same model."""
-        both = next(iter(source._models.values())), [*target._models.values()][-1]
-        return cls(both[0]) if both[0] == both[1] else cls(*both)
+        """Return the source side of one tokenizer with the target side of another; joint if both models are equal."""
+        models = dict.fromkeys((source.models[0], target.models[-1]))
+        return cls(*models)
 
     @classmethod
     def load(cls, folder: Path, fingerprint: str | None = None) -> Tokenizer:
-        """Read `tokenizer.model`, or `source.model` and `target.model`, which are SentencePiece files.
+        """Read the SentencePiece files `tokenizer.model`, or `source.model` and `target.model`.
 
         Args:
-            folder: where they are.
-            fingerprint: what the tokenizer must have, if known; SentencePiece is not shown any other.
+            folder: the folder with the files.
+            fingerprint: the fingerprint that the tokenizer must have, if known. It is compared before SentencePiece
+                parses the files.
 
         Raises:
-            UserError: a file is missing, damaged, not the one, or a SentencePiece model with other special ids.
+            UserError: a file is missing or damaged, its fingerprint differs, or its special ids are not ours.
         """
         names = ["tokenizer.model"] if (folder / "tokenizer.model").exists() else ["source.model", "target.model"]
         models = {}
@@ -180,7 +185,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the models, by which a network can tell the tokenizer it was trained with."""
+        """The SHA-256 of the models, by which a run recognises the tokenizer that it was trained with."""
         return _fingerprint(self._models.values())
 
     def encode_source(self, texts: list[str]) -> list[list[int]]:
@@ -188,12 +193,12 @@ class Tokenizer:
         return _encode(self._source, texts, self.threads, self.source_opening)
 
     def encode_target(self, texts: list[str]) -> list[list[int]]:
-        """Return the target ids of each text, without the end token; see `encode_source`."""
+        """Return the target ids of each text, without the end token, as `encode_source` does for the source."""
         return _encode(self._target, texts, self.threads, self.target_opening)
 
     @property
     def models(self) -> list[bytes]:
-        """The SentencePiece models: one, or that of the source and that of the target."""
+        """The SentencePiece models: one for both sides, or that of the source and that of the target."""
         return list(self._models.values())
 
     @property
@@ -203,9 +208,9 @@ class Tokenizer:
         return number if self._source.is_control(number) else None
 
     def reserves(self, pieces: Iterable[str]) -> bool:
-        """Whether both vocabularies have all of some pieces; see `data/tokenizing/reserved.py`."""
-        models = (self._source, self._target)
-        return all(model.piece_to_id(piece) != SPECIAL.unknown for piece in pieces for model in models)
+        """Whether both vocabularies have all of some reserved pieces (`data/tokenizing/reserved.py`)."""
+        pieces = list(pieces)
+        return SPECIAL.unknown not in self._source.piece_to_id(pieces) + self._target.piece_to_id(pieces)
 
     @cached_property
     def has_placeholders(self) -> bool:
@@ -213,46 +218,46 @@ class Tokenizer:
         return self.reserves(PLACEHOLDERS)
 
     def mask(self, text: str) -> Masked:
-        """Return a text with such pieces in the place of its placeholders, if the vocabularies have them."""
+        """Return a text with such pieces in place of its placeholders, if the vocabularies have them."""
         return mask(text) if self.has_placeholders else Masked(text, {})
 
     @property
     def marks_terms(self) -> bool:
-        """Whether the vocabularies have the pieces that point terms out."""
+        """Whether the vocabularies have the pieces that mark terms."""
         return self.reserves(TERM)
 
     @property
     def source_segmenter(self) -> Segmenter:
-        """The source model's inner workings."""
+        """The source model for subword dropout."""
         return Segmenter(self._source)
 
     @property
     def target_segmenter(self) -> Segmenter:
-        """The target model's inner workings."""
+        """The target model for subword dropout."""
         return Segmenter(self._target)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of target ids: one line, no control characters.
+        """Return the text of target ids: one line without control characters.
 
-        Padding, start and end tokens are passed over, an unknown piece is `⁇`.
+        Padding, start and end tokens are skipped; an unknown piece is `⁇`.
         """
-        return _one_line(self._target.decode([int(i) for i in ids]))
+        return _one_line(self._target.decode(list(map(int, ids))))
 
     def decode_source(self, ids: Sequence[int]) -> str:
-        """Return the text of source ids; see `decode`."""
-        return _one_line(self._source.decode([int(i) for i in ids]))
+        """Return the text of source ids, as `decode` does for target ids."""
+        return _one_line(self._source.decode(list(map(int, ids))))
 
     def source_pieces(self, ids: Sequence[int], text: str | None = None) -> list[str]:
         """Return the pieces of source ids as they are written in the vocabulary, `▁` for a space.
 
         Args:
-            ids: of any pieces.
-            text: the text that they encode, if unknown pieces are to be shown as they stand there.
+            ids: ids of any pieces.
+            text: the text that they encode, if unknown pieces should be shown as they are in the text.
         """
         return named_pieces(self._source, ids, text)
 
     def target_pieces(self, ids: Sequence[int], text: str | None = None) -> list[str]:
-        """Return the pieces of target ids; see `source_pieces`."""
+        """Return the pieces of target ids, as `source_pieces` does for source ids."""
         return named_pieces(self._target, ids, text)
 
     @property
@@ -266,14 +271,13 @@ class Tokenizer:
 
 
 def _language(
-    code: str | None, languages: Mapping[str, str], processor: sentencepiece.SentencePieceProcessor, is_source: bool
+    code: str | None, languages: Mapping[str, str], processor: sentencepiece.SentencePieceProcessor, side: str
 ) -> int:
-    """Return the id of the piece that stands for a language."""
-    side = "source" if is_source else "target"
+    """Return the id of the piece that stands for a language of the source or the target side."""
     if code is None or code not in languages:
-        known = ", ".join(sorted(languages)[:20]) + ", …" * (len(languages) > 20)
-        what = f"knows no {side} language {code!r}" if code else f"has to be told the {side} language"
-        raise UserError(f"this model of many languages {what}", fix=f"Give --{side}-language, one of {known}.")
+        known = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
+        problem = f"knows no {side} language {code!r}" if code else f"has to be told the {side} language"
+        raise UserError(f"this model of many languages {problem}", fix=f"Give --{side}-language, one of {known}.")
     number: int = processor.piece_to_id(languages[code])
     if not processor.is_control(number):
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"
@@ -286,17 +290,23 @@ def _fingerprint(models: Iterable[bytes]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return text that breaks no line and commands no terminal, whatever stands in the pieces of a stranger."""
+    """Return text without line breaks and control characters, which a downloaded vocabulary may contain."""
     return text if text.isprintable() else _CONTROL.sub("�", _BREAKS.sub(" ", text))
 
 
 def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    """Return SentencePiece's object for a model from a file, which may be damaged or malicious.
+
+    Raises:
+        ValueError: it is not a usable SentencePiece model.
+    """
+    not_a_model = "is not a SentencePiece model, or is damaged"
+    if not model:  # SentencePiece would return an object without a model
+        raise ValueError(not_a_model)
     try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model) if model else None
-    except RuntimeError:
-        processor = None
-    if processor is None:
-        raise ValueError("is not a SentencePiece model, or is damaged")
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError as error:
+        raise ValueError(not_a_model) from error
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != SPECIAL:
         wanted = f"{SPECIAL.pad}, {SPECIAL.unknown}, {SPECIAL.start} and {SPECIAL.end}"
@@ -304,7 +314,7 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     every = list(range(processor.get_piece_size()))
     try:
         processor.id_to_piece(every)
-        unknown = processor.decode([SPECIAL.unknown])  # any text that the file names, of any length
+        unknown = processor.decode([SPECIAL.unknown])  # the file may name a text of any length
     except UnicodeDecodeError as error:
         raise ValueError("is damaged: it has pieces that are not UTF-8") from error
     if not all(map(math.isfinite, processor.get_score(every))):
@@ -317,47 +327,55 @@ def _processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
 def _encode(
     processor: sentencepiece.SentencePieceProcessor, texts: list[str], threads: int, opening: Sequence[int]
 ) -> list[list[int]]:
-    # Threads cost more than they bring for a few texts.
+    # For a few texts, starting threads takes longer than encoding.
     threads = threads if len(texts) > 200 else 1
-    ids: list[list[int]] = processor.encode([as_read(text) for text in texts], num_threads=threads)
-    return [[*opening, *each] for each in ids] if opening else ids
+    ids: list[list[int]] = processor.encode(list(map(as_read, texts)), num_threads=threads)
+    return [[*opening, *of_text] for of_text in ids] if opening else ids
 
 
 class Segmenter:
-    """What subword dropout must know of a SentencePiece model."""
+    """The pieces and scores of a SentencePiece model, for subword dropout."""
 
     def __init__(self, processor: sentencepiece.SentencePieceProcessor) -> None:
-        """`processor`: of one language."""
+        """Collect the pieces of words of one language's model."""
         self._processor = processor
-        every = range(len(SPECIAL), processor.get_piece_size())
-        # A tag is no piece of any word, nor is one that only the other language has.
-        used = [i for i in every if not processor.is_control(i) and not processor.is_unused(i)]
-        self._ids = [i for i in used if processor.id_to_piece(i) not in EVERY]
-        self.whole = [processor.id_to_piece(i) for i in used if processor.id_to_piece(i) in EVERY]
-        """Pieces that are never cut."""
+        self._ids: list[int] = []
+        self.whole: list[str] = []
+        """Reserved pieces, which are never cut."""
+        for number in range(len(SPECIAL), processor.get_piece_size()):
+            # Words contain no tags, and no pieces that only the other language has.
+            if processor.is_control(number) or processor.is_unused(number):
+                continue
+            piece = processor.id_to_piece(number)
+            if piece in EVERY:
+                self.whole.append(piece)
+            else:
+                self._ids.append(number)
         # BPE scores are 0, -1, -2, ... in the order of the merges; unigram scores are log-probabilities, below zero.
         self.is_bpe = bool(max(processor.get_score(self._ids)) == 0)
 
     def normalise(self, text: str) -> str:
-        """Return the text as SentencePiece cuts it, each word with a `▁` in front."""
+        """Return the text in the form that SentencePiece cuts, with a `▁` before each word."""
         text = self._processor.normalize(as_read(text))
         return text
 
     def ranks(self) -> dict[str, int]:
-        """Return the rank of each piece of a BPE model, 0 for the one merged first."""
+        """Return the rank of each piece of a BPE model, 0 for the piece that is merged first."""
         return {self._processor.id_to_piece(i): round(-self._processor.get_score(i)) for i in self._ids}
 
     def number(self, piece: str) -> int:
-        """Return the id of a piece, or that of the unknown one."""
+        """Return the id of a piece, or that of the unknown piece."""
         number: int = self._processor.piece_to_id(piece)
         return number
 
     def likeliest(self, word: str, count: int) -> list[tuple[list[int], float]]:
         """Return up to `count` segmentations of a word by a unigram model, with their log-probabilities, best first."""
-        found: list[list[int]] = self._processor.nbest_encode(word.removeprefix(SPACE), nbest_size=count)
-        if self.whole and (wanted := [piece for piece in self.whole if piece in word]):
-            found = [ids for ids in found if {*map(self.number, wanted)} <= {*ids}] or [
-                self._processor.encode(word.removeprefix(SPACE))
-            ]
-        scored = [(ids, sum(map(self._processor.get_score, ids))) for ids in found if ids]
+        text = word.removeprefix(SPACE)
+        segmentations: list[list[int]] = self._processor.nbest_encode(text, nbest_size=count)
+        # Keep only the segmentations in which the reserved pieces of the word are whole.
+        reserved = {self.number(piece) for piece in self.whole if piece in word}
+        if reserved:
+            segmentations = [ids for ids in segmentations if reserved.issubset(ids)]
+            segmentations = segmentations or [self._processor.encode(text)]
+        scored = [(ids, sum(map(self._processor.get_score, ids))) for ids in segmentations if ids]
         return scored or [([self.number(word)], 0.0)]

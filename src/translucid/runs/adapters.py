@@ -1,4 +1,4 @@
-"""Adapters of a run: what a fine-tuning has learned, as differences of low rank in a small file of its own.
+"""Adapters: the low-rank differences that a fine-tuning has learned, in a small file.
 
 translucid train --init-from RUN --set training.adapter_rank=8 ..   writes OUT/adapter.safetensors
 translucid translate RUN --adapter OUT                         or a file, or NAME of RUN/adapters/NAME.safetensors
@@ -27,29 +27,32 @@ _FIX = "Give the run that it was learned from, or an adapter of this one."
 
 
 def save_adapter(
-    run: RunFolder, found: Mapping[str, Difference], scale: float, base: str, facts: dict[str, Any]
+    run: RunFolder, differences: Mapping[str, Difference], scale: float, base: str, facts: dict[str, Any]
 ) -> None:
     """Write the adapter that a run has learned.
 
     Args:
-        run: where.
-        found: what is added to each matrix, by its name.
-        scale: by what it is multiplied first.
-        base: the fingerprint of the model that it belongs to.
-        facts: what else is to be known of it.
+        run: the run folder.
+        differences: the difference of each matrix, by the name of the matrix.
+        scale: the factor of the differences.
+        base: the fingerprint of the model that was fine-tuned.
+        facts: further metadata.
     """
-    tensors = {f"{name}.{side}": tensor for name, both in found.items() for side, tensor in both._asdict().items()}
+    tensors = {}
+    for name, difference in differences.items():
+        tensors[f"{name}.up"] = difference.up
+        tensors[f"{name}.down"] = difference.down
     save_tensors(run.path / ADAPTER, tensors, {**facts, "base": base, "scale": scale})
 
 
 class Adapter:
-    """One in a file."""
+    """The file of an adapter."""
 
     def __init__(self, file: Path, run: RunFolder) -> None:
-        """Read who it belongs to, and without PyTorch.
+        """Read the header of the file, without PyTorch, and check that it fits the run's model.
 
         Raises:
-            UserError: it is damaged, or does not belong to the run's model.
+            UserError: the file is damaged, or does not belong to the run's model.
         """
         self.file = file
         shapes, facts = read_header(file)
@@ -59,55 +62,58 @@ class Adapter:
         self.scale = scale
         if facts["base"] != run.model_digest():
             raise UserError(f"belongs to another model than that of {run.path}", file=file, fix=_FIX)
-        weights, self.names = read_header(run.model_file)[0], sorted({name.rpartition(".")[0] for name in shapes})
+        weights, _ = read_header(run.model_file)
+        self.names = sorted({name.rpartition(".")[0] for name in shapes})
         for name in self.names:
-            up, down = (shapes.get(f"{name}.{side}", ()) for side in ("up", "down"))
+            up, down = shapes.get(f"{name}.up", ()), shapes.get(f"{name}.down", ())
+            # A difference is the product of two matrices [outputs, r] and [r, inputs].
             if not len(up) == len(down) == 2 or up[1] != down[0] or weights.get(name) != (up[0], down[1]):
                 raise UserError(f"does not fit the model: {name}", file=file, fix=_FIX)
         self.fingerprint = digest(file)
 
     @classmethod
     def find(cls, given: str | Path, run: RunFolder) -> Adapter:
-        """Return the adapter of a run that is meant: by its file, by the run that learned it, or by its name.
+        """Return an adapter of a run by its file, by the run that learned it, or by its name.
 
         Raises:
-            UserError: there is none, or see `Adapter`.
+            UserError: there is none, or it does not fit the run's model.
         """
-        path, kept = Path(given), run.path / "adapters"
+        path, folder = Path(given), run.path / "adapters"
         if path.is_dir():
             path /= ADAPTER
         elif not path.exists() and path.name == str(given):
-            path = kept / f"{given}.safetensors"
+            path = folder / f"{given}.safetensors"
         if not path.exists():
-            there = sorted(file.stem for file in kept.glob("*.safetensors"))
-            fix = nearest(str(given), there) if there else f"Give its file, or put it into {kept}."
+            names = sorted(file.stem for file in folder.glob("*.safetensors"))
+            fix = nearest(str(given), names) if names else f"Give its file, or put it into {folder}."
             raise UserError(f"there is no adapter {str(given)!r}", fix=fix)
         refuse_strange(path, path.parent, None)
         return cls(path, run)
 
     def differences(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Read B [outputs, r] and A [r, inputs] of each matrix, by its name.
+        """Read the factors B [outputs, r] and A [r, inputs] of each matrix, by the name of the matrix.
 
         Raises:
             UserError: the file is damaged.
         """
-        tensors = load_tensors(self.file)[0]
+        tensors, _ = load_tensors(self.file)
         return {name: (tensors[f"{name}.up"], tensors[f"{name}.down"]) for name in self.names}
 
 
 def with_adapter(model: AnyModel, adapter: Adapter) -> AnyModel:
-    """Return a model with W + s B A in the place of each matrix W of an adapter; the given model stays as it is.
+    """Return a copy of a model with W + s B A in place of each matrix W of an adapter.
 
-    Both share all other weights.
+    The copy shares all other weights with the model.
 
     Raises:
         UserError: the adapter's file is damaged.
     """
     differences = adapter.differences()
-    own = {id(model.get_parameter(name)) for name in differences}
     # `deepcopy` does not copy what its memo lists as copied.
     shared: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    adapted = copy.deepcopy(model, {key: tensor for key, tensor in shared.items() if key not in own})
+    for name in differences:
+        shared.pop(id(model.get_parameter(name)), None)
+    adapted = copy.deepcopy(model, shared)
     for name, (up, down) in differences.items():
         weight = adapted.get_parameter(name).data
         weight.addmm_(up.to(weight), down.to(weight), alpha=adapter.scale)

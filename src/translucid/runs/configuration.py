@@ -49,7 +49,7 @@ _FIXED = (
     "training.layer_decay",
     "training.unfreeze",
 )
-"""Keys that a resumed run can't change: its weights, its tokens or its place in the data would lose their meaning."""
+"""Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
 _FIXED_LATER = (
     *("data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo"),
     *(
@@ -60,7 +60,7 @@ _FIXED_LATER = (
         "training.adapter_rank",
     ),
 )
-"""More such keys; one that is not set is not named, as there are checkpoints that have none of it."""
+"""More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
 
 _READERS = {
@@ -69,10 +69,10 @@ _READERS = {
     "running text": ("is a language model", "Use translucid generate."),
     "texts with labels": ("says what a text is", "Use translucid classify."),
 }
-"""By what a model reads: what it does, and what it is for."""
+"""For each kind of input: what a model with this input does, and the command for it."""
 
 
-_AS_IT_IS = DataOptions()
+_DEFAULTS = DataOptions()
 _FOR_PAIRS = (
     "subword_dropout",
     "placeholders",
@@ -87,22 +87,22 @@ _FOR_PAIRS = (
 
 
 class Configuration(OptionGroup):
-    """Everything that decides a run."""
+    """All settings of a run."""
 
     preset: str | None = None
     """The preset that the other settings start from (`translucid models` lists them)."""
     model: ModelOptions = Field(default_factory=TransformerOptions, discriminator="kind")
-    """The network: a Transformer, unless `model.kind` says otherwise."""
+    """The network; by default a Transformer."""
     data: DataOptions = Field(default_factory=DataOptions)
     """The corpus."""
     training: TrainingOptions = Field(default_factory=TrainingOptions)
-    """How to train."""
+    """The options of the training."""
     decoding: DecodingOptions = Field(default_factory=DecodingOptions)
-    """How to translate, unless the command says otherwise."""
+    """The options of decoding; those of a command take precedence."""
     alignment: AlignmentOptions = Field(default_factory=AlignmentOptions)
-    """Where word alignments are read."""
+    """The attention from which word alignments are read."""
     versions: dict[str, str] = Field(default_factory=dict)
-    """What wrote this file; for the record."""
+    """The versions of the packages that wrote this file, for the record."""
 
     @field_validator("model", mode="before")
     @classmethod
@@ -120,11 +120,11 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
-    def _what_only_text_has(self) -> Configuration:
-        only = [n for n in _FOR_PAIRS if getattr(self.data, n) != getattr(_AS_IT_IS, n)]
+    def _data_fits_the_model(self) -> Configuration:
+        for_pairs = [name for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
         if isinstance(self.model, CaptioningShape):
-            if only:
-                raise ValueError(f"data.{only[0]} is for sentence pairs, not for images with captions")
+            if for_pairs:
+                raise ValueError(f"data.{for_pairs[0]} is for sentence pairs, not for images with captions")
             if self.model.image_encoder.frozen and (self.data.mirror or self.data.shift):
                 raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
         elif self.data.mirror or self.data.shift:
@@ -132,12 +132,13 @@ class Configuration(OptionGroup):
         elif isinstance(self.model, LanguageShape | ClassifierOptions):
             if self.training.sharded:
                 raise ValueError("training.sharded is not for language models and classifiers")
-            if only:
-                raise ValueError(f"data.{only[0]} is for sentence pairs, not for running text")
-            if isinstance(self.model, TransformerLanguageOptions) and self.model.context > (w := self.training.window):
+            if for_pairs:
+                raise ValueError(f"data.{for_pairs[0]} is for sentence pairs, not for running text")
+            window = self.training.window
+            if isinstance(self.model, TransformerLanguageOptions) and self.model.context > window:
                 raise ValueError(
-                    f"model.context={self.model.context} is more than training.window={w}, over which it learns to "
-                    "look back: raise the one or lower the other"
+                    f"model.context={self.model.context} is more than training.window={window}, over which it learns "
+                    "to look back: raise the one or lower the other"
                 )
             if not self.data.tokenizer.joint:
                 raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
@@ -146,7 +147,7 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
-    def _who_begins_with_models_of_language(self) -> Configuration:
+    def _language_models_are_for_translators(self) -> Configuration:
         if isinstance(self.model, ToldOfContext):
             if self.model.elmo and self.training.sharded:
                 raise ValueError("training.sharded is not for models that ELMo tells of their source")
@@ -159,7 +160,7 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
-    def _who_is_fine_tuned(self) -> Configuration:
+    def _fine_tuning_fits_the_model(self) -> Configuration:
         if self.training.distillation_weight and self.model.reads != "text":
             raise ValueError("training.distillation_weight is for translators")
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
@@ -177,7 +178,7 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
-    def _who_is_compiled(self) -> Configuration:
+    def _only_transformers_are_compiled(self) -> Configuration:
         if self.training.compile:
             if not isinstance(self.model, TransformerOptions | CaptioningTransformerOptions):
                 raise ValueError("training.compile is for Transformers that translate or write captions")
@@ -186,7 +187,7 @@ class Configuration(OptionGroup):
         return self
 
     @model_validator(mode="after")
-    def _who_learns_from_its_own_captions(self) -> Configuration:
+    def _self_critical_training_is_for_captioners(self) -> Configuration:
         if self.training.self_critical:
             if not isinstance(self.model, CaptioningShape):
                 raise ValueError("training.self_critical is for models that write about images, such as caption-soft")
@@ -198,24 +199,24 @@ class Configuration(OptionGroup):
 
     @cached_property
     def vocabulary_given(self) -> bool:
-        """Whether the user has set data.tokenizer.vocabulary; a preset's number gives way to what the text supports.
+        """Whether the user has set data.tokenizer.vocabulary; the size of a preset may be adapted to the text.
 
-        `resolve` knows; of a configuration that was read again, the preset's own number tells. That is no setting: two
-        configurations are equal without it.
+        `resolve` sets it. For a configuration from a file, it is whether the size differs from that of the preset. It
+        is not a setting, so configurations are compared without it.
         """
         preset = preset_named(self.preset) if self.preset else None
-        proposed = preset.settings if preset else {}
+        defaults = preset.settings if preset else {}
         default = TokenizerOptions.model_fields["vocabulary"].default
-        size: int = proposed.get("data", {}).get("tokenizer", {}).get("vocabulary", default)
+        size: int = defaults.get("data", {}).get("tokenizer", {}).get("vocabulary", default)
         return self.data.tokenizer.vocabulary != size
 
     def with_vocabulary(self, size: int) -> Configuration:
-        """Return the configuration with the size that the vocabulary has in the end."""
+        """Return the configuration with another size of the vocabulary."""
         tokenizer = self.data.tokenizer.model_copy(update={"vocabulary": size})
         return self.model_copy(update={"data": self.data.model_copy(update={"tokenizer": tokenizer})})
 
     def searching(self, given: Mapping[str, Any]) -> DecodingOptions:
-        """Return how to search when some options are given by name; one that is None is as the run has it.
+        """Return the decoding options with some of them changed by name; None leaves an option unchanged.
 
         Raises:
             UserError: a value is wrong.
@@ -224,14 +225,14 @@ class Configuration(OptionGroup):
         return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
 
     def between(self, source: str | None, target: str | None) -> Configuration:
-        """Return the configuration with other languages of a model that has many; see `DataOptions.between`."""
+        """Return the configuration with two other languages of a multilingual model, as `DataOptions.between` does."""
         return self.model_copy(update={"data": self.data.between(source, target)})
 
     def refuse_other_reader(self, wanted: str, run: Path) -> None:
-        """Check what a run's model reads; see `ModelShape`.
+        """Check that a run's model has the wanted kind of input, such as `text`.
 
         Raises:
-            UserError: it reads something else.
+            UserError: it has another kind of input.
         """
         if self.model.reads != wanted:
             does, fix = _READERS[self.model.reads]
@@ -239,11 +240,11 @@ class Configuration(OptionGroup):
 
     @property
     def longest(self) -> int:
-        """Tokens on either side, start or end token included, that the model meets in training and takes at once."""
+        """The most tokens of a side, start or end token included, in training and in a call of the model."""
         return min(self.data.max_tokens, self.model.longest or self.data.max_tokens)
 
     def to_yaml(self) -> str:
-        """Return the text of `config.yaml`, every value spelled out."""
+        """Return the text of `config.yaml`, with all values."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
@@ -256,22 +257,22 @@ def resolve(
     *,
     shipped: bool = False,
 ) -> Configuration:
-    """Put a configuration together; what comes later wins.
+    """Combine the sources of a configuration: preset, earlier run, file, assignments, overrides; later ones win.
 
     Args:
-        file: of settings.
-        preset: by name; that of the file if not given.
-        assignments: `key=value`.
-        overrides: by key.
-        begun: what is taken over from an earlier run, see `runs.beginning`; it wins over the preset only,
-            but for its tokenizer.
-        shipped: whether the file is a recipe of ours, whose numbers are a proposal like those of a preset.
+        file: a file with settings.
+        preset: the name of the preset; by default that of the file.
+        assignments: strings `key=value`.
+        overrides: values by dotted key.
+        begun: the settings of an earlier run (`runs.initialization`). Its tokenizer also wins over the file, because
+            the weights depend on it.
+        shipped: whether the file is one of our recipes, whose size of the vocabulary is a proposal, like a preset's.
 
     Raises:
-        UserError: the file can't be read, or a key or value is not one of ours.
+        UserError: the file can't be read, or a key or value is unknown.
     """
     settings = merged(begun or {}, read_settings(file) if file else {})
-    if begun:  # a tokenizer that is there already is what it is
+    if begun:
         settings = merged(settings, {"data": {"tokenizer": begun["data"]["tokenizer"]}})
     name = preset or settings.get("preset")
     base: Settings = {}
@@ -282,13 +283,14 @@ def resolve(
         base = merged({"preset": name}, start.settings)
     given = assigned(begun or {} if shipped else settings, assignments, overrides or {})
     settings = merged(base, {**settings, "preset": name})
-    found = validated(assigned(settings, assignments, overrides or {}), file)
-    found.__dict__["vocabulary_given"] = "vocabulary" in given.get("data", {}).get("tokenizer", {})
-    return found
+    configuration = validated(assigned(settings, assignments, overrides or {}), file)
+    # Sets the cached property; pydantic allows no assignment.
+    configuration.__dict__["vocabulary_given"] = "vocabulary" in given.get("data", {}).get("tokenizer", {})
+    return configuration
 
 
 def resumed(configuration: Configuration, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Configuration:
-    """Change a run's configuration where that keeps its weights meaningful: limits, files, decoding.
+    """Change settings of a run that keep its weights valid: limits, files, decoding.
 
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
@@ -297,12 +299,13 @@ def resumed(configuration: Configuration, assignments: Iterable[str], overrides:
 
 
 def unchanged(before: Configuration, after: Configuration) -> Configuration:
-    """Return `after`, if a run that was begun with `before` can go on with it.
+    """Return `after` if a run that was started with `before` can be resumed with it.
 
     Raises:
         UserError: the shape of the model, the tokens or the order of the data would change.
     """
-    if isinstance(after.model, ClassifierOptions) and not after.model.labels:  # which the data has told since
+    # The labels of a classifier, and the size of the vocabulary, may have been read from the training text.
+    if isinstance(after.model, ClassifierOptions) and not after.model.labels:
         assert isinstance(before.model, ClassifierOptions)
         model = after.model.model_copy(update={"labels": before.model.labels})
         after = after.model_copy(update={"model": model})
@@ -322,16 +325,23 @@ def fixed_settings(configuration: Configuration) -> str:
 
 def _fixed(configuration: Configuration) -> dict[str, Any]:
     settings = configuration.model_dump(mode="json")
-    keys = (*_FIXED, "training.window") if isinstance(configuration.model, LanguageShape) else _FIXED
-    settings["data"]["mix"] = [*settings["data"]["mix"].values()]  # the files are known by what is in them
-    keys = (*keys, *(key for key in _FIXED_LATER if reduce(getitem, key.split("."), settings)))
+    # Without the names of the files, which may be moved; a digest of their content is compared elsewhere.
+    settings["data"]["mix"] = list(settings["data"]["mix"].values())
+
+    def value(key: str) -> Any:
+        return reduce(getitem, key.split("."), settings)
+
+    keys = list(_FIXED)
+    if isinstance(configuration.model, LanguageShape):
+        keys.append("training.window")
+    keys += filter(value, _FIXED_LATER)
     if configuration.training.adapter_rank:
-        keys = (*keys, "training.adapter_scale", "training.adapter_parts")
-    return {key: reduce(getitem, key.split("."), settings) for key in keys}
+        keys += ["training.adapter_scale", "training.adapter_parts"]
+    return {key: value(key) for key in keys}
 
 
 def validated(settings: Settings, file: Path | None = None) -> Configuration:
-    """Check every key and value of a configuration; see `checked`."""
+    """Check the keys and values of a configuration, as `checked` does."""
     return checked(Configuration, settings, file)
 
 
@@ -339,17 +349,17 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 def checked(options: type[Options], settings: Settings, file: Path | None = None) -> Options:
-    """Check every key and value of any group of options.
+    """Return a group of options with the given settings, after checking each key and value.
 
     Raises:
-        UserError: naming the first wrong one, and the nearest that is right.
+        UserError: a key or value is wrong; the message suggests the most similar one.
     """
     try:
         return options.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        parents, group = _found(options, first["loc"][:-1])
-        key = ".".join(_found(options, first["loc"])[0])
+        parents, group = _locate(options, first["loc"][:-1])
+        key = ".".join(_locate(options, first["loc"])[0])
         if first["type"] == "extra_forbidden":
             known = [".".join([*parents, field]) for field in group.model_fields]
             raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
@@ -358,25 +368,26 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
             given = first["ctx"]["tag"]
             raise UserError(f"{key}.kind: there is no {given!r}", file=file, fix=nearest(given, kinds)) from error
         reason = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "value_error":  # one of ours, which says it all
+        if first["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
         fix = "`translucid models --keys` lists all keys."
         raise UserError(f"{key}: {reason}, not {_shown(first['input'])}", file=file, fix=fix) from error
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it is written in Python, the middle left out of a long one."""
+    """Return a value in Python's notation, without the middle if it is long."""
     try:
         return _SHORT.repr(value)
-    except ValueError:  # which Python raises where a number has more than 4,300 digits
+    except ValueError:  # Python writes no number of more than 4,300 digits
         return "such a long number"
 
 
-def _found(options: Any, place: tuple[int | str, ...]) -> tuple[list[str], Any]:
-    """Follow a place in pydantic's words: the keys on the way, and the group of options that it leads to."""
+def _locate(options: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """Follow the location of a pydantic error; return its keys and the group of options at its end."""
     keys = []
-    for part in place:
+    for part in location:
         kinds = get_args(options)
+        # A union of groups: pydantic puts the `kind` of the chosen one into the location.
         if kinds and all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds):
             options = next(kind for kind in kinds if kind.model_fields["kind"].default == part)
             continue

@@ -1,4 +1,4 @@
-"""Where a run's sentence pairs come from: files, read again whenever they are needed, or lists."""
+"""The corpora of a run: files that are read again whenever they are needed, or lists."""
 
 from __future__ import annotations
 
@@ -21,60 +21,61 @@ from translucid.ground.reading import digest
 from translucid.runs.data_options import DataOptions
 
 Reader: TypeAlias = Callable[..., Iterator[Pair]]
-"""`read_pairs`, or `read_texts`, whose pairs are of a text and its label."""
+"""`read_pairs`, or `read_texts`, which yields pairs of a text and its label."""
 
 HELD_OUT = 1000
-"""Training pairs kept for validation when no validation file is given, but never more than 2 % of them."""
+"""Training pairs that are held out if there is no validation file, but at most 2 % of them."""
 
 
 @dataclass(frozen=True)
 class Corpora:
-    """The pairs of a run. None of them need fit into the memory but those for validation."""
+    """The pairs of a run; only those for validation are in memory."""
 
     train: Sequence[Iterable[Pair]]
     """The training corpora, unfiltered; each is read from its beginning several times."""
     valid: Sequence[Pair]
-    """What the training is validated with."""
+    """The validation pairs."""
     digest: str
-    """Another training text gives another one."""
+    """A digest that differs for other training text."""
     held_out: bool = False
     """Whether `valid` was taken from the training corpora."""
     bad: BadLines | None = None
-    """Told of lines that are no pairs, if those are to be skipped."""
+    """Counts and writes lines that are not pairs, if they are skipped."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of each file, those to train on first."""
+    """The SHA-256 of each file, training files first."""
     general: Sequence[Pair] = ()
-    """Pairs of what the model could do before it was fine-tuned, to validate with as well."""
+    """Validation pairs for what the model could do before it was fine-tuned."""
 
     @classmethod
     def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
-        """Return corpora that are in memory."""
+        """Return corpora of pairs in memory."""
         digest = hashlib.sha256()
         for pair in train:
             digest.update(json.dumps(pair).encode())
         return cls([train], valid, digest.hexdigest())
 
     def kept(self, wanted: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
-        """Yield the training pairs that are fit for use, corpus after corpus."""
+        """Yield the training pairs that pass the filter, corpus after corpus."""
         return keep(chain.from_iterable(self.train), wanted, skipped or Skipped())
 
 
 class _Files:
-    """The pairs of one corpus, without those one side of which is held out."""
+    """The pairs of one corpus, without those that have the same source, or target if `side` is 1, as one held out."""
 
     def __init__(self, name: str, held: Collection[str], bad: BadLines | None, read: Reader, side: int = 0) -> None:
         self.name, self.held, self.bad, self.read, self.side = name, held, bad, read, side
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = self.read(self.name, on_bad=self.bad)
-        return (pair for pair in pairs if pair[self.side] not in self.held) if self.held else pairs
+        for pair in self.read(self.name, on_bad=self.bad):
+            if pair[self.side] not in self.held:
+                yield pair
 
 
 def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterator[Pair]:
-    """Yield the pairs of files as a run reads them: the source is what its model is to translate.
+    """Yield the pairs of files in the direction in which a run's model translates.
 
     Raises:
-        UserError: see `read_pairs`.
+        UserError: a file or a line can't be read, as for `read_pairs`.
     """
     pairs = read_pairs(*files, languages=(options.source_language, options.target_language), on_bad=on_bad)
     return (pair.swapped for pair in pairs) if options.reverse else pairs
@@ -96,29 +97,19 @@ def read_corpora(
     texts: bool = False,
     needs_training_text: bool = True,
 ) -> Corpora:
-    """Find a run's corpora; what is validated with is read, and so is all if some of it has to be held out for that.
+    """Return a run's corpora. The validation pairs are read; if they must be held out, so is all training text.
 
     Args:
-        options: the files, and which pairs are kept.
-        seed: decides which pairs are held out.
-        held_out: those that were held out before.
-        texts: whether the files hold texts, with labels or without, and no sentence pairs.
-        needs_training_text: whether pairs to validate with alone are not enough.
+        options: the files, and the filter for their pairs.
+        seed: determines which pairs are held out.
+        held_out: the pairs that were held out before.
+        texts: whether the files contain texts, with labels or without, instead of sentence pairs.
+        needs_training_text: whether validation pairs alone are not enough.
 
     Raises:
-        UserError: a file is unreadable, or nothing is left of one.
+        UserError: a file is unreadable, or no pairs of it are left.
     """
-    if not options.train and needs_training_text:
-        raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
-    if not options.train and not options.valid:
-        what = "the run does not say which files it was trained on"
-        raise UserError(what, fix="Give --valid FILES, and --train FILES if you have them.")
-    every = [*options.train, *options.synthetic, *options.target_text]
-    corpora = len(every)
-    every += options.mix
-    if options.weights and len(options.weights) != corpora:
-        weights = len(options.weights)
-        raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
+    _refuse_missing(options, needs_training_text)
     bad = BadLines() if options.skip_bad else None
     read: Reader = read_texts if texts else partial(pairs_of, options)
 
@@ -126,49 +117,84 @@ def read_corpora(
         return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
 
     def validating(files: Sequence[str]) -> list[Pair]:
-        first = bad.first.append if bad else None
-        pairs = list(fit(read(*files, on_bad=first), Skipped()))
+        on_bad = bad.first.append if bad else None
+        pairs = list(fit(read(*files, on_bad=on_bad), Skipped()))
         if files and not pairs:
             what, fix = ("texts", "Check the file.") if texts else ("sentence pairs", "See `translucid data stats`.")
             raise UserError(f"no {what} are left", file=files[0], fix=fix)
         return pairs
 
     general = validating(options.valid_general)
+    sources, targets = set[str](), set[str]()  # of the pairs that are held out
     if options.valid:
         valid: Sequence[Pair] = validating(options.valid)
-    elif held_out is None:
-        valid = _hold_out(lambda skipped: fit(read(*options.train, on_bad=bad), skipped), seed, labels=texts)
     else:
-        valid = held_out
-    held = set() if options.valid else {pair.source for pair in valid}
-    train = [_Files(name, held, bad, read) for name in options.train]
-    held_targets = set() if options.valid else {pair.target for pair in valid}
-    train += [_Files(name, held_targets, bad, _synthetic, side=1) for name in options.synthetic]
-    train += [_Files(name, held_targets, bad, _target_texts, side=1) for name in options.target_text]
-    train += [_Files(name, held, bad, read) for name in options.mix]
-    text = hashlib.sha256("".join(sorted(held)).encode("utf-8", "surrogatepass"))
-    hashes = {str(file): digest(file) for name in every for file in sides(name)}
-    marks = [b"reversed" if options.reverse else b""] * len(options.train)
-    marks += [b"synthetic"] * len(options.synthetic) + [b"target text"] * len(options.target_text)
-    marks += [b"mixed in" + (b", reversed" if options.reverse else b"")] * len(options.mix)
-    for mark, name in zip(marks, every, strict=True):
-        text.update(mark)
-        for file in sides(name):
-            text.update(bytes.fromhex(hashes[str(file)]))
-    hashes |= {str(file): digest(file) for name in (*options.valid, *options.valid_general) for file in sides(name)}
-    return Corpora(train, valid, text.hexdigest(), not options.valid, bad, hashes, general)
+        valid = held_out or []
+        if held_out is None:
+            valid = _hold_out(lambda skipped: fit(read(*options.train, on_bad=bad), skipped), seed, labels=texts)
+        for pair in valid:
+            sources.add(pair.source)
+            targets.add(pair.target)
+    train = [_Files(name, sources, bad, read) for name in options.train]
+    # The source of synthetic pairs was written by a model, so only their targets can be compared.
+    train += [_Files(name, targets, bad, _synthetic, side=1) for name in options.synthetic]
+    train += [_Files(name, targets, bad, _target_texts, side=1) for name in options.target_text]
+    train += [_Files(name, sources, bad, read) for name in options.mix]
+    hashes = _hashes([*options.train, *options.synthetic, *options.target_text, *options.mix])
+    text = _digest_of_training_text(options, sources, hashes)
+    hashes |= _hashes([*options.valid, *options.valid_general])
+    return Corpora(train, valid, text, not options.valid, bad, hashes, general)
+
+
+def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
+    """Check that there are files, and as many weights as corpora.
+
+    Raises:
+        UserError: something is missing.
+    """
+    if not options.train and needs_training_text:
+        raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
+    if not options.train and not options.valid:
+        what = "the run does not say which files it was trained on"
+        raise UserError(what, fix="Give --valid FILES, and --train FILES if you have them.")
+    corpora = len(options.train) + len(options.synthetic) + len(options.target_text)
+    if options.weights and len(options.weights) != corpora:
+        weights = len(options.weights)
+        raise UserError(f"data.weights has {weights} numbers for {corpora} corpora", fix="Give one for each.")
+
+
+def _hashes(names: Iterable[str]) -> dict[str, str]:
+    return {str(file): digest(file) for file in chain.from_iterable(map(sides, names))}
+
+
+def _digest_of_training_text(options: DataOptions, held_out: Collection[str], hashes: Mapping[str, str]) -> str:
+    """Return a digest of all training files, of how each is used, and of the sources that are held out."""
+    text = hashlib.sha256("".join(sorted(held_out)).encode("utf-8", "surrogatepass"))
+    # Checkpoints contain the digest, so the marks and their order must stay.
+    uses = [
+        (b"reversed" if options.reverse else b"", options.train),
+        (b"synthetic", options.synthetic),
+        (b"target text", options.target_text),
+        (b"mixed in, reversed" if options.reverse else b"mixed in", options.mix),
+    ]
+    for mark, names in uses:
+        for name in names:
+            text.update(mark)
+            for file in sides(name):
+                text.update(bytes.fromhex(hashes[str(file)]))
+    return text.hexdigest()
 
 
 def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: bool) -> list[Pair]:
-    """Draw some pairs to validate with, and take all pairs that share their sources: none of them is trained on.
+    """Draw validation pairs, with all other pairs of the same sources, so that none of their sources is trained on.
 
     Args:
-        read: reads all pairs, and counts them.
-        seed: decides which are drawn.
-        labels: whether the targets are labels, of each of which something has to be left to learn from.
+        read: a function that reads and counts all pairs.
+        seed: determines which pairs are drawn.
+        labels: whether the targets are labels; some texts of each label are then left for training.
 
     Raises:
-        UserError: there are too few, or all are alike.
+        UserError: there are too few pairs, or too many of them have the same source.
     """
     skipped = Skipped()
     drawn = reservoir_sample(read(skipped), HELD_OUT, seed)
@@ -181,7 +207,8 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
         if pair.source in groups:
             groups[pair.source].append(pair)
     held: list[Pair] = []
-    # A group that is too large, such as a line that stands in every file, is left to be learned from.
+    # Groups that are too large, such as a line that is in every file, stay in the training text; if there are no
+    # others, up to half of all pairs may be held out.
     for largest in (count, total // 2 if count else 0):
         for group in groups.values():
             if (held and len(held) + len(group) > count) or len(group) > largest:

@@ -1,4 +1,4 @@
-"""A run that begins with what others have learned: their tokenizers, the shapes of their models, and their weights."""
+"""Initialisation of a run from other runs: their tokenizers, the shapes of their models, and their weights."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ FINE_TUNING: dict[str, Any] = {
     "max_epochs": 30,
     "validate_every": 100,
 }
-"""How a translator that begins as another one is trained, unless told otherwise; docs/fine-tuning.md has the trials."""
+"""The default options for fine-tuning a translator; docs/fine-tuning.md has the experiments."""
 
 
 _TAKEN_OVER = ("source_language", "target_language", "reverse", "placeholders")
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
-    """Return the settings that a run which begins from another one takes over.
+    """Return the settings that a new run takes over from another run.
 
     Args:
-        run: the other one.
-        preset: what the new one is to be; what the other one was if not given.
+        run: the folder of the other run.
+        preset: the preset of the new run; by default that of the other run.
 
     Raises:
-        UserError: it is no run, or a model of this kind can't begin with its weights.
+        UserError: there is no such run, or a model of this kind can't be initialised from it.
     """
     before = RunFolder(run).configuration()
     kind = kind_of_preset(preset)
@@ -62,64 +62,72 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     elif kind not in {None, before.model.kind}:
         what = f"holds a model of the kind {before.model.kind}, not {kind}"
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
-    tokenizer = {**before.data.tokenizer.model_dump(), "added": 0}
-    begun = {"preset": before.preset} if preset is None else {}
     data = {name: getattr(before.data, name) for name in _TAKEN_OVER}
-    training = {"begin_from": str(run), **(FINE_TUNING if before.model.reads == "text" else {})}
+    data["tokenizer"] = {**before.data.tokenizer.model_dump(), "added": 0}
+    training: dict[str, Any] = {"begin_from": str(run)}
+    if before.model.reads == "text":
+        training |= FINE_TUNING
     if before.data.tokenizer.told == "each on its own side":
-        training["freeze"] = ["output.bias"]  # M2M100 and NLLB have none, and are to be given away in their own form
-    return {**begun, "training": training, "data": {"tokenizer": tokenizer, **data}, "model": model}
+        # M2M100 and NLLB have no such bias, so a trained one could not be exported to their format.
+        training["freeze"] = ["output.bias"]
+    settings: dict[str, Any] = {"training": training, "data": data, "model": model}
+    if preset is None:
+        settings["preset"] = before.preset
+    return settings
 
 
 def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
-    """Return the tokenizer of a new run: that of the runs it begins with, or a new one where there is none.
+    """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
 
     Args:
-        configuration: of the run.
-        learn: gives a new one.
-        corpora: of the run; one that is extended gets words of these, but of none that are mixed in.
+        configuration: the configuration of the run.
+        learn: a function that learns a new tokenizer.
+        corpora: the corpora of the run. A vocabulary is extended by words of these, without those that are mixed in.
 
     Raises:
-        UserError: it has no tag, and there are synthetic pairs; or it lacks reserved pieces and can't get them.
+        UserError: the tokenizer has no tag for synthetic pairs, or lacks reserved pieces and can't be extended.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
     if not options.begin_from and not any(pretrained):
         return learn()
-    given = RunFolder(Path(options.begin_from)).tokenizer() if options.begin_from else pretrained.tokenizer(None)
-    found = given or pretrained.tokenizer(learn())
-    assert found is not None
-    if configuration.data.synthetic and found.tag is None:
+    if options.begin_from:
+        tokenizer = RunFolder(Path(options.begin_from)).tokenizer()
+    else:
+        paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
+        assert paired is not None
+        tokenizer = paired
+    if configuration.data.synthetic and tokenizer.tag is None:
         where = options.begin_from or options.init_encoder or options.elmo
         fix = "Begin without it, or give the synthetic pairs with --train, untagged."
         raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
     data = configuration.data
-    if not found.reserves(data.reserved):
+    if not tokenizer.reserves(data.reserved):
         if not options.begin_from or options.adapter_rank:
             wanted = [f"data.{name}" for name in ("placeholders", "terms", "fuzzy_matches") if getattr(data, name)]
             names = " and ".join(wanted)
             what = f"the vocabulary lacks the pieces of {names}, and can't get any"
             raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
-        found = reserving(found, data.reserved)
+        tokenizer = reserving(tokenizer, data.reserved)
     if not data.tokenizer.added:
-        return found
-    own = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])
-    pairs = keep(own, data.filter, Skipped())
-    return extended(found, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
+        return tokenizer
+    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])
+    pairs = keep(of_domain, data.filter, Skipped())
+    return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
 
 
 def lacks_pieces(configuration: Configuration) -> bool:
-    """Whether the run that another one begins with knows some pieces not at all that the configuration reserves."""
+    """Whether the run to be fine-tuned lacks reserved pieces that the configuration needs."""
     folder = configuration.training.begin_from
     return folder is not None and not RunFolder(Path(folder)).tokenizer().reserves(configuration.data.reserved)
 
 
 def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
-    """Let a fresh model have the weights of the runs that it begins with, if there are any.
+    """Initialise a new model with the weights of other runs, if there are any.
 
     Args:
-        model: the fresh one.
-        options: name the runs.
-        tokenizer: of the model, which may have more pieces than that of the run.
+        model: the new model.
+        options: the options that name the runs.
+        tokenizer: the tokenizer of the model, which may have more pieces than that of the run.
 
     Raises:
         UserError: a run has no weights, or they do not fit.
@@ -130,14 +138,14 @@ def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
 
 
 def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
-    """Let a model begin with the weights of a run; a classifier may begin with those of a language model.
+    """Initialise a model with the weights of a run; a classifier also with those of a language model.
 
-    The rows of pieces that the run does not have begin as the mean of those of the pieces that they were cut into.
+    The row of a piece that the run lacks is the mean of the rows of the pieces into which the run cuts it.
 
     Raises:
         UserError: the run has no weights, or they do not fit.
     """
-    tensors = load_tensors(run.model_file)[0]
+    tensors, _ = load_tensors(run.model_file)
     language = getattr(model, "language", None)
     if language is not None and not any(name.startswith("language.") for name in tensors):
         load_weights(language, tensors, run.model_file)
@@ -146,13 +154,14 @@ def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
     for name in tensors.keys() & own.keys():
         if name.startswith("second.") and own[name].shape != tensors[name].shape:  # other labels
             tensors[name] = own[name]
-    if (before := run.tokenizer()).fingerprint != tokenizer.fingerprint:
+    before = run.tokenizer()
+    if before.fingerprint != tokenizer.fingerprint:
         _extend(tensors, own, before, tokenizer)
     load_weights(model, tensors, run.model_file)
 
 
 def _extend(tensors: dict[str, Tensor], own: dict[str, Tensor], before: Tokenizer, now: Tokenizer) -> None:
-    """Give the weights that have a row for each piece the rows of more pieces."""
+    """Add rows for the additional pieces to the weights that have a row for each piece."""
     import torch
 
     sources, targets = parts_of_new(before, now)

@@ -1,4 +1,4 @@
-"""Every setting there is, with what it does, its default and the values that it takes."""
+"""All settings, with their descriptions, defaults and possible values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from translucid.runs.presets import PRESETS
 
 
 class Key(NamedTuple):
-    """One that `--set` or a YAML file may give."""
+    """A setting that `--set` or a YAML file may give."""
 
     name: str
-    """`training.batch_tokens`."""
+    """The dotted name, such as `training.batch_tokens`."""
     default: Any
     description: str
     choice: str = ""
-    """Where several groups have this name: which of them has the key, as `model.kind=recurrent`; else empty."""
+    """The kind of group that has the key, such as `model.kind=recurrent`; empty if there is only one kind."""
     allowed: str = ""
-    """The values that it takes, as `a whole number from 1 to 64` or `adam | muon`."""
+    """The possible values, such as `a whole number from 1 to 64` or `adam | muon`."""
 
 
 _KINDS = {bool: "true | false", int: "a whole number", float: "a number", str: "text"}
@@ -32,7 +32,7 @@ _MOST = {"le": "to", "lt": "below"}
 
 
 def keys() -> Iterator[Key]:
-    """Return all keys, in the order of the classes that they are the fields of."""
+    """Yield all keys, in the order of the classes and their fields."""
     preset = Configuration.model_fields["preset"]
     yield Key("preset", preset.default, preset.description or "", allowed=" | ".join(PRESETS))
     yield from _walk(Configuration, "", "")
@@ -45,10 +45,11 @@ def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
             kinds = [str(group.model_fields["kind"].default) for group in groups]
             default = field.get_default(call_default_factory=True).kind
             yield Key(f"{prefix}{name}.kind", default, "Which of these it is.", choice, " | ".join(kinds))
-        for group in groups:
-            one_of = f"{prefix}{name}.kind={group.model_fields['kind'].default}" if len(groups) > 1 else choice
-            yield from _walk(group, f"{prefix}{name}.", one_of)
-        if prefix and not groups and name != "kind":
+            for group, kind in zip(groups, kinds, strict=True):
+                yield from _walk(group, f"{prefix}{name}.", f"{prefix}{name}.kind={kind}")
+        elif groups:
+            yield from _walk(groups[0], f"{prefix}{name}.", choice)
+        elif prefix and name != "kind":
             default = field.get_default(call_default_factory=True)
             values = _values(field.annotation, field.metadata)
             yield Key(f"{prefix}{name}", default, field.description or "", choice, values)
@@ -64,7 +65,9 @@ def _values(annotation: Any, metadata: list[Any]) -> str:
     if annotation is NoneType:
         return "null"
     if origin is Annotated:
-        bounds = [bound for one in inner[1:] for bound in (one.metadata if isinstance(one, FieldInfo) else [one])]
+        bounds = []
+        for annotated in inner[1:]:  # bounds, or a `Field` with bounds
+            bounds += annotated.metadata if isinstance(annotated, FieldInfo) else [annotated]
         return _values(inner[0], bounds)
     if origin is Literal:
         return " | ".join(map(str, inner))
@@ -72,8 +75,8 @@ def _values(annotation: Any, metadata: list[Any]) -> str:
         return f"a list of: {_values(inner[0], [])}"
     if origin is dict:
         return f"a mapping to: {_values(inner[1], [])}"
-    if inner:  # a type or another, such as none
-        return " | ".join(_values(one, metadata if one is not NoneType else []) for one in inner)
+    if inner:  # a union of types
+        return " | ".join(_values(one, metadata) for one in inner)
     return " ".join([_KINDS.get(annotation, ""), *_bounds(metadata)]).strip()
 
 

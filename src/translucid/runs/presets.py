@@ -1,4 +1,4 @@
-"""Settings known to work, by the size of the data and by the kind of model: `translucid models` prints them."""
+"""Settings that work well for a size of data and a kind of model; `translucid models` lists them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Preset(NamedTuple):
     """A named starting point; every value can be overridden."""
 
     suits: str
-    """For whom."""
+    """The purpose of the preset."""
     settings: dict[str, Any]
-    """Keys as in the YAML file."""
+    """The settings, with the keys of the YAML file."""
 
 
 def _recurrent(suits: str, **model: Any) -> Preset:
-    """Return a recurrent model of the size of `small`."""
+    """Return a preset for a recurrent model of the size of `small`."""
     return Preset(
         suits,
         {
@@ -30,7 +30,7 @@ def _recurrent(suits: str, **model: Any) -> Preset:
 
 
 def _captioning(suits: str, **model: Any) -> Preset:
-    """Return a model that writes about images, with a network learned from scratch."""
+    """Return a preset for a captioner whose image encoder is trained from scratch."""
     return Preset(
         suits,
         {
@@ -46,7 +46,7 @@ def _captioning(suits: str, **model: Any) -> Preset:
 
 
 def _language(suits: str, **model: Any) -> Preset:
-    """Return a language model."""
+    """Return a preset for a language model."""
     return Preset(
         suits,
         {
@@ -262,9 +262,9 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_named(name: str) -> Preset | None:
-    """Return a preset by its name, or that of a model of a user's own, by its file and class; None if there is none.
+    """Return a preset by its name, or the preset of a user's model by its file and class; None if there is none.
 
-    A model of one's own begins with the other settings of `small`.
+    The preset of a user's model has the other settings of `small`.
     """
     if name in PRESETS or not re.fullmatch(USER_CLASS, name):
         return PRESETS.get(name)
@@ -273,6 +273,6 @@ def preset_named(name: str) -> Preset | None:
 
 
 def kind_of_preset(name: str | None) -> str | None:
-    """Return the kind of model that a preset is of; None if no preset has this name."""
+    """Return the kind of model of a preset; None if there is no such preset."""
     preset = preset_named(name) if name else None
     return preset.settings["model"].get("kind", "transformer") if preset else None

@@ -1,12 +1,12 @@
-"""Translators that begin with what language models have learned.
+"""Translators that are initialised from language models.
 
-The halves (Ramachandran et al. 2017, arXiv 1611.02683, section 2.1): a model of the source language becomes the
-encoder, one of the target language the decoder, with their vocabularies, their embeddings, the layers that both have,
-and, of the decoder, the output projection. What looks from one half to the other is new, and the decoder begins as the
-language model that it was: what it looks at adds nothing yet.
+Encoder and decoder (Ramachandran et al. 2017, arXiv 1611.02683, section 2.1): a language model of the source language
+initialises the encoder, one of the target language the decoder, with their vocabularies, embeddings and common layers;
+the decoder also gets the output projection. Only the cross-attention is new. At first it adds nothing, so that the
+decoder starts as the language model.
 
-ELMo (Peters et al. 2018, arXiv 1802.05365): a bidirectional model of the source language reads along, and what it makes
-of each token is told to the encoder.
+ELMo (Peters et al. 2018, arXiv 1802.05365): the encoder also reads the representation of each token in a bidirectional
+language model of the source language.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLangua
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.runs.weight_loading import load_weights, refuse_misfits, unshared
+from translucid.runs.weight_loading import load_weights, refuse_misfits, shapes, unshared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Pretrained(NamedTuple):
-    """The runs of language models with which a translator begins, as far as it does."""
+    """The runs of the language models that initialise a translator, None where there is none."""
 
     encoder: RunFolder | None = None
     decoder: RunFolder | None = None
@@ -38,7 +38,7 @@ class Pretrained(NamedTuple):
 
     @classmethod
     def of(cls, options: TrainingOptions) -> Pretrained:
-        """Return those that a configuration names."""
+        """Return the runs that the options name."""
         names = options.init_encoder, options.init_decoder, options.elmo
         return cls(*(RunFolder(Path(name)) if name else None for name in names))
 
@@ -46,11 +46,10 @@ class Pretrained(NamedTuple):
         """Return the settings that the translator takes over.
 
         Args:
-            preset: what it is to be, if that is said.
+            preset: the preset of the translator, if one is given.
 
         Raises:
-            UserError: one is no run of a language model that this can be done with, or they do not go together, or
-                make no translator of that kind.
+            UserError: a run is not of a suitable language model, or the runs do not fit together or to the preset.
         """
         halves = [run for run in (self.encoder, self.decoder) if run]
         model = _shape(halves[0]) if halves else {}
@@ -65,52 +64,56 @@ class Pretrained(NamedTuple):
         if self.encoder and self.elmo and self.encoder.tokenizer().fingerprint != self.elmo.tokenizer().fingerprint:
             what = f"has another vocabulary than {self.encoder.path}, and a source is cut in one way"
             raise UserError(what, file=self.elmo.path, fix="Train both language models from the same text.")
-        found = self.tokenizer(None)
-        joint = found is not None and found.joint
-        first = next(run for run in self if run)
-        tokenizer = first.configuration().data.tokenizer.model_dump() | {"joint": joint}
-        keys = ("init_encoder", "init_decoder", "elmo")
+        tokenizer = self.tokenizer(None)
+        joint = tokenizer is not None and tokenizer.joint
+        named = {"init_encoder": self.encoder, "init_decoder": self.decoder, "elmo": self.elmo}
+        runs = {name: run for name, run in named.items() if run}
+        first = next(iter(runs.values()))
         return {
             "model": {**model, "share_embeddings": joint},
-            "data": {"tokenizer": tokenizer},
-            "training": {key: str(run.path) for key, run in zip(keys, self, strict=True) if run},
+            "data": {"tokenizer": first.configuration().data.tokenizer.model_dump() | {"joint": joint}},
+            "training": {name: str(run.path) for name, run in runs.items()},
         }
 
     def tokenizer(self, learned: Tokenizer | None) -> Tokenizer | None:
-        """Return the source side of the encoder's tokenizer beside the target side of the decoder's.
+        """Return the source side of the encoder's tokenizer with the target side of the decoder's.
 
         Args:
-            learned: serves the side that begins anew; without it, None is returned if there is such a side.
+            learned: the tokenizer of a side without a language model; if it is None, both sides must have one, or the
+                result is None.
         """
-        read = self.encoder or self.elmo
-        source = read.tokenizer() if read else learned
+        encoder = self.encoder or self.elmo
+        source = encoder.tokenizer() if encoder else learned
         target = self.decoder.tokenizer() if self.decoder else learned
         return Tokenizer.paired(source, target) if source and target else None
 
     def begin(self, model: Model) -> None:
-        """Let a fresh translator have the weights of the language models.
+        """Initialise a translator with the weights of the language models.
 
         Raises:
             UserError: they don't fit.
         """
         own = unshared(model)
-        for run, named in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
-            if run:
-                given = {named(name, own): tensor for name, tensor in _stacked(load_tensors(run.model_file)[0]).items()}
-                given = {name: tensor for name, tensor in given.items() if name in own}
-                wanted, found = ({name: tensors[name].shape for name in given} for tensors in (own, given))
-                refuse_misfits(wanted, found, run.model_file)
-                for name, tensor in given.items():
-                    own[name].copy_(tensor)
+        for run, renamed in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
+            if run is None:
+                continue
+            tensors = {}
+            for language_name, tensor in _stacked(load_tensors(run.model_file)[0]).items():
+                name = renamed(language_name, own)
+                if name in own:
+                    tensors[name] = tensor
+            refuse_misfits(shapes({name: own[name] for name in tensors}), shapes(tensors), run.model_file)
+            for name, tensor in tensors.items():
+                own[name].copy_(tensor)
         if self.decoder:
-            _look_at_nothing(own)
+            _disable_cross_attention(own)
         if self.elmo:
             language: Model = model.get_submodule("source_embedding.language")  # type: ignore[assignment]
             load_weights(language, load_tensors(self.elmo.model_file)[0], self.elmo.model_file)
 
 
 def _shape(run: RunFolder) -> dict[str, Any]:
-    """Return the options of a translator whose half a run's model can be."""
+    """Return the options of a translator whose encoder or decoder a run's model can initialise."""
     model = run.configuration().model
     if isinstance(model, TransformerLanguageOptions):
         same = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
@@ -146,7 +149,7 @@ def _bidirectional(run: RunFolder) -> BiLSTMLanguageOptions:
 
 
 def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Name the weights of LSTM layers as PyTorch's stack of layers does, which has two biases where one would do."""
+    """Rename the weights of LSTM layers to those of PyTorch's `nn.LSTM`, which has a second, redundant bias."""
     names = {"w": "weight_ih", "u": "weight_hh", "b": "bias_ih"}
     renamed = {}
     for name, tensor in tensors.items():
@@ -161,31 +164,32 @@ def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _in_encoder(name: str, own: dict[str, Tensor]) -> str:
-    """Return what a weight of a language model is called in a translator's encoder, "" if there is none."""
-    room, _, rest = name.partition(".")
-    if room == "embedding":
+    """Return the name that a language model's weight has in a translator's encoder, "" if it has none."""
+    module, _, rest = name.partition(".")
+    if module == "embedding":
         plain = f"source_embedding.{rest}"
-        return plain if plain in own else f"source_embedding.embedding.{rest}"  # ELMo's vectors are added to it
-    places = {"decoder": "encoder", "decoder_norm": "encoder_norm", "recurrence": "encoder.recurrence"}
-    return f"{places[room]}.{rest}" if room in places else ""
+        # With ELMo, the embedding is part of a module that adds ELMo's vectors.
+        return plain if plain in own else f"source_embedding.embedding.{rest}"
+    modules = {"decoder": "encoder", "decoder_norm": "encoder_norm", "recurrence": "encoder.recurrence"}
+    return f"{modules[module]}.{rest}" if module in modules else ""
 
 
 def _in_decoder(name: str, own: dict[str, Tensor]) -> str:
-    """Return what a weight of a language model is called in a translator's decoder."""
-    room, _, rest = name.partition(".")
-    if room == "embedding":
+    """Return the name that a language model's weight has in a translator's decoder."""
+    module, _, rest = name.partition(".")
+    if module == "embedding":
         target = f"target_embedding.{rest}"
-        return target if target in own else _in_encoder(name, own)  # both sides share it
-    if room == "decoder":  # behind self-attention stands cross-attention, and then feed-forward
+        return target if target in own else _in_encoder(name, own)  # both sides share the embedding
+    if module == "decoder":  # a translator has cross-attention between self-attention and feed-forward layer
         return name.replace(".residuals.1.", ".residuals.2.")
-    return f"decoder.{name}" if room == "recurrence" else name
+    return f"decoder.{name}" if module == "recurrence" else name
 
 
-def _look_at_nothing(own: dict[str, Tensor]) -> None:
-    """Let what a decoder looks at add nothing, so that it writes what the language model would."""
+def _disable_cross_attention(own: dict[str, Tensor]) -> None:
+    """Let cross-attention add nothing, so that the decoder computes what the language model would."""
     for name, tensor in own.items():
         if name.startswith("decoder.") and ".cross_attention.output." in name:
             tensor.zero_()
-        if name == "decoder.combine.weight":  # tanh(W_c [c; h]), h that of the language model
+        if name == "decoder.combine.weight":  # tanh(W_c [c; h]), where h is the state of the language model
             tensor.zero_()
             tensor[:, -len(tensor) :].fill_diagonal_(1)

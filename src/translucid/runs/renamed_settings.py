@@ -1,4 +1,4 @@
-"""Maps former names of settings to current ones, so that existing run folders load and resume."""
+"""The former names of settings, so that existing run folders load and resume."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RENAMED = {
     "training.stay_near": "training.l2_sp",
     "training.may_forget": "training.max_regression",
 }
-"""Current names by old names; each stays in its group."""
+"""The current name of each former name, in the same group."""
 
 
 def with_current_names(settings: Settings) -> Settings:
@@ -21,14 +21,14 @@ def with_current_names(settings: Settings) -> Settings:
 
 
 def with_original_names(settings: Settings) -> Settings:
-    """Return settings, also those by dotted key, under their former names: hashes in checkpoints are of these."""
+    """Return settings under their former names, also by dotted key, because checkpoints contain hashes of those."""
     for old, new in RENAMED.items():
         settings = _renamed(settings, new, old)
     return settings
 
 
 def _renamed(settings: Settings, before: str, after: str) -> Settings:
-    """Return settings with another name for one of them, be it in its group or by its dotted key."""
+    """Return settings with one of them renamed, whether it is in its group or has a dotted key."""
     changed = dict(settings)
     if before in changed:
         changed[after] = changed.pop(before)

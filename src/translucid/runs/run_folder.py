@@ -1,4 +1,4 @@
-"""The run folder: configuration, model, tokenizer, metrics; and `state/`, without which it is a model to give away."""
+"""The run folder: configuration, model, tokenizer, metrics, and `state/`, which only a resumed training needs."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from translucid.models.protocol import Model, SequenceModel
 
 FOUND = "tuned.json", "shortlist.tsv"
-"""What has been found to be the fastest way to translate with the model, and the target pieces considered."""
+"""The fastest configuration of the engine that `tune` has found, and its shortlist of target pieces."""
 CONFIDENCE = "confidence.json"
-"""How features of the model's translations become a probability that they are good."""
+"""The weights with which features of a translation predict the probability that it is good."""
 ALIGNMENT = "alignment.safetensors"
-"""Tells which words of a translation belong to which of its source, as `tune --alignments` has taught it."""
+"""The word aligner that `tune --alignments` has trained."""
 VALIDATION = "validation-scores.json"
-"""What the model's own validation sentences measure; sentences that differ too much are warned of."""
+"""The scores of the validation sentences; a warning is given for sentences that differ too much from them."""
 ADAPTER = "adapter.safetensors"
-"""What a fine-tuning by differences of low rank has learned; see `adapters.py`."""
+"""The low-rank differences of a fine-tuning (`adapters.py`)."""
 SCENES = "scenes"
-"""Where a demo keeps its pictures, which are there before the run."""
+"""The folder with the pictures of a demo, which exists before the run."""
 PAIRS = "pairs"
-"""Where the pairs of a memory are that a run learns from; these are there before it, too."""
+"""The folder with the pairs of a translation memory for fine-tuning, which exists before the run."""
 OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, VALIDATION),
@@ -57,14 +57,14 @@ _LARGEST = {
     "shortlist.tsv": 1 << 26,
     "metrics.jsonl": 1 << 28,
 }
-"""Bytes that a file may have; tokenizers have a limit of their own, tensors are as many as the model says."""
+"""The most bytes of a file. Tokenizers are limited where they are read, tensors by the shape of the model."""
 
 
 class RunFolder:
-    """One training run on disk. Every write is atomic."""
+    """A training run on disk. Every write is atomic."""
 
     def __init__(self, path: Path) -> None:
-        """`path`: the folder, which need not exist yet."""
+        """Describe a folder, which need not exist; read and write nothing yet."""
         self.path = path
         self.config_file = path / "config.yaml"
         self.model_file = path / "model.safetensors"
@@ -82,36 +82,36 @@ class RunFolder:
 
     @property
     def exists(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether the folder contains a run."""
         return self.config_file.exists()
 
     def begin(self, configuration: Configuration, tokenizer: Tokenizer, held_out: Sequence[Pair] | None = None) -> None:
-        """Write what does not change any more into a folder that holds no run; see `staging` for one that may.
+        """Write the files that do not change during a training. The folder must not contain a run; `staging` checks it.
 
         Args:
             configuration: all settings.
-            tokenizer: learned from the training text.
-            held_out: pairs taken from the training text to validate with, if some were.
+            tokenizer: the tokenizer of the run.
+            held_out: validation pairs that were taken from the training text, if any.
 
         Raises:
-            UserError: the folder can't be made, or a file can't be written.
+            UserError: the folder can't be created, or a file can't be written.
         """
         try:
             (self.path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't be made ({error.strerror})", file=self.path, fix="Choose another --out.") from error
-        # First, so that an interrupted preparation can be told from another one when it is resumed.
+        # The configuration comes first: `--resume` compares it with that of an interrupted preparation.
         self.save_configuration(configuration)
         tokenizer.save(self.path)
         if held_out is not None:
-            lines = (json.dumps(pair._asdict()) + "\n" for pair in held_out)
+            lines = [json.dumps(pair._asdict()) + "\n" for pair in held_out]
             write_atomically(self.held_out_file, "".join(lines).encode())
 
     def refuse_to_lose(self, overwrite: bool) -> None:
-        """Check, before any work, that a new run may be begun here.
+        """Check, before any work, that a new run may be started here.
 
         Raises:
-            UserError: there is a run, or something that is not ours.
+            UserError: the folder contains a run, or files that do not belong to one.
         """
         if not self.path.exists():
             return
@@ -120,19 +120,19 @@ class RunFolder:
         if self.exists and not overwrite:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
-        foreign = (item.name for item in self.path.iterdir() if not item.name.startswith("."))
-        if not self.exists and not set(foreign) <= {*OURS, "state", SCENES, PAIRS}:
+        visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
+        if not self.exists and not visible <= {*OURS, "state", SCENES, PAIRS}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
-        """Remove what a killed process was writing, and finish what it had all but done."""
+        """Remove temporary files of a killed process, and put a complete checkpoint in its place."""
         shutil.rmtree(self.next_corpus_folder, ignore_errors=True)
-        for half in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
-            half.unlink(missing_ok=True)
+        for temporary in (*self.path.glob(".*.tmp"), *self.path.glob("state/.*.tmp")):
+            temporary.unlink(missing_ok=True)
         self._advance()
 
     def save_configuration(self, configuration: Configuration) -> None:
-        """Write `config.yaml`, with the versions at work."""
+        """Write `config.yaml`, with the versions of this package and of those that determine the results."""
         versions = {"translucid": __version__, **{name: metadata.version(name) for name in ("torch", "sentencepiece")}}
         if code := configuration.model.code:
             from translucid.models.user_code import fingerprint
@@ -148,10 +148,10 @@ class RunFolder:
             UserError: this is not a run folder, or its configuration was damaged.
         """
         try:
-            there = self.path.is_dir()
-        except OSError as error:  # such as a sentence in its place, too long for a name
+            is_folder = self.path.is_dir()
+        except OSError as error:  # such as a sentence instead of a folder, too long for a name
             raise UserError(f"can't be read ({error.strerror})", file=self.path, fix="Give a run folder.") from error
-        if not there:
+        if not is_folder:
             fix = "Train a model first (`translucid demo` makes runs/demo), or give the folder of one."
             raise UserError("there is no such folder", file=self.path, fix=fix)
         if not self.exists:
@@ -159,16 +159,17 @@ class RunFolder:
             raise UserError("is not a run folder: it has no config.yaml", file=self.path, fix=fix)
         self.refuse_strange_files()
         settings = read_settings(self.config_file)
-        if not settings.get("versions"):  # it is the last group: a file cut short would leave the rest to the defaults
+        # The versions are the last group. A file that was cut short would otherwise get defaults for what it lacks.
+        if not settings.get("versions"):
             raise UserError("has no versions: it was cut short", file=self.config_file, fix="Take it from a backup.")
         return validated(with_current_names(settings), self.config_file)
 
     def held_out(self) -> list[Pair] | None:
-        """Read the pairs that were held out for validation, if some were."""
+        """Read the pairs that were held out for validation, if any."""
         return list(read_pairs(self.held_out_file)) if self.held_out_file.exists() else None
 
     def refuse_strange_files(self) -> None:
-        """Check that what has a name of ours is a file, in this folder, and not too large, before any is opened.
+        """Check, before a file of the run is opened, that all are regular files in this folder and not too large.
 
         Raises:
             UserError: one is not.
@@ -182,21 +183,21 @@ class RunFolder:
                 raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
 
     def tokenizer(self) -> Tokenizer:
-        """Read the tokenizer, which must be the one that the model was trained with, if there is a model.
+        """Read the tokenizer; if there is a model, it must be the tokenizer of its training.
 
         Raises:
             UserError: there is none, it is damaged, or it is not the model's.
         """
         fingerprint = None
         if self.model_file.exists():
-            with suppress(UserError):  # of a damaged model, who wants it will hear
+            with suppress(UserError):  # `load_model` reports a damaged model
                 fingerprint = read_header(self.model_file)[1].get("tokenizer")
         return Tokenizer.load(self.path, fingerprint)
 
     def save_model(self, model: Model, tokenizer: Tokenizer, facts: dict[str, Any]) -> None:
-        """Write `model.safetensors`; `facts`, such as step and BLEU, go with it, its options, and its tokenizer's mark.
+        """Write `model.safetensors`, with `facts` such as step and BLEU, its options and its tokenizer's fingerprint.
 
-        What was found for the model before does not hold for this one, and goes.
+        Results of `tune` for the previous model are deleted, because they do not hold for this one.
         """
         from translucid.layers.low_rank import merged
 
@@ -224,7 +225,7 @@ class RunFolder:
             raise UserError(
                 str(error), file=self.config_file, fix="It does not belong to the files beside it."
             ) from error
-        # Before any memory is asked for: a configuration may say ten thousand layers.
+        # Before memory is allocated, because a configuration may ask for ten thousand layers.
         refuse_misfits(weight_shapes(model), shapes, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
         refuse_too_large(model)
@@ -232,20 +233,21 @@ class RunFolder:
         return model.eval()
 
     def _warn_of_changed_code(self, configuration: Configuration) -> None:
-        """Say that a user's attention score is not the one that the model was trained with."""
+        """Warn if the code of a user's attention score has changed since the training."""
         code = configuration.model.code
         if code is None:
             return
         from translucid.models.user_code import fingerprint
 
         if configuration.versions.get(code) != fingerprint(code):
-            said = f"warning: {self.path} was trained with another version of {code}; its translations may differ"
-            from translucid.ground.console import Console  # Rich draws random numbers when it is loaded
+            # Imported here, because Rich draws random numbers when it is imported.
+            from translucid.ground.console import Console
 
-            Console(stderr=True).print(said, soft_wrap=True)
+            warning = f"warning: {self.path} was trained with another version of {code}; its translations may differ"
+            Console(stderr=True).print(warning, soft_wrap=True)
 
     def load_sequence_model(self, configuration: Configuration, tokenizer: Tokenizer) -> SequenceModel:
-        """Do as `load_model` for a configuration whose model is not a classifier."""
+        """Read the model as `load_model` does, for a configuration whose model is not a classifier."""
         from translucid.models.protocol import SequenceModel
 
         model = self.load_model(configuration, tokenizer)
@@ -253,13 +255,13 @@ class RunFolder:
         return model
 
     def model_digest(self) -> str:
-        """Return a fingerprint of the file of the model.
+        """Return a fingerprint of the model's file.
 
         Raises:
-            UserError: there is none yet, or it has not the size that its header says.
+            UserError: there is none yet, or its size is not that of its header.
         """
         self._refuse_untrained()
-        read_header(self.model_file)  # a file full of holes may have terabytes
+        read_header(self.model_file)  # compares the size first, as a sparse file may have terabytes
         return digest(self.model_file)
 
     def _refuse_untrained(self) -> None:
@@ -271,7 +273,7 @@ class RunFolder:
             )
 
     def check_model(self) -> None:
-        """Read `model.safetensors` for the checksum's sake.
+        """Verify the checksum of `model.safetensors`.
 
         Raises:
             UserError: it is missing or damaged.
@@ -279,12 +281,12 @@ class RunFolder:
         load_tensors(self.model_file)
 
     def save_state(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        """Write the checkpoint that `--resume` starts from; the one before is kept, should this one get damaged."""
+        """Write the checkpoint for `--resume`; the previous one is kept in case that this one gets damaged."""
         save_tensors(self.next_state_file, tensors, facts)
         self._advance()
 
     def _advance(self) -> None:
-        """Let a whole new checkpoint take the place of the last one, and that the place of the one before."""
+        """Put a complete next checkpoint in the place of the current one, and that in the place of the previous one."""
         if self.next_state_file.exists():
             if self.state_file.exists():
                 replace(self.state_file, self.previous_state_file)
@@ -293,37 +295,36 @@ class RunFolder:
     def load_state(
         self, on_damage: Callable[[str], None] | None = None
     ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """Read the last checkpoint, or the one before if it is missing or damaged; None if there is none.
+        """Read the current checkpoint, or the previous one if it is missing or damaged; None if there is none.
 
         Args:
-            on_damage: told what is wrong with the last checkpoint when the one before is read instead.
+            on_damage: called with a message about a damaged checkpoint if an earlier one is read instead.
 
         Raises:
-            UserError: the only checkpoint, or both, are damaged.
+            UserError: all checkpoints are damaged.
         """
-        older = self.previous_state_file.exists()
-        there = {
-            self.next_state_file: self.next_state_file.exists(),  # whole, but not yet in its place
-            self.state_file: self.state_file.exists() or older,
-            self.previous_state_file: older,
-        }
-        files = [file for file, wanted in there.items() if wanted]
-        said = []
+        files = [self.next_state_file] if self.next_state_file.exists() else []  # complete, but not yet in its place
+        if self.previous_state_file.exists():
+            files += [self.state_file, self.previous_state_file]
+        elif self.state_file.exists():
+            files.append(self.state_file)
+        damages = []
         for file in files:
             try:
-                state = load_tensors(file, finite=False)  # of a training that went wrong, too
+                state = load_tensors(file, finite=False)  # a training that diverged has infinite values
             except UserError as error:
                 if file == files[-1]:
                     raise
-                said.append(f"{error} The checkpoint before it is used.")
+                damages.append(f"{error} The checkpoint before it is used.")
                 continue
-            for line in said if on_damage else ():
-                on_damage(line)  # type: ignore[misc]
+            for damage in damages:
+                if on_damage:
+                    on_damage(damage)
             return state
         return None
 
     def refuse_changes(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Compare what a run is resumed with to what it was started with: fingerprints by name.
+        """Compare the fingerprints of a resumed run with those of its start, by name.
 
         Raises:
             UserError: something that must stay the same has changed.
@@ -335,14 +336,15 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other trainings out of the folder meanwhile.
+        """Hold a lock that keeps other trainings out of the folder.
 
         Raises:
-            UserError: one is at work there, or the folder can't be written to.
+            UserError: another training uses the folder, or it can't be written.
         """
         self.refuse_strange_files()
         file = self.path / ".lock"
-        lock, made, new = FileLock(file, timeout=0), not file.exists(), not self.path.exists()
+        lock = FileLock(file, timeout=0)
+        is_new_lock, is_new_folder = not file.exists(), not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire()
@@ -355,28 +357,29 @@ class RunFolder:
         try:
             yield
         except UserError:
-            if made:  # a refusal changes nothing; as nobody waits for a lock, it may go while it is held
-                with suppress(OSError):  # not on Windows, where it goes when it is released
+            # A refusal leaves nothing behind. Nobody waits for the lock, so its file may be removed while it is held.
+            if is_new_lock:
+                with suppress(OSError):  # Windows removes it only when it is released
                     file.unlink()
-            if new:
-                with suppress(OSError):  # it holds something
+            if is_new_folder:
+                with suppress(OSError):  # the folder is not empty
                     self.path.rmdir()
             raise
         finally:
             lock.release()
 
     def add_metrics(self, row: dict[str, Any]) -> None:
-        """Append one row to `metrics.jsonl`."""
+        """Append a row to `metrics.jsonl`."""
         with self.metrics_file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def add_provenance(self, row: dict[str, Any]) -> None:
-        """Append one row to `provenance.jsonl`: where the weights come from."""
+        """Append a row to `provenance.jsonl`, which records the origin of the weights."""
         before = self.provenance_file.read_bytes() if self.provenance_file.exists() else b""
         write_atomically(self.provenance_file, b"\n".join([*before.splitlines(), json.dumps(row).encode(), b""]))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Read `metrics.jsonl`; what is not a row, such as a last line cut short by a crash, is left out."""
+        """Read `metrics.jsonl` without lines that are not rows, such as a last line that a crash cut short."""
         self.refuse_strange_files()
         if not self.metrics_file.exists():
             return []
@@ -391,6 +394,6 @@ class RunFolder:
         return rows
 
     def forget_metrics_after(self, step: int) -> None:
-        """Drop the rows of updates that a resumed training will make again."""
-        kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
-        write_atomically(self.metrics_file, "".join(kept).encode("utf-8", "replace"))
+        """Remove the rows of updates that a resumed training will repeat."""
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.metrics() if row["step"] <= step]
+        write_atomically(self.metrics_file, "".join(lines).encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""YAML from strangers: nothing but data, of bounded size and depth, and one kind of error for all that is wrong."""
+"""Safe parsing of YAML from strangers: data only, of bounded size and depth, with one class of errors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import yaml
 
 LONGEST = 1 << 20
-"""Bytes of a file of settings, at most; those of a run with ten thousand training files have less."""
+"""The most bytes of a file of settings; even a run with ten thousand training files needs fewer."""
 DEEPEST = 20
-"""Groups within groups, at most; ours need four."""
+"""The most nested groups; ours need four."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows no aliases: ten lines of them, each naming the line before ten times, stand for ten billion values."""
+    """A loader without aliases: ten lines, each with ten aliases of the line before, would be ten billion values."""
 
     depth = 0
 
@@ -33,13 +33,13 @@ class _Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
-            # Such as 2001-99-99, which looks like a date, or a number of 5,000 digits.
+            # Examples are 2001-99-99, which looks like a date, and a number of 5,000 digits.
             problem = "a value is not of the kind that it looks like"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from error
 
 
 def parse_yaml(text: str) -> Any:
-    """Return what a text says.
+    """Return the value of a YAML text.
 
     Raises:
         yaml.YAMLError: it is not YAML, is nested too deeply, has aliases, or has a value that can't be read.

@@ -1,4 +1,4 @@
-"""Settings before they are checked: read from files, put over each other, and given one by one."""
+"""Settings before validation: read from files, merged, and assigned one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from translucid.ground.reading import read_at_most
 from translucid.runs.safe_yaml import LONGEST, parse_yaml
 
 Settings = dict[str, Any]
-"""Values by key, and groups of them."""
+"""A dictionary of values and of groups, which are dictionaries too."""
 
 
 def read_settings(file: Path) -> Settings:
@@ -41,7 +41,7 @@ def read_settings(file: Path) -> Settings:
 
 
 def nested(key: str, value: Any) -> Settings:
-    """`nested("a.b", 1)` is `{"a": {"b": 1}}`."""
+    """Return a value as nested groups: `nested("a.b", 1)` is `{"a": {"b": 1}}`."""
     for part in reversed(key.split(".")):
         value = {part: value}
     settings: Settings = value
@@ -49,15 +49,15 @@ def nested(key: str, value: Any) -> Settings:
 
 
 def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:
-    """Return settings with some of them changed.
+    """Return settings with assignments, and then overrides, applied to them.
 
     Args:
-        settings: as they are; what comes later wins.
-        assignments: `key=value`, the value in YAML.
-        overrides: by key, such as `data.train`.
+        settings: the settings to change.
+        assignments: strings `key=value` with the value in YAML.
+        overrides: values by dotted key, such as `data.train`.
 
     Raises:
-        UserError: an assignment has no value, or it is not YAML.
+        UserError: an assignment has no value, or its value is not YAML.
     """
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
@@ -73,11 +73,11 @@ def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[
 
 
 def merged(base: Settings, over: Settings) -> Settings:
-    """Return settings over others, group by group."""
-    found = dict(base)
+    """Return `base` with the values of `over` in place of its own, group by group."""
+    result = dict(base)
     for key, value in over.items():
-        inner = found.get(key)
+        inner = result.get(key)
         if isinstance(inner, dict) and isinstance(value, dict):
             value = merged(inner, value)
-        found[key] = value
-    return found
+        result[key] = value
+    return result

@@ -1,18 +1,19 @@
-"""Beginning a run: it is prepared in a folder of its own, and replaces what is in its place when it is complete.
+"""The start of a run: it is prepared in a separate folder and then replaces the run in its place.
 
-    OUT/.preparing   the new run, as long as it may still be refused
-    OUT/.ready       the new run, complete: what is in OUT gives way
+    OUT/.preparing   the new run while it is prepared and may still be refused
+    OUT/.ready       the new run when it is complete: the files of the old run are moved away
     OUT/.replaced    the old run, which is removed last
-    OUT/.moving      the new run, when nothing of the old one is in its way: its files move to OUT, `config.yaml` last
+    OUT/.moving      the new run after that: its files are moved to OUT, `config.yaml` last
 
-Each step is one renaming, so a crash leaves the old run or the new one, and `finish_replacing` ends what was begun.
+Each step is a single renaming, so a crash leaves either the old run or the new one; `finish_replacing` completes it.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from translucid.data.readers.corpus import sides
@@ -31,17 +32,17 @@ def prepared_folder(run: RunFolder) -> RunFolder:
 
 @contextmanager
 def staged(run: RunFolder, *, overwrite: bool = False, resume: bool = False) -> Iterator[RunFolder]:
-    """Give a folder to prepare a new run in; at the end, it replaces what is in the folder of the run.
+    """Yield a folder in which to prepare a new run; at the end of the context, it replaces the old run.
 
-    If something is raised, the folder of the run stays as it is. The caller holds its lock.
+    If an exception is raised, the old run stays. The caller holds the lock of the run.
 
     Args:
         run: the new run.
-        overwrite: replace a run that is there.
-        resume: keep what an interrupted preparation has left, such as half of an encoded corpus.
+        overwrite: whether to replace an existing run.
+        resume: whether to keep the files of an interrupted preparation, such as half of an encoded corpus.
 
     Raises:
-        UserError: there is a run, or something that is not ours, or the folder can't be written.
+        UserError: there is a run or another file already, or the folder can't be written.
     """
     run.refuse_to_lose(overwrite)
     new = prepared_folder(run)
@@ -54,6 +55,7 @@ def staged(run: RunFolder, *, overwrite: bool = False, resume: bool = False) -> 
         new.path.mkdir(exist_ok=True)
         yield new
     except BaseException as error:
+        # `--resume` can continue an interrupted preparation, unless there is an old run that it would resume.
         if run.exists or not isinstance(error, KeyboardInterrupt):
             shutil.rmtree(new.path, ignore_errors=True)
         raise
@@ -69,10 +71,10 @@ def staged(run: RunFolder, *, overwrite: bool = False, resume: bool = False) -> 
 
 
 def finish_replacing(run: RunFolder) -> None:
-    """Let a new run that was complete when its process was killed take its place, if there is one.
+    """Complete the replacement of a run by a new one, if the process was killed meanwhile.
 
     Raises:
-        UserError: a training is at work in the folder.
+        UserError: another training uses the folder.
     """
     if (run.path / _READY).is_dir() or (run.path / _MOVING).is_dir():
         with run.locked():
@@ -80,10 +82,10 @@ def finish_replacing(run: RunFolder) -> None:
 
 
 def interrupted_configuration(run: RunFolder) -> Configuration | None:
-    """Return the configuration of a new run whose preparation was interrupted, if there is one to go on with.
+    """Return the configuration of a new run whose preparation was interrupted and can be resumed, if there is one.
 
     Raises:
-        UserError: it was to replace the run that is there, which nobody may take for the new one.
+        UserError: it would have replaced an existing run, which must not be resumed in its place.
     """
     new = prepared_folder(run)
     if not new.exists:
@@ -96,31 +98,26 @@ def interrupted_configuration(run: RunFolder) -> Configuration | None:
 
 
 def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:
-    """Check that a new run does not replace what it is made from, by whatever name.
+    """Check that a new run does not replace runs or files that it is made from, even through links.
 
     Raises:
-        UserError: it would.
+        UserError: it would replace them.
     """
     if not run.path.is_dir():
         return
     options, data = configuration.training, configuration.data
-    begun = filter(None, (options.begin_from, options.init_encoder, options.init_decoder, options.elmo))
-    if any(_is_replaced(RunFolder(Path(source)).model_file, run) for source in begun):
-        raise UserError("is what the new run begins with", file=run.path, fix="Choose another --out.")
-    files = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
-    for file in (*_every_side(files), *map(Path, data.images)):
+    for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo):
+        if source and _is_replaced(RunFolder(Path(source)).model_file, run):
+            raise UserError("is what the new run begins with", file=run.path, fix="Choose another --out.")
+    names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
+    for file in (*chain.from_iterable(map(sides, names)), *map(Path, data.images)):
         if _is_replaced(file, run):
             fix = "Copy it elsewhere, or choose another --out."
             raise UserError(f"is part of the run in {run.path}, which would be replaced", file=file, fix=fix)
 
 
-def _every_side(files: Iterable[str]) -> Iterator[Path]:
-    for name in files:
-        yield from sides(name)
-
-
 def _is_replaced(file: Path, run: RunFolder) -> bool:
-    """Whether a file is one of those of a run that a new one replaces; links and mounts are seen through."""
+    """Whether a file is among those of a run that a new run replaces, also through links and mounts."""
     file = file.resolve()
     if file.name in OURS and _same(file.parent, run.path):
         return True
@@ -130,16 +127,17 @@ def _is_replaced(file: Path, run: RunFolder) -> bool:
 def _same(folder: Path, other: Path) -> bool:
     try:
         return folder.samefile(other)
-    except OSError:  # one of them is not there
+    except OSError:  # one of them does not exist
         return False
 
 
 def _replace(run: RunFolder) -> None:
+    """Do the remaining steps of the replacement."""
     ready, moving, replaced = run.path / _READY, run.path / _MOVING, run.path / _REPLACED
     if ready.is_dir():
         _set_aside(run, replaced)
         ready.rename(moving)
-    # The configuration makes the folder a run.
+    # The configuration comes last, because it makes the folder a run.
     for file in sorted(moving.iterdir(), key=lambda file: file.name == run.config_file.name):
         file.replace(run.path / file.name)
     moving.rmdir()
@@ -148,10 +146,10 @@ def _replace(run: RunFolder) -> None:
 
 
 def _set_aside(run: RunFolder, replaced: Path) -> None:
-    """Move what is ours of a run, and nothing else, into a folder; the configuration first.
+    """Move the files of a run, and no others, into a folder; the configuration first.
 
     Raises:
-        UserError: another program has a file of it open, and Windows does not move it; the run stays as it was.
+        UserError: another program has a file of the run open, and Windows does not move it; the run stays unchanged.
     """
     run.tidy()
     names = [*OURS, "state", *(events.name for events in run.path.glob("events.out.tfevents.*"))]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LONGEST_HEADER = 1 << 24
-"""Bytes of names, shapes and metadata, at most: enough for the checkpoint of a hundred thousand tensors."""
+"""The most bytes of names, shapes and metadata: enough for the checkpoint of a hundred thousand tensors."""
 _FIX = "Take the file from a backup, or train again."
 
 
@@ -33,14 +33,14 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any
 
 
 def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote; `finite`: refuse what is infinite or not a number.
+    """Read a file that `save_tensors` wrote; with `finite`, refuse infinite values and those that are not numbers.
 
     Raises:
         UserError: the file is missing, cut short, damaged, or not ours.
     """
     with _opened(path, "pt") as (file, facts):
         metadata = file.metadata()
-        # Copies: what safetensors gives is a view of the file, which somebody can write to once it has been checked.
+        # Copies, because safetensors returns views of the file, which may still be changed after the check.
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
         if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
             raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
@@ -50,9 +50,9 @@ def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor],
 
 
 def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]:
-    """Read the shapes of the tensors and the metadata, and nothing else: in no memory to speak of, but unchecked.
+    """Read only the shapes of the tensors and the metadata, in little memory but without verifying the checksum.
 
-    PyTorch is not loaded for it.
+    This does not import PyTorch.
 
     Raises:
         UserError: the file is missing, cut short, or not ours.
@@ -62,7 +62,7 @@ def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]
 
 
 def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
-    """Check that weights are numbers, with which a model computes something.
+    """Check that all weights are finite.
 
     Raises:
         UserError: one is infinite or not a number.
@@ -70,15 +70,17 @@ def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
     for name, tensor in tensors.items():
         if not tensor.is_floating_point():
             continue
-        known = tensor.float() if tensor.dtype.itemsize == 1 else tensor  # PyTorch asks no number of 8 bits itself
-        if not known.isfinite().all():
+        if tensor.dtype.itemsize == 1:  # PyTorch has no `isfinite` for numbers of 8 bits
+            tensor = tensor.float()
+        if not tensor.isfinite().all():
             raise UserError(f"has weights that are not finite numbers: {name}", file=file, fix="Get the file again.")
 
 
 @contextmanager
 def _opened(path: Path, framework: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Open a file: what safetensors makes of it, and our metadata."""
+    """Open a file with safetensors; return its handle and our metadata."""
     try:
+        # A safetensors file begins with the length of its header, in eight bytes.
         with path.open("rb") as start:
             header = int.from_bytes(start.read(8), "little")
         refuse_more_than_memory(path.stat().st_size, path, _FIX)
@@ -92,7 +94,7 @@ def _opened(path: Path, framework: str) -> Iterator[tuple[Any, dict[str, Any]]]:
         raise UserError("needs more memory than there is", file=path, fix="Use a machine with more.") from error
     except (SafetensorError, OSError) as error:
         raise UserError(f"is damaged or cut short ({error})", file=path, fix=_FIX) from error
-    except (ValueError, TypeError, RuntimeError) as error:  # such as a type of number that PyTorch has not
+    except (ValueError, TypeError, RuntimeError) as error:  # such as a type of number that PyTorch does not have
         raise UserError(f"is damaged or not ours ({error})", file=path, fix=_FIX) from error
 
 

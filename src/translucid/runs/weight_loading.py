@@ -1,4 +1,4 @@
-"""Whether weights and a model belong together: names, shapes, and the options that the weights were trained with."""
+"""Loading of weights into a model, after checking names, shapes, and the options with which they were trained."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ _MISFIT = "The file does not belong to the config.yaml beside it."
 
 
 def unshared(model: Model) -> dict[str, Tensor]:
-    """Return the weights by name, a shared one under its first name only."""
+    """Return the weights by name; shared weights have only their first name."""
     return {name: parameter.data for name, parameter in model.named_parameters()}
+
+
+def shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of tensors by name."""
+    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def load_weights(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
@@ -35,7 +40,7 @@ def load_weights(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
 
 
 def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
-    """Let tensors be the weights of a hollow model, by name, in float32; where one is shared, it stays shared.
+    """Put tensors into a hollow model as its weights, by name, in float32; shared weights stay shared.
 
     Raises:
         UserError: names are missing or unknown, or a shape differs.
@@ -45,16 +50,13 @@ def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     _refuse_strange(model, tensors, file)
     filled = {id(hollow): nn.Parameter(tensors[name].to(float32)) for name, hollow in model.named_parameters()}
     for module in model.modules():
-        for name, hollow in [*module.named_parameters(recurse=False, remove_duplicate=False)]:
+        # A list, because the loop changes what it iterates over.
+        for name, hollow in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             setattr(module, name, filled[id(hollow)])
 
 
 def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
-    refuse_misfits(
-        {name: tensor.shape for name, tensor in unshared(model).items()},
-        {name: tensor.shape for name, tensor in tensors.items()},
-        file,
-    )
+    refuse_misfits(shapes(unshared(model)), shapes(tensors), file)
     for name, tensor in tensors.items():
         if not tensor.is_floating_point():
             raise UserError(f"does not fit the model: {name} is {tensor.dtype}", file=file, fix=_MISFIT)
@@ -67,10 +69,10 @@ def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tu
     Raises:
         UserError: names are missing or unknown, or a shape differs.
     """
-    missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
-    if missing or unknown:
-        odd = ", ".join([*(f"{name} is missing" for name in missing), *(f"{name} is unknown" for name in unknown)][:3])
-        raise UserError(f"does not fit the model: {odd}", file=file, fix=_MISFIT)
+    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
+    problems += [f"{name} is unknown" for name in sorted(found.keys() - wanted.keys())]
+    if problems:
+        raise UserError(f"does not fit the model: {', '.join(problems[:3])}", file=file, fix=_MISFIT)
     for name, shape in wanted.items():
         if shape != found[name]:
             raise UserError(
@@ -79,12 +81,12 @@ def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tu
 
 
 def refuse_other_options(trained: Any, now: ModelOptions, file: Path) -> None:
-    """Compare a configured model to the one that the weights were trained in; the number of heads has no shape.
+    """Compare the options of a model with those of its training; not all, such as the number of heads, change shapes.
 
     Args:
-        trained: what stands with the weights, option by option. Nothing does in older files, and nothing is compared.
-        now: what the configuration says.
-        file: of the configuration.
+        trained: the options that the file of the weights contains; older files contain none.
+        now: the options of the configuration.
+        file: the file of the configuration.
 
     Raises:
         UserError: an option differs.

@@ -108,10 +108,9 @@ class CorpusStore:
             if on_pairs:
                 on_pairs(read)
             for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes):
-                arrays = []
-                for array, kind in zip(_continued(chunk, ends), types, strict=True):
-                    arrays.append(array.astype(kind))
-                self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
+                self.files.append(
+                    _continued(chunk, ends, types), {"corpus": number, "pairs": count, "kept": len(chunk)}
+                )
                 source_end, target_end = ends or (0, 0)
                 ends = source_end + len(chunk.source_ids), target_end + len(chunk.target_ids)
                 size += len(chunk)
@@ -166,9 +165,10 @@ def _ends(done: Chunks) -> tuple[int, int] | None:
     return source, target
 
 
-def _continued(chunk: EncodedCorpus, ends: tuple[int, int] | None) -> list[NDArray[Any]]:
-    """Return the arrays of a chunk, with the offsets moved to the ends of the files."""
+def _continued(chunk: EncodedCorpus, ends: tuple[int, int] | None, types: list[np.dtype[Any]]) -> list[NDArray[Any]]:
+    """Return the arrays of a chunk in the types of the files, with the offsets moved to the ends of the files."""
     source, target = chunk.source_offsets, chunk.target_offsets
     if ends is not None:  # the first offset is the last one of the chunk before
         source, target = source[1:] + ends[0], target[1:] + ends[1]
-    return [chunk.source_ids, source, chunk.target_ids, target]
+    arrays = (chunk.source_ids, source, chunk.target_ids, target)
+    return [array.astype(kind) for array, kind in zip(arrays, types, strict=True)]

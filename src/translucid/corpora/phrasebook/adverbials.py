@@ -1,4 +1,4 @@
-"""When, where, with whom and how."""
+"""Adverbials of time, place, company and manner."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ WITH_YOU = Expression("with you", "contigo", "0-0 1-0")
 
 
 def at(rng: Random, choices: Sequence[Noun], spanish: str = "en") -> Part:
-    """Say where: at the beach, en la playa; one walks `por` a place."""
+    """Return a place: at the beach, en la playa; for walking, with `por`."""
     place = pick(rng, choices)
     source = English(place.place)
     return join(Part([source], [Spanish(spanish, source)]), _definite(rng, place))
 
 
 def to(rng: Random, choices: Sequence[Noun]) -> Part:
-    """Say where to: to the beach, `a la playa`."""
+    """Return a destination: to the beach, a la playa."""
     source = English("to")
     return join(Part([source], [Spanish("a", source)]), _definite(rng, pick(rng, choices)))
 
@@ -84,11 +84,13 @@ def _definite(rng: Random, place: Noun) -> Part:
     if not place.article:
         return noun_phrase(place, generic=True)
     chance = rng.random()
-    return noun_phrase(place, "the" if chance < 0.9 else "this" if chance < 0.95 else "that")
+    if chance < 0.9:
+        return noun_phrase(place, "the")
+    return noun_phrase(place, "this" if chance < 0.95 else "that")
 
 
 def together(rng: Random, subject: Subject) -> Part:
-    """Say with whom the subject does it."""
+    """Return a companion of the subject."""
     if rng.random() < 0.1:
         if subject.person in (2, 4):
             return pick(rng, (WITH_ME, WITH_YOU)).say()
@@ -98,5 +100,5 @@ def together(rng: Random, subject: Subject) -> Part:
 
 
 def when(rng: Random, mode: str) -> Part:
-    """Say when, to suit the mode of the verb."""
+    """Return a time that suits the mode of the verb."""
     return pick(rng, TIMES[mode]).say()

@@ -1,4 +1,4 @@
-"""What is: ser, estar and tener, what there is, the weather."""
+"""Clauses with ser, estar, tener and haber, and about the weather."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ AGED = frozenset(["son", "daughter", "boy", "girl", "brother", "sister"])
 def is_(
     rng: Random, subject: Subject, *, negative: bool | None = None, question: bool = False, opener: Part | None = None
 ) -> Part:
-    """Say what or how or where a person is: she is tall (es), he is tired (está), I am hungry (tengo hambre).
+    """Return what, how or where a person is: she is tall (es), he is tired (está), I am hungry (tengo hambre).
 
     Args:
-        rng: the source of chance.
+        rng: the random generator.
         subject: the person.
-        negative: whether it is denied; None leaves it to chance.
-        question: whether it is asked.
-        opener: words in front.
+        negative: whether the clause is negated; None leaves it to chance.
+        question: whether it is a question.
+        opener: words before the clause.
     """
     if negative is None:
         negative = not question and rng.random() < 0.12
@@ -62,7 +62,7 @@ def is_(
 
 
 def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, very: float = 0.2) -> Part:
-    """Return an agreeing adjective, intensified now and then."""
+    """Return an adjective that agrees, sometimes with `very`."""
     chosen = pick(rng, qualities)
     said = word(chosen.english, chosen.spanish[form])
     graded = chosen.english not in ("alone", "ready")
@@ -70,7 +70,7 @@ def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, ver
 
 
 def _job(rng: Random, subject: Subject) -> Part:
-    """Return a profession, which has no article in Spanish: a teacher, profesora."""
+    """Return a profession, without an article in Spanish: a teacher, profesora."""
     english, man, woman = pick(rng, words.JOBS)
     article, job = English("a"), English(english)
     return Part([article, job], [Spanish(woman if subject.feminine else man, article, job)])
@@ -90,7 +90,7 @@ def _age(rng: Random) -> Part:
 
 
 def thing_is(rng: Random, *, question: bool = False) -> Part:
-    """Say how or where a thing is: the house is old, the door is closed, the keys are on the table."""
+    """Return how or where a thing is: the house is old, the door is closed, the keys are on the table."""
     kind = rng.random()
     plural = rng.random() < 0.25
     determiner = pick(rng, ("the", "the", "the", "my", "your", "our", "this"))
@@ -125,16 +125,17 @@ def thing_is(rng: Random, *, question: bool = False) -> Part:
 
 
 def on_something(rng: Random) -> Part:
-    """Say on what: on the table, en la mesa."""
+    """Return a surface: on the table, en la mesa."""
     return join(word("on", "en"), noun_phrase(pick(rng, words.SURFACES), pick(rng, ("the", "the", "my"))))
 
 
 def there_is(rng: Random, *, question: bool = False) -> Part:
-    """Say what there is: there are two dogs in the garden, hay dos perros en el jardín."""
+    """Return what there is: there are two dogs in the garden, hay dos perros en el jardín."""
     plural = rng.random() < 0.55
-    number = (
-        pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.65 else "many" if question else pick(rng, ("many", "some"))
-    )
+    if rng.random() < 0.65:
+        number = pick(rng, words.NUMBERS[:9])[0]
+    else:
+        number = "many" if question else pick(rng, ("many", "some"))
     determiner = number if plural else "a"
     if rng.random() < 0.5:
         what = noun_phrase(pick(rng, words.SMALL_THINGS + words.COUNT_FOOD), determiner, plural=plural)
@@ -149,7 +150,7 @@ def there_is(rng: Random, *, question: bool = False) -> Part:
 
 
 def weather(rng: Random, mode: str = "") -> Part:
-    """Say what the weather is like: it is cold, hace frío."""
+    """Return a clause about the weather: it is cold, hace frío."""
     mode = mode or pick(rng, ("present", "past", "will", "going"))
     if rng.random() < 0.3:
         return rain(mode)
@@ -157,12 +158,12 @@ def weather(rng: Random, mode: str = "") -> Part:
 
 
 def rain(mode: str) -> Part:
-    """Say that it rains: it is raining, está lloviendo."""
+    """Return a clause about rain: it is raining, está lloviendo."""
     return clause(IT, Predicate(verbs.RAIN, NOTHING), "progressive" if mode == "present" else mode)
 
 
 def it_is(rng: Random, kind: tuple[str, str], mode: str) -> Part:
-    """Say that it is cold, hot, sunny or windy."""
+    """Return that it is cold, hot, sunny or windy."""
     complement = word(*kind)
     if rng.random() < 0.2 and kind[0] != "sunny":
         complement = join(word("very", "mucho"), complement)
@@ -170,13 +171,13 @@ def it_is(rng: Random, kind: tuple[str, str], mode: str) -> Part:
 
 
 def important(rng: Random) -> Part:
-    """Judge a deed: it is important to study, es importante estudiar."""
+    """Return a judgement of an activity: it is important to study, es importante estudiar."""
     complement = join(quality(rng, JUDGED, 0, very=0.25), deed(leisure(rng, IT), 2, "to"))
     return clause(IT, Predicate(verbs.SER, complement), "present", negative=rng.random() < 0.12)
 
 
 def this_is(rng: Random) -> Part:
-    """Show something or someone: this is my house, esta es mi casa."""
+    """Return a clause that presents something or someone: this is my house, esta es mi casa."""
     person = rng.random() < 0.4
     noun = pick(rng, words.FAMILY) if person else pick(rng, (*words.THINGS, words.HOUSE))
     plural = not person and rng.random() < 0.25
@@ -191,7 +192,7 @@ def this_is(rng: Random) -> Part:
 
 
 def thing_said(rng: Random) -> Part:
-    """Say anything that is not about a person."""
+    """Return any clause that is not about a person."""
     kind = rng.random()
     if kind < 0.4:
         return thing_is(rng)

@@ -1,8 +1,8 @@
-"""Clauses: a subject, a verb in some mode, negation and questions, with the links that the two grammars call for.
+"""Clauses: a subject, a verb in a mode, negation and questions, with their word alignment.
 
-Links: what has no counterpart goes with what it belongs to. The dropped pronoun and English auxiliaries (do, will, be)
-link to the Spanish verb, reflexive pronouns to the English verb, the preposition and clitic that announce an
-experiencer to the English subject.
+A word without a counterpart is linked to the counterpart of the word to which it belongs. The dropped pronoun and
+English auxiliaries (do, will, be) are linked to the Spanish verb, reflexive pronouns to the English verb, and the
+preposition and the clitic of an experiencer to the English subject.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .conjugation import Verb
 from .nominals import Subject
-from .text import English, Expression, Part, Spanish
+from .text import English, Expression, Part, Spanish, join
 from .verbs import CAN, ESTAR, GO
 
 DO = ("do", "do", "does", "do", "do")
@@ -22,18 +22,18 @@ INDIRECT = ("me", "te", "le", "nos", "les")
 
 
 class Predicate(NamedTuple):
-    """A verb with all that follows it, to be said once, of one subject."""
+    """A verb with its complement, for a single clause."""
 
     verb: Verb
     complement: Part
     clitic: str = ""
     """The Spanish object pronoun, if any."""
     clitic_of: tuple[English, ...] = ()
-    """The English words of that pronoun."""
+    """The English words to which that pronoun is linked."""
 
 
 class _Group(NamedTuple):
-    """The English verb: an auxiliary, words between, and the main verb (either may be missing)."""
+    """The English verb group: an auxiliary, `going to`, and the main verb; each may be missing."""
 
     support: list[English]
     going: list[English]
@@ -41,7 +41,7 @@ class _Group(NamedTuple):
 
 
 def _english(verb: Verb, person: int, mode: str, *, bare: bool) -> _Group:
-    """Conjugate in English; `bare` asks for an auxiliary (negation, question)."""
+    """Return the English verb group; with `bare`, for negations and questions, it has an auxiliary."""
     particle = [English(text) for text in verb.particle]
     if mode in ("will", "can", "would"):
         return _Group([English(mode)], [], [English(verb.base), *particle])
@@ -54,7 +54,11 @@ def _english(verb: Verb, person: int, mode: str, *, bare: bool) -> _Group:
         return _Group([English((WAS if past else AM)[person])], [], particle)
     if bare:
         return _Group([English("did" if past else DO[person])], [], [English(verb.base), *particle])
-    text = verb.past if past else verb.third if person == 2 else verb.base
+    text = verb.base
+    if past:
+        text = verb.past
+    elif person == 2:
+        text = verb.third
     return _Group([], [], [English(text), *particle])
 
 
@@ -68,16 +72,16 @@ def clause(
     adverb: Expression | None = None,
     opener: Part | None = None,
 ) -> Part:
-    """Say something of someone.
+    """Return a clause.
 
     Args:
-        subject: who.
-        predicate: what.
+        subject: the subject.
+        predicate: the predicate.
         mode: `present`, `past`, `will`, `going`, `progressive` or `can`.
-        negative: with not / no.
-        question: English inverts and uses do; Spanish puts the subject behind the verb.
-        adverb: one that English puts before its main verb and Spanish before everything but the subject: always.
-        opener: a question word or adverbial in front of it all.
+        negative: whether the clause is negated, with not / no.
+        question: whether it is a question: English inverts and uses do; Spanish puts the subject after the verb.
+        adverb: an adverb such as `always`, before the English main verb and directly after the Spanish subject.
+        opener: a question word or adverbial before the clause.
     """
     verb, complement = predicate.verb, predicate.complement
     support, going, main = _english(verb, subject.english_person, mode, bare=negative or question)
@@ -95,45 +99,50 @@ def clause(
     if verb.reflexive:
         clitic, clitic_of = REFLEXIVE[person], tuple(main)
     rest: list[Spanish] = []
-    if mode == "going" or mode == "can":
-        if mode == "going":
-            finite = Spanish(GO.finite["present"][person], *dropped, *support, going[0])
-            rest.append(Spanish("a", going[1]))
-        else:
-            finite = Spanish(CAN.finite["present"][person], *dropped, *support)
-        rest.append(Spanish(verb.infinitive + clitic, *main, *clitic_of))
-        clitic = ""
+    if mode == "going":
+        finite = Spanish(GO.finite["present"][person], *dropped, *support, going[0])
+        rest.append(Spanish("a", going[1]))
+    elif mode == "can":
+        finite = Spanish(CAN.finite["present"][person], *dropped, *support)
     elif mode == "progressive" and verb is not GO:
         finite = Spanish(ESTAR.finite["present"][person], *dropped, *support)
         rest.append(Spanish(verb.gerund, *main))
     else:
-        tense = "present" if mode == "progressive" else mode
+        tense = "present" if mode == "progressive" else mode  # `I am going` is `voy`
         finite = Spanish(verb.finite[tense][person], *dropped, *support, *main)
+    if mode in ("going", "can"):  # the clitic is part of the infinitive
+        rest.append(Spanish(verb.infinitive + clitic, *main, *clitic_of))
+        clitic = ""
     before = [*middle.spanish, *[Spanish("no", word) for word in negation]]
     if clitic:
         before.append(Spanish(clitic, *clitic_of))
-    if question and verb.is_be and complement.spanish and complement.spanish[0].text not in ("en", "un", "una"):
-        # ¿Está abierta la puerta?, but ¿Está Ana en casa? and ¿Es Ana profesora?
-        last = [] if complement.english[0].text == "a" else complement.spanish
-        first = [] if last else complement.spanish
-        return _opened(
-            opener, Part(english + complement.english, [*before, finite, *rest, *last, *said.spanish, *first])
-        )
-    if question and opener is not None:
-        spanish = [*before, finite, *rest, *said.spanish]  # ¿Dónde va a comer Ana?
-    elif question:
-        spanish = [*before, finite, *said.spanish, *rest]  # ¿Va Ana a comer pan?
+    if not question:
+        spanish = [*said.spanish, *before, finite, *rest, *complement.spanish]
+    elif verb.is_be and _precedes_subject(complement):
+        spanish = [*before, finite, *rest, *complement.spanish, *said.spanish]  # ¿Está abierta la puerta?
+    elif opener is not None:
+        spanish = [*before, finite, *rest, *said.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
     else:
-        spanish = [*said.spanish, *before, finite, *rest]
-    return _opened(opener, Part(english + complement.english, spanish + complement.spanish))
+        spanish = [*before, finite, *said.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
+    return _opened(opener, Part(english + complement.english, spanish))
+
+
+def _precedes_subject(complement: Part) -> bool:
+    """Whether the complement of a question with `be` precedes the Spanish subject: ¿Está abierta la puerta?
+
+    In ¿Está Ana en casa? and ¿Es Ana profesora?, it follows the subject.
+    """
+    if not complement.spanish or complement.spanish[0].text in ("en", "un", "una"):
+        return False
+    return complement.english[0].text != "a"
 
 
 def _opened(opener: Part | None, part: Part) -> Part:
-    return Part(opener.english + part.english, opener.spanish + part.spanish) if opener else part
+    return join(opener, part) if opener else part
 
 
 def continued(subject: Subject, predicate: Predicate, mode: str) -> Part:
-    """Say something more of the same subject, which neither language repeats: `and drinks water`, `y bebe agua`."""
+    """Return a second clause for a subject that neither language repeats: `and drinks water`, `y bebe agua`."""
     verb = predicate.verb
     group = _english(verb, subject.english_person, mode, bare=False)
     words = group.main if mode in ("will", "can", "going", "progressive") else [*group.support, *group.main]
@@ -150,12 +159,12 @@ def continued(subject: Subject, predicate: Predicate, mode: str) -> Part:
 
 
 def deed(predicate: Predicate, person: int, form: str) -> Part:
-    """Name a deed: `to go`, `go` or `going` to the beach, all `ir a la playa`.
+    """Return an activity: `to go`, `go` or `going` to the beach, all `ir a la playa`.
 
     Args:
-        predicate: the deed.
-        person: whose deed it is, for reflexive verbs.
-        form: `to`, `base` or `ing`; to links to the infinitive.
+        predicate: the activity.
+        person: the person of its subject, for reflexive verbs.
+        form: `to`, `base` or `ing`; `to` is linked to the infinitive.
     """
     verb = predicate.verb
     words = [English(verb.ing if form == "ing" else verb.base), *[English(text) for text in verb.particle]]
@@ -178,12 +187,12 @@ def felt(
     adverb: Expression | None = None,
     opener: Part | None = None,
 ) -> Part:
-    """Say what someone likes: the English object is the Spanish subject (I like sports, Me gustan los deportes).
+    """Return a clause whose English object is the Spanish subject (I like sports, Me gustan los deportes).
 
     Args:
-        subject: who feels; Spanish marks a noun with a and takes it up with a clitic (A Ana le gusta).
+        subject: the experiencer; Spanish adds `a` to a noun and repeats it as a clitic (A Ana le gusta).
         verb: like, love, be interested in.
-        stimulus: what is liked.
+        stimulus: the thing or activity that is liked.
         plural: whether the Spanish verb is plural.
         mode: `present`, `past`, `will` or `going`.
         negative, question, adverb, opener: as in `clause`.
@@ -197,11 +206,8 @@ def felt(
     person = 4 if plural else 2
     clitic = Spanish(INDIRECT[subject.person], *heads)
     if mode == "going":
-        words = [
-            Spanish(GO.finite["present"][person], *support, going[0]),
-            Spanish("a", going[1]),
-            Spanish(verb.infinitive, *main),
-        ]
+        goes = Spanish(GO.finite["present"][person], *support, going[0])
+        words = [goes, Spanish("a", going[1]), Spanish(verb.infinitive, *main)]
     else:
         words = [Spanish(verb.finite[mode][person], *support, *main)]
     spanish = [*said.spanish, *middle.spanish, *[Spanish("no", word) for word in negation], clitic, *words]

@@ -1,6 +1,6 @@
 """Verb forms by rule: English third person, past and -ing; Spanish present, preterite, future and gerund.
 
-Persons are counted yo 0, tú 1, él/ella 2, nosotros 3, ellos 4. A Spanish verb says what it does not do by rule.
+Persons are counted yo 0, tú 1, él/ella 2, nosotros 3, ellos 4. Irregular forms of a verb are given explicitly.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ SOFT = {"c": "qu", "g": "gu", "z": "c"}  # before é: busqué, jugué, empecé
 
 @dataclass(frozen=True, eq=False)
 class Verb:
-    """A verb in both languages, the same only as itself."""
+    """A verb in both languages; verbs are compared by identity, because two may have the same forms."""
 
     base: str
     third: str
     past: str
     ing: str
     particle: tuple[str, ...]
-    """English words that follow it: to (listen to), up (get up)."""
+    """English words after the verb: to (listen to), up (get up)."""
     infinitive: str
     gerund: str
     finite: dict[str, tuple[str, ...]]
     """Spanish forms of the five persons for `present`, `past`, `will`, `would`."""
     reflexive: bool
     imperative: str
-    """Second person singular."""
+    """The second person singular."""
 
     @property
     def is_be(self) -> bool:
-        """Tell whether English says it with `be`, which is its own auxiliary."""
+        """Whether the English verb is `be`, which needs no auxiliary."""
         return self.base == "be"
 
 
@@ -55,12 +55,13 @@ def verb(
     Args:
         english: `walk`, `listen to`, or with irregular past and -ing `get/got/getting up`.
         spanish: the infinitive, with -se if reflexive.
-        change: what the stressed vowel of the stem does in the present: `e>ie`, `o>ue`, `u>ue`.
-        present, past: the five forms where they are irregular.
-        stem: the future stem where it is not the infinitive.
-        gerund: where irregular.
-        imperfect: the English past of a lasting state (`I had a dog`) is the Spanish imperfect (`Tenía un perro`).
-        imperative: where it is not the third person of the present.
+        change: the change of the stressed vowel of the stem in the present: `e>ie`, `o>ue`, `u>ue`.
+        present, past: the five forms, if they are irregular.
+        stem: the future stem, if it is not the infinitive.
+        gerund: the gerund, if it is irregular.
+        imperfect: whether the English past of a lasting state (`I had a dog`) is the Spanish imperfect (`Tenía un
+            perro`).
+        imperative: the imperative, if it is not the third person of the present.
     """
     forms, *particle = english.split()
     base, *irregular = forms.split("/")
@@ -84,7 +85,7 @@ def verb(
     }
     return Verb(
         base,
-        "is" if base == "be" else "has" if base == "have" else third_person(base),
+        {"be": "is", "have": "has"}.get(base) or third_person(base),
         irregular[0] if irregular else base + ("d" if base.endswith("e") else "ed"),
         irregular[1] if len(irregular) > 1 else base.removesuffix("e") + "ing",
         tuple(particle),

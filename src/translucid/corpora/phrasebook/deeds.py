@@ -1,6 +1,6 @@
-"""What people do by choice: verbs with complements that make sense.
+"""Activities that people choose: verbs with suitable complements.
 
-Each maker returns one deed; its second argument is whoever does it.
+Each maker returns an activity; its second argument is the subject.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Make = Callable[[Random, Subject], Predicate]
 def _where(
     rng: Random, subject: Subject, predicate: Predicate, places: Sequence[Noun], often: float = 0.2
 ) -> Predicate:
-    """Add, now and then, with whom and where."""
+    """Add sometimes a companion and a place."""
     complement = predicate.complement
     if rng.random() < often * 0.6:
         complement = join(complement, when_where.together(rng, subject))
@@ -124,14 +124,17 @@ MUSEUMS = words.places("museum church city")
 
 def go(rng: Random, subject: Subject) -> Predicate:
     chance = rng.random()
-    goal = (
-        when_where.HOME.say() if chance < 0.08 else abroad(rng) if chance < 0.2 else when_where.to(rng, words.GO_PLACES)
-    )
+    if chance < 0.08:
+        goal = when_where.HOME.say()
+    elif chance < 0.2:
+        goal = abroad(rng)
+    else:
+        goal = when_where.to(rng, words.GO_PLACES)
     return Predicate(verbs.GO, join(goal, when_where.together(rng, subject)) if chance > 0.8 else goal)
 
 
 def abroad(rng: Random) -> Part:
-    """Say to which country or city."""
+    """Return a country or city as a destination."""
     return join(word("to", "a"), noun_phrase(pick(rng, words.COUNTRIES)))
 
 
@@ -152,9 +155,8 @@ def dance(rng: Random, subject: Subject) -> Predicate:
 def sing(rng: Random, subject: Subject) -> Predicate:
     if rng.random() < 0.4:
         return Predicate(verbs.SING, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
-    return _where(
-        rng, subject, Predicate(verbs.SING, thing(rng, words.SONGS, (words.VALUES[2],), owned=False)), words.PLAY_PLACES
-    )
+    song = thing(rng, words.SONGS, (words.VALUES[2],), owned=False)
+    return _where(rng, subject, Predicate(verbs.SING, song), words.PLAY_PLACES)
 
 
 def stay(rng: Random, subject: Subject) -> Predicate:
@@ -162,7 +164,7 @@ def stay(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.STAY, home if rng.random() < 0.75 else join(home, when_where.together(rng, subject)))
 
 
-# Deeds in general, as one likes them: reading books, going to the beach.
+# Activities in general, as objects of `like`: reading books, going to the beach.
 
 
 def _reading(rng: Random, subject: Subject) -> Predicate:
@@ -185,14 +187,12 @@ def _eating(rng: Random, subject: Subject) -> Predicate:
 
 
 def _buying(rng: Random, subject: Subject) -> Predicate:
-    return _where(
-        rng, subject, Predicate(verbs.BUY, some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])), words.SHOP_PLACES
-    )
+    bought = some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])
+    return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
 
 
-BOUGHT = tuple(
-    n for n in words.THINGS if n.singular in ("shirt", "dress", "hat", "bag", "gift", "flower", "shoe", "lamp")
-)
+_BOUGHT = ("shirt", "dress", "hat", "bag", "gift", "flower", "shoe", "lamp")
+BOUGHT = tuple(noun for noun in words.THINGS if noun.singular in _BOUGHT)
 
 
 def _out(rng: Random, subject: Subject) -> Predicate:
@@ -215,10 +215,10 @@ LEISURE: tuple[tuple[float, Make], ...] = (
 
 
 def choice(rng: Random, subject: Subject) -> Predicate:
-    """Return something one does by choice, and so may want or plan."""
+    """Return an activity that people choose, and so may want or plan."""
     return weighted(rng, FREE)(rng, subject)
 
 
 def leisure(rng: Random, subject: Subject) -> Predicate:
-    """Return something one may like doing."""
+    """Return an activity that people may like."""
     return weighted(rng, LEISURE)(rng, subject)

@@ -1,4 +1,4 @@
-"""What else happens, to and with others, and what is so: helping, giving, arriving, having, living."""
+"""Other events, also with other people, and lasting states: helping, giving, arriving, having, living."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def love(rng: Random, subject: Subject) -> Predicate:
 
 
 def _to_person(rng: Random, verb: Verb, subject: Subject) -> Predicate:
-    """Help, call, see someone: personal a, or an object pronoun (not one for the subject itself)."""
+    """Return a verb with a personal object, with the personal `a`, or an object pronoun that is not reflexive."""
     if rng.random() < 0.4:
         english, spanish, person = pick(rng, OBJECT_PRONOUNS)
         if subject.person != person and {subject.person, person} != {0, 3}:
@@ -70,7 +70,7 @@ def _to_person(rng: Random, verb: Verb, subject: Subject) -> Predicate:
 
 
 def give(rng: Random, subject: Subject) -> Predicate:
-    """Give me a book (me das un libro), give a book to Ana (le das un libro a Ana)."""
+    """Return a gift to someone: give me a book (me das un libro), give a book to Ana (le das un libro a Ana)."""
     gift = thing(rng, words.GIFTS, owned=False)
     if rng.random() < 0.4:
         person = pick(rng, (0, 1, 3))
@@ -83,7 +83,7 @@ def give(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.GIVE, complement, "les" if plural else "le", (head,))
 
 
-# What is so.
+# Lasting states.
 
 
 def have(rng: Random, subject: Subject) -> Predicate:
@@ -149,10 +149,10 @@ STATES: tuple[tuple[float, Make], ...] = ((0.38, have), (0.27, need), (0.2, live
 
 
 def action(rng: Random, subject: Subject) -> Predicate:
-    """Return anything that happens, in any mode."""
+    """Return any event, for any mode."""
     return weighted(rng, FREE if rng.random() < 0.72 else OTHER)(rng, subject)
 
 
 def lasting(rng: Random, subject: Subject) -> Predicate:
-    """Return something that is so: having, needing, living, loving. Not for the progressive."""
+    """Return a lasting state: having, needing, living, loving. It is not for the progressive."""
     return weighted(rng, STATES)(rng, subject)

@@ -1,4 +1,4 @@
-"""Draw distinct sentence pairs of a split, in a range of lengths."""
+"""Random sentence pairs of a split, all different, in a range of lengths."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Split: TypeAlias = Literal["train", "valid", "test"]
 SPLITS = ("train", "valid", "test")
 SHORTEST, LONGEST = 2, 60
 HELD_OUT = 10
-"""Percent of the sentences in each of valid and test."""
+"""The percentage of sentences in each of valid and test."""
 ENGLISH_BOOK = ("I like soccer", "I like soccer and also going to the beach")
-"""The book's two sentences."""
+"""The two sentences that the demo translates."""
 BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
-"""The demo translates these: they and all that translates alike are test sentences."""
+"""Their translations; all sentences with these translations are test sentences."""
 PATIENCE = 30_000
-"""Draws in a row that bring nothing new before the range counts as exhausted."""
+"""The number of consecutive draws without a new sentence after which the range counts as exhausted."""
 _MARKS = str.maketrans("", "", ".,?!¿¡")
 
 
@@ -37,16 +37,18 @@ def normalise(text: str) -> str:
 
 
 def split_of(target: str) -> Split:
-    """Tell which split a Spanish sentence belongs to, whatever its case and punctuation.
+    """Return the split of a Spanish sentence; it does not depend on case and punctuation.
 
-    The grammar gives an English sentence one translation, so pairs that share a side share the Spanish one, and a
-    hash of it keeps the splits apart on both sides.
+    The grammar gives an English sentence only one translation, so pairs that share a side share the Spanish side. A
+    hash of the Spanish side therefore separates the splits on both sides.
     """
     content = normalise(target)
     if content in BOOK:
         return "test"
     bucket = int.from_bytes(hashlib.blake2b(content.encode(), digest_size=4).digest(), "big") % 100
-    return "test" if bucket < HELD_OUT else "valid" if bucket < 2 * HELD_OUT else "train"
+    if bucket < HELD_OUT:
+        return "test"
+    return "valid" if bucket < 2 * HELD_OUT else "train"
 
 
 def generate(
@@ -55,16 +57,16 @@ def generate(
     """Generate distinct sentence pairs.
 
     Args:
-        count: how many.
-        split: which split they belong to; decided by content, so the splits never share a sentence.
-        seed: another seed draws other sentences of the same split.
-        min_words, max_words: limits on the whitespace-separated words of both sides, within 2..60.
+        count: the number of pairs.
+        split: the split of the pairs. It depends on their content, so the splits never share a sentence.
+        seed: determines which sentences of the split are drawn.
+        min_words, max_words: limits for the whitespace-separated words of both sides, within 2..60.
 
     Returns:
-        an iterator of pairs, distinct in their English content, the same for the same arguments.
+        an iterator over pairs with distinct English content; the same arguments give the same pairs.
 
     Raises:
-        UserError: if the arguments are impossible, or, while iterating, if the range holds too few sentences.
+        UserError: the arguments are impossible, or, while iterating, the range has too few sentences.
     """
     if split not in SPLITS:
         raise UserError(f"unknown split {split!r} of the phrasebook", fix=f"Known: {', '.join(SPLITS)}.")
@@ -78,26 +80,26 @@ def generate(
 
 def _generate(count: int, split: Split, rng: Random, min_words: int, max_words: int) -> Iterator[Phrase]:
     seen: set[str] = set()
-    vain = 0
+    failures = 0
     while len(seen) < count:
-        if vain > PATIENCE:
+        if failures > PATIENCE:
             raise UserError(
                 f"only {len(seen)} of {count} {split} sentences of {min_words} to {max_words} words in the phrasebook",
                 fix="Ask for fewer, or for a wider range of lengths.",
             )
-        vain += 1
+        failures += 1
         phrase = draw(rng, min_words, max_words)
         if phrase is None or split_of(phrase.target) != split:
             continue
         content = normalise(phrase.source)
         if content not in seen:
             seen.add(content)
-            vain = 0
+            failures = 0
             yield phrase
 
 
 def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
-    """Draw one sentence; None if its length is out of range."""
+    """Draw a sentence; return None if its length is out of range."""
     kind = rng.random()
     if max_words < 8 or (kind < 0.7 and min_words < 12):
         part, ending = short(rng)
@@ -117,7 +119,7 @@ def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:
 
 
 def short(rng: Random) -> tuple[Part, str]:
-    """Return one clause or less, and how it ends."""
+    """Return at most one clause, and its final punctuation."""
     kind = rng.random()
     if kind < 0.6:
         return statement(rng, someone(rng)), "."

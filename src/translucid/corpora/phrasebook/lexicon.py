@@ -1,4 +1,4 @@
-"""The nouns, adjectives and names of the phrasebook, by what they are: people eat food and go to places."""
+"""The nouns, adjectives and names of the phrasebook, grouped by meaning: people eat food and go to places."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Noun(NamedTuple):
     spanish_plural: str
     feminine: bool
     place: str = "in"
-    """How English is in it: in the park, at the beach. In Spanish it is always `en`."""
+    """The English preposition of place: in the park, at the beach. In Spanish it is always `en`."""
     article: bool = True
-    """False where English goes there without an article: to school."""
+    """False if English has no article after `to`: to school."""
 
 
 class Adjective(NamedTuple):
@@ -25,7 +25,7 @@ class Adjective(NamedTuple):
     english: str
     spanish: tuple[str, str, str, str]
     before: bool = False
-    """True where Spanish puts it in front of the noun."""
+    """True if it precedes the noun in Spanish."""
 
 
 def english_plural(singular: str) -> str:
@@ -51,11 +51,11 @@ def spanish_plural(singular: str) -> str:
 
 def nouns(lines: str) -> tuple[Noun, ...]:
     """Read `english spanish gender [preposition [bare]]`, separated by `;`. An irregular plural follows a slash."""
-    found = []
+    parsed = []
     for line in lines.split(";"):
         english, spanish, gender, *rest = line.split()
         singular, _, plural = english.partition("/")
-        found.append(
+        parsed.append(
             Noun(
                 singular,
                 plural or english_plural(singular),
@@ -66,17 +66,17 @@ def nouns(lines: str) -> tuple[Noun, ...]:
                 len(rest) < 2,
             )
         )
-    return tuple(found)
+    return tuple(parsed)
 
 
 def adjectives(lines: str) -> tuple[Adjective, ...]:
-    """Read `english spanish`, separated by `;`. -o has four forms; the others change for the plural only."""
-    found = []
+    """Read `english spanish`, separated by `;`. Adjectives in -o have four forms, others differ only in the plural."""
+    parsed = []
     for line in lines.split(";"):
         english, spanish = line.split()
         feminine = spanish[:-1] + "a" if spanish.endswith("o") else spanish
-        found.append(Adjective(english, (spanish, feminine, spanish_plural(spanish), spanish_plural(feminine))))
-    return tuple(found)
+        parsed.append(Adjective(english, (spanish, feminine, spanish_plural(spanish), spanish_plural(feminine))))
+    return tuple(parsed)
 
 
 MEN = nouns("man/men hombre m; boy niño m; doctor médico m; teacher profesor m; neighbor vecino m")

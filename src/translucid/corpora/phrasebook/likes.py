@@ -1,4 +1,4 @@
-"""What people like: gustar, encantar, interesar, doler, where the thing is the Spanish subject."""
+"""Clauses with gustar, encantar, interesar and doler, in which the thing is the Spanish subject."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _kinds(nouns: Sequence[Noun], *, plural: bool) -> tuple[tuple[Noun, bool], .
 
 
 LIKED = (
-    # Things one likes in general, and whether one says so in the plural: music, dogs.
+    # Things that people like in general, and whether they are plural: music, dogs.
     _kinds(words.SPORTS, plural=False) + ((words.SPORT, True),),
     _kinds(words.SPORTS, plural=False),
     _kinds(words.SUBJECTS, plural=False),
@@ -31,7 +31,7 @@ LIKED = (
     _kinds(words.ANIMALS, plural=True),
     _kinds(words.READING[:1] + words.SHOWS[:1] + words.SONGS + words.READING[-1:] + words.FLOWERS, plural=True),
 )
-"""Groups of like things; lists keep mostly to one group."""
+"""Groups of similar things; most things of a list are from one group."""
 
 
 def likes(
@@ -44,16 +44,16 @@ def likes(
     question: bool = False,
     opener: Part | None = None,
 ) -> Part:
-    """Say what someone likes: I like soccer, tennis and also going to the beach.
+    """Return what someone likes: I like soccer, tennis and also going to the beach.
 
     Args:
-        rng: the source of chance.
-        subject: who likes.
+        rng: the random generator.
+        subject: the person.
         length: the number of things in the list, at least 1.
-        past: whether it may be told of the past.
-        negative: whether it is denied; None leaves it to chance.
-        question: whether it is asked.
-        opener: words in front.
+        past: whether the clause may be in the past.
+        negative: whether the clause is negated; None leaves it to chance.
+        question: whether it is a question.
+        opener: words before the clause.
     """
     verb = weighted(rng, ((0.72, verbs.LIKE), (0.2, verbs.LOVE), (0.08, verbs.INTEREST)))
     if negative is None:
@@ -97,7 +97,10 @@ def likes(
 
 
 def general(rng: Random, count: int) -> tuple[list[Part], bool]:
-    """Return things one can like in general, and whether the first is plural: soccer, el fútbol; dogs, los perros."""
+    """Return things that people like in general, and whether the first is plural: soccer, el fútbol; dogs, los perros.
+
+    Most of them are from one group of `LIKED`.
+    """
     found: list[Part] = []
     seen: set[str] = set()
     first_plural = False
@@ -112,10 +115,10 @@ def general(rng: Random, count: int) -> tuple[list[Part], bool]:
 
 
 def _list(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
-    """Return a list of things and deeds, often closed by `and also`.
+    """Return a list of things and activities, often ended by `and also`, and whether the Spanish verb is plural.
 
-    The Spanish verb agrees with what stands before `y`: several nouns are plural (gustan el fútbol y el tenis), but
-    `y también` and infinitives add something new (gusta el fútbol y también ir a la playa).
+    The verb agrees with the nouns before `y`: several are plural (gustan el fútbol y el tenis), but what follows
+    `y también`, and infinitives, do not count (gusta el fútbol y también ir a la playa).
     """
     kind = rng.random()
     also = rng.random() < 0.65
@@ -139,7 +142,7 @@ def _closed(parts: list[Part], *, also: bool) -> Part:
 
 
 def _neither(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
-    """Return what is not liked: soccer or tennis, el fútbol ni el tenis."""
+    """Return things that are not liked, and whether they are plural: soccer or tennis, el fútbol ni el tenis."""
     if rng.random() < 0.3:
         return _deeds(rng, subject, 1)[0], False
     things, plural = general(rng, min(length, 2))
@@ -163,7 +166,7 @@ def _distinct(rng: Random, choices: Sequence[Noun], count: int) -> list[Noun]:
 
 
 def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
-    """Return a certain thing and whether it is plural: this movie, your shoes."""
+    """Return a specific thing, and whether it is plural: this movie, your shoes."""
     kind = rng.random()
     plural = kind < 0.75 and rng.random() < 0.3
     determiner = pick(rng, ("these", "those", "your", "his") if plural else ("this", "that", "your", "her"))
@@ -192,10 +195,10 @@ def _that_someone(rng: Random, subject: Subject) -> Part:
 
 
 def hurts(rng: Random, subject: Subject) -> Part:
-    """Say where it hurts: my head hurts, me duele la cabeza.
+    """Return a clause about a pain: my head hurts, me duele la cabeza.
 
     Args:
-        rng: the source of chance.
+        rng: the random generator.
         subject: I, you, he or she.
     """
     plural = rng.random() < 0.35

@@ -33,12 +33,12 @@ POSSESSIVES = ("my", "my", "your", "his", "her", "our", "their")
 
 
 def pick(rng: Random, choices: Sequence[T]) -> T:
-    """Choose one of several; quicker than `Random.choice`, and as stable as `Random.random`."""
+    """Choose an item; faster than `Random.choice`, and as reproducible as `Random.random` in all Python versions."""
     return choices[int(rng.random() * len(choices))]
 
 
 def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
-    """Choose by weight; the weights add up to 1."""
+    """Choose an item by weight; the weights add up to 1."""
     left = rng.random()
     for weight, choice in choices:
         left -= weight
@@ -60,13 +60,13 @@ def noun_phrase(
     """Build a noun phrase with agreement.
 
     Args:
-        noun: its head.
+        noun: the head.
         determiner: an English determiner, or none.
-        adjective: an adjective, in front of the noun in English and usually behind it in Spanish.
-        plural: whether it is plural.
-        very: whether the adjective is intensified (not for adjectives in front).
+        adjective: an adjective, before the noun in English and usually after it in Spanish.
+        plural: whether the phrase is plural.
+        very: whether to add `very` to the adjective; not for adjectives that precede the noun in Spanish.
         owner: a name: Ana's car, el coche de Ana.
-        generic: a bare English noun that takes the Spanish article, which is linked to the noun: soccer, el fútbol.
+        generic: whether only Spanish has an article, which is then linked to the noun: soccer, el fútbol.
     """
     form = noun.feminine + 2 * plural
     head = English(noun.plural if plural else noun.singular)
@@ -106,12 +106,12 @@ def noun_phrase(
 
 
 def _article(noun: Noun, form: int) -> str:
-    """Return the definite article; `el agua`, though feminine, because of its stressed first a."""
+    """Return the definite article: `el agua` is feminine, but begins with a stressed a."""
     return "el" if noun.spanish == "agua" else DETERMINERS["the"][form]
 
 
 class Member(NamedTuple):
-    """One noun of a subject, with its determiner."""
+    """A noun of a subject, with its determiner."""
 
     noun: Noun
     determiner: str = ""
@@ -119,34 +119,34 @@ class Member(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """Who: a pronoun, which Spanish drops, or one or two nouns. It can be said any number of times."""
+    """A subject: a pronoun, which Spanish drops, or one or two nouns. It can be used any number of times."""
 
     pronoun: str
-    """What English calls it when it comes again: `Ana` is `she`."""
+    """The English pronoun for a repeated subject: `Ana` becomes `she`."""
     person: int
-    """Of the Spanish verb: yo 0 .. ellos 4."""
+    """The person of the Spanish verb: yo 0 .. ellos 4."""
     english_person: int
     feminine: bool
     members: tuple[Member, ...] = ()
     human: bool = True
     taken_up: bool = False
-    """Whether it has been named already, so that the pronoun is enough."""
+    """Whether it has been mentioned before, so that a pronoun is used."""
 
     @property
     def named(self) -> bool:
-        """Tell whether it is said with nouns, not with a pronoun that Spanish drops."""
+        """Whether it consists of nouns, not of a pronoun that Spanish drops."""
         return bool(self.members) and not self.taken_up
 
     @property
     def form(self) -> int:
-        """Index of agreeing adjectives: `feminine + 2 * plural`."""
+        """The index of adjectives that agree: `feminine + 2 * plural`."""
         return self.feminine + 2 * (self.person > 2)
 
     def say(self, *, personal: bool = False) -> tuple[Part, tuple[English, ...]]:
-        """Say it; with `personal`, each member gets the preposition a (A Ana y a Pedro les gusta...).
+        """Return the words; with `personal`, each member gets the preposition a (A Ana y a Pedro les gusta...).
 
         Returns:
-            its words, and the English words that a clitic standing for it is linked to.
+            the words, and the English words to which a clitic for the subject is linked.
         """
         if not self.named:
             pronoun = English(self.pronoun)
@@ -170,7 +170,7 @@ class Subject(NamedTuple):
         return Part(english, spanish), tuple(heads)
 
     def again(self) -> Subject:
-        """Return the pronoun that takes it up later in the sentence."""
+        """Return the subject as a pronoun, for a later clause of the sentence."""
         return self._replace(taken_up=True, english_person=self.person) if self.members else self
 
 
@@ -194,16 +194,16 @@ def of_nouns(*members: Member, human: bool = True) -> Subject:
     """Return the subject made of one or more nouns."""
     plural = len(members) > 1 or members[0].plural
     feminine = all(member.noun.feminine for member in members)
-    if not human:
-        pronoun = "they" if plural else "it"
-    else:
-        pronoun = "they" if plural else "she" if feminine else "he"
-    person = 4 if plural else 2
-    return Subject(pronoun, person, person, feminine, members, human)
+    if plural:
+        return Subject("they", 4, 4, feminine, members, human)
+    pronoun = "it"
+    if human:
+        pronoun = "she" if feminine else "he"
+    return Subject(pronoun, 2, 2, feminine, members, human)
 
 
 def named(rng: Random) -> Subject:
-    """Return someone other than the people present, by name or description."""
+    """Return a third person, by name or description."""
     kind = rng.random()
     if kind < 0.4:
         return of_nouns(Member(pick(rng, NAMES)))
@@ -224,7 +224,7 @@ def named(rng: Random) -> Subject:
 
 
 def someone(rng: Random) -> Subject:
-    """Return any person a sentence can begin with."""
+    """Return any person who can be the first subject of a sentence."""
     kind = rng.random()
     if kind < 0.66:
         return weighted(rng, ((0.42, I), (0.12, YOU), (0.13, HE), (0.13, SHE), (0.12, WE), (0.08, THEY)))
@@ -232,7 +232,7 @@ def someone(rng: Random) -> Subject:
 
 
 def other_than(rng: Random, subject: Subject) -> Subject:
-    """Return someone else, whom Spanish can tell from the subject without a pronoun."""
+    """Return someone else, whom Spanish distinguishes from the subject without a pronoun."""
     if rng.random() < 0.25:
         return pick(rng, [pronoun for pronoun in (I, YOU, WE) if pronoun.person != subject.person])
     while True:
@@ -242,7 +242,7 @@ def other_than(rng: Random, subject: Subject) -> Subject:
 
 
 def next_subject(rng: Random, before: Subject) -> Subject:
-    """Return the subject of a later clause: the same one again, or one that no dropped pronoun confuses with it."""
+    """Return the subject of a later clause: the same one, or one that a dropped pronoun does not confuse with it."""
     if rng.random() < 0.6 and before is not NOBODY:
         return before.again()
     return other_than(rng, before)
@@ -251,7 +251,10 @@ def next_subject(rng: Random, before: Subject) -> Subject:
 def person_phrase(rng: Random, subject: Subject) -> tuple[Part, English, bool]:
     """Return someone other than the subject as an object or companion, the head noun, and whether it is plural."""
     kind = rng.random()
-    noun = pick(rng, NAMES if kind < 0.35 else FAMILY if kind < 0.75 else PEOPLE)
+    nouns = PEOPLE
+    if kind < 0.75:
+        nouns = NAMES if kind < 0.35 else FAMILY
+    noun = pick(rng, nouns)
     if any(member.noun.singular == noun.singular for member in subject.members):
         return person_phrase(rng, subject)
     if kind < 0.35:
@@ -265,7 +268,7 @@ def person_phrase(rng: Random, subject: Subject) -> tuple[Part, English, bool]:
 
 
 def personal_a(part: Part, head: English) -> Part:
-    """Put the personal a in front of a human object; it belongs to the object's head."""
+    """Add the personal a to a human object; it is linked to the object's head."""
     part.spanish.insert(0, Spanish("a", head))
     return part
 

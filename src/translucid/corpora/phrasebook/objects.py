@@ -1,4 +1,4 @@
-"""What people have, buy, eat and read: noun phrases for objects."""
+"""Noun phrases for objects: things that people have, buy, eat and read."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ def thing(
     """Return a countable object: a book, the red car, my keys, two shirts, these shoes.
 
     Args:
-        rng: the source of chance.
+        rng: the random generator.
         choices: the nouns.
         qualities: adjectives that suit them.
-        owned: whether it may be somebody's (my keys, Ana's car).
-        many: how often it is plural.
+        owned: whether it may have an owner (my keys, Ana's car).
+        many: the probability of a plural.
     """
     noun = pick(rng, choices)
     plural = rng.random() < many
     chance = rng.random()
-    if plural:
-        determiner = (
-            "" if chance < 0.3 else "the" if chance < 0.5 else pick(rng, words.NUMBERS[:9])[0] if chance < 0.65
-            else pick(rng, ("these", "those")) if chance < 0.8 else pick(rng, ("many", "some"))
-        )  # fmt: skip
+    if not plural and chance >= 0.72:
+        determiner = pick(rng, ("this", "that"))
+    elif not plural:
+        determiner = "a" if chance < 0.42 else "the"
+    elif chance < 0.5:
+        determiner = "" if chance < 0.3 else "the"
+    elif chance < 0.65:
+        determiner = pick(rng, words.NUMBERS[:9])[0]
     else:
-        determiner = "a" if chance < 0.42 else "the" if chance < 0.72 else pick(rng, ("this", "that"))
+        determiner = pick(rng, ("these", "those") if chance < 0.8 else ("many", "some"))
     if owned and chance > 0.85:
         if chance > 0.96:
             return noun_phrase(noun, plural=plural, owner=pick(rng, words.NAMES))

@@ -60,7 +60,7 @@ NO = Expression("no", "no")
 
 
 def asked(rng: Random) -> Subject:
-    """Return whom one asks about."""
+    """Return the person whom a question is about."""
     chance = rng.random()
     if chance < 0.5:
         return YOU
@@ -75,7 +75,7 @@ def _one(rng: Random) -> Subject:
 
 
 def yes_no(rng: Random) -> Part:
-    """Ask whether: do you like soccer, ¿te gusta el fútbol?"""
+    """Return a yes/no question: do you like soccer, ¿te gusta el fútbol?"""
     subject = asked(rng)
     kind = rng.random()
     if kind < 0.3:
@@ -104,7 +104,7 @@ def yes_no(rng: Random) -> Part:
 
 
 def wh(rng: Random) -> Part:
-    """Ask what, where, when, why, who, how many, how much."""
+    """Return a question with what, where, when, why, who, how many or how much."""
     subject = asked(rng)
     kind = rng.random()
     mode = pick(rng, ("present", "past", "will", "going"))
@@ -162,7 +162,7 @@ def _who(rng: Random) -> Part:
 
 
 def how_many(rng: Random, subject: Subject) -> Part:
-    """Ask how many: how many books do you have, ¿cuántos libros tienes?"""
+    """Return a question about a number: how many books do you have, ¿cuántos libros tienes?"""
     noun = pick(rng, words.SMALL_THINGS + words.ANIMALS + words.FAMILY[2:6])
     how, many = English("how"), English("many")
     counted = noun_phrase(noun, plural=True)
@@ -174,7 +174,7 @@ def how_many(rng: Random, subject: Subject) -> Part:
 
 
 def about_thing(rng: Random) -> Part:
-    """Ask where something is or what it costs."""
+    """Return a question about the place or the price of a thing."""
     if rng.random() < 0.6:
         small = rng.random() < 0.5
         noun = pick(rng, words.SMALL_THINGS if small else words.TO_FIND)
@@ -189,7 +189,7 @@ def about_thing(rng: Random) -> Part:
 
 
 def request(rng: Random) -> Part:
-    """Ask someone to do something: open the door, please."""
+    """Return a request: open the door, please."""
     while True:
         predicate = pick(rng, ASKED_FOR)(rng, YOU)
         if not predicate.verb.reflexive and not predicate.clitic:
@@ -210,7 +210,7 @@ def request(rng: Random) -> Part:
 
 
 def answer(rng: Random, subject: Subject) -> Part:
-    """Say yes or no and go on."""
+    """Return a sentence that begins with yes or no."""
     negative = rng.random() < 0.5
     kind = rng.random()
     if kind < 0.4:
@@ -223,7 +223,7 @@ def answer(rng: Random, subject: Subject) -> Part:
 
 
 def greeting(rng: Random) -> tuple[Part, str]:
-    """Greet, thank or take leave, and perhaps go on; return it with its ending."""
+    """Return a greeting, thanks or a farewell, sometimes with more words, and its final punctuation."""
     part = pick(rng, GREETINGS).say()
     chance = rng.random()
     if chance < 0.25:
@@ -242,13 +242,13 @@ def _met(rng: Random) -> Part:
 
 
 def _opened(question: Part) -> Part:
-    """Open a question that does not begin the sentence: Hola, ¿dónde estás?"""
+    """Add ¿ to a question that does not begin the sentence: Hola, ¿dónde estás?"""
     question.spanish[0].text = "¿" + question.spanish[0].text
     return question
 
 
 def fragment(rng: Random) -> Part:
-    """Say less than a sentence: a red car, to the beach, with my brother."""
+    """Return a phrase without a verb: a red car, to the beach, with my brother."""
     kind = rng.random()
     if kind < 0.4:
         return thing(rng, (*words.THINGS, words.HOUSE), words.THING_ADJECTIVES, many=0.35)

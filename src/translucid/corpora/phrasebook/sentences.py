@@ -1,4 +1,4 @@
-"""Sentences of two clauses or more: because, when, if, that, but, and so on, up to any length."""
+"""Sentences of two or more clauses, with because, when, if, that, but and others, of any length."""
 
 from __future__ import annotations
 
@@ -35,25 +35,19 @@ AT_HOME = (
 ON_ARRIVAL = (deeds.have_drink, events.call, events.help_someone, events.see, events.give)
 ON_RISING = (deeds.have_drink, deeds.eat, deeds.cook, deeds.clean, deeds.walk, deeds.study, events.open_or_close)
 WANT, HAVE_TO = 0.6, 0.3
-"""Kinds of `plans`."""
+"""Values of `kind` for `plans`."""
 
 
 def because(rng: Random, subject: Subject) -> Part:
-    """Say why: I am eating bread because I am hungry; she can't go because she has to study."""
+    """Return a clause with a reason: I am eating bread because I am hungry; she can't go because she has to study."""
     kind = rng.random()
     mode = pick(rng, ("present", "will", "going", "progressive"))
     after = subject.again()
     if kind < 0.35:
         why, state = circumstance(rng, after)
-        # Some reactions, such as going to bed, are over in a moment: no progressive.
-        what = does(
-            rng,
-            subject,
-            "going" if mode == "progressive" else mode,
-            maker=reaction(rng, state),
-            timed=0,
-            negative=False,
-        )
+        if mode == "progressive":  # some reactions, such as going to bed, take only a moment
+            mode = "going"
+        what = does(rng, subject, mode, maker=reaction(rng, state), timed=0, negative=False)
     elif kind < 0.6:
         what = does(rng, subject, "can", maker=leisure, timed=0.2, negative=True)
         if subject is EVERYONE or rng.random() < 0.5:
@@ -72,7 +66,7 @@ def because(rng: Random, subject: Subject) -> Part:
 
 
 def habit(rng: Random, subject: Subject) -> Part:
-    """Say what one does when: when I am thirsty, I drink water."""
+    """Return a habit: when I am thirsty, I drink water."""
     link = WHEN if rng.random() < 0.6 else IF
     condition, state = circumstance(rng, subject)
     often = pick(rng, (when_where.ALWAYS, when_where.OFTEN)) if rng.random() < 0.3 else None
@@ -83,7 +77,7 @@ def habit(rng: Random, subject: Subject) -> Part:
 
 
 def if_then(rng: Random, subject: Subject) -> Part:
-    """Say what will be: if it is cold tomorrow, I will stay at home."""
+    """Return a conditional sentence: if it is cold tomorrow, I will stay at home."""
     condition, state = circumstance(rng, subject)
     mode = "will" if rng.random() < 0.7 else "can"
     result = does(rng, subject.again(), mode, maker=reaction(rng, state), timed=0, negative=False)
@@ -91,7 +85,7 @@ def if_then(rng: Random, subject: Subject) -> Part:
 
 
 def once(rng: Random, subject: Subject) -> Part:
-    """Say what one did when: when Ana arrived at the station, she called her brother."""
+    """Return two events of the past: when Ana arrived at the station, she called her brother."""
     start, sequels = pick(rng, ((events.arrive, ON_ARRIVAL), (events.arrive, ON_ARRIVAL), (events.get_up, ON_RISING)))
     first = clause(subject, start(rng, subject), "past")
     second = clause(subject.again(), pick(rng, sequels)(rng, subject), "past")
@@ -99,7 +93,7 @@ def once(rng: Random, subject: Subject) -> Part:
 
 
 def that(rng: Random, subject: Subject) -> Part:
-    """Report: I think that, she says that, I know that."""
+    """Return reported speech: I think that, she says that, I know that."""
     verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY if subject.person > 0 else verbs.THINK))
     inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
     kind = rng.random()
@@ -107,14 +101,16 @@ def that(rng: Random, subject: Subject) -> Part:
         said = thing_is(rng)
     elif kind < 0.5:
         said = is_(rng, inner)
+    elif kind < 0.65:
+        said = likes(rng, inner)
     else:
-        said = likes(rng, inner) if kind < 0.65 else does(rng, inner) if kind < 0.85 else has(rng, inner)
+        said = does(rng, inner) if kind < 0.85 else has(rng, inner)
     negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
     return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), said)
 
 
 def before_after(rng: Random, subject: Subject) -> Part:
-    """Say what comes first: I drink milk before going to bed."""
+    """Return two activities in their order: I drink milk before going to bed."""
     before = rng.random() < 0.5
     maker = pick(rng, (events.go_to_bed, deeds.eat, deeds.cook) if before else (events.get_up, deeds.eat, events.work))
     link = (BEFORE if before else AFTER).say()
@@ -130,7 +126,7 @@ def before_after(rng: Random, subject: Subject) -> Part:
 
 
 def while_(rng: Random, subject: Subject) -> Part:
-    """Say what goes on at once: I cook while Ana reads a book."""
+    """Return two simultaneous activities: I cook while Ana reads a book."""
     mode = "present" if rng.random() < 0.4 else "progressive"
     first, second = pick(rng, AT_HOME), pick(rng, AT_HOME)
     other = other_than(rng, subject)
@@ -142,7 +138,7 @@ def while_(rng: Random, subject: Subject) -> Part:
 
 
 def but(rng: Random, subject: Subject) -> Part:
-    """Say what goes against it: I want to swim, but I have to study; I like tea, but Ana likes coffee."""
+    """Return a contrast: I want to swim, but I have to study; I like tea, but Ana likes coffee."""
     kind = rng.random()
     after = subject.again()
     if kind < 0.35:
@@ -165,7 +161,7 @@ def but(rng: Random, subject: Subject) -> Part:
 
 
 def so(rng: Random, subject: Subject) -> Part:
-    """Say what follows: I am hungry, so I am going to eat."""
+    """Return a consequence: I am hungry, so I am going to eat."""
     first, state = circumstance(rng, subject)
     maker = reaction(rng, state)
     if rng.random() < 0.5:
@@ -176,7 +172,7 @@ def so(rng: Random, subject: Subject) -> Part:
 
 
 def both(rng: Random, subject: Subject) -> Part:
-    """Say two things of a kind with and: I like tea and Ana likes coffee."""
+    """Return two similar clauses: I like tea and Ana likes coffee."""
     other = other_than(rng, subject)
     kind = rng.random()
     if kind < 0.3:
@@ -192,25 +188,24 @@ def both(rng: Random, subject: Subject) -> Part:
 
 
 def on_purpose(rng: Random, subject: Subject) -> Part:
-    """Say what for: I go to the library to read a book."""
+    """Return a clause with a purpose: I go to the library to read a book."""
     going, doing = outing(rng)
     part = clause(subject, going, pick(rng, ("present", "past", "will", "going", "progressive")))
     return join(part, purpose(doing(rng, subject), subject))
 
 
 def shopping(rng: Random, subject: Subject, count: int) -> Part:
-    """Give a list of things to buy or need."""
+    """Return a clause with a list of things to buy or need."""
     items: list[Part] = []
     heads: set[str] = set()
     while len(items) < count:
         kind = rng.random()
-        item = (
-            food(rng)
-            if kind < 0.5
-            else drink(rng)
-            if kind < 0.65
-            else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
-        )
+        if kind < 0.5:
+            item = food(rng)
+        elif kind < 0.65:
+            item = drink(rng)
+        else:
+            item = thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
         if item.english[-1].text not in heads:
             heads.add(item.english[-1].text)
             items.append(item)
@@ -219,7 +214,7 @@ def shopping(rng: Random, subject: Subject, count: int) -> Part:
 
 
 def week(rng: Random, subject: Subject, days: int) -> Part:
-    """Tell what one does day by day: on Monday I ..., on Tuesday ..., and on Sunday ..."""
+    """Return a clause for each of several days: on Monday I ..., on Tuesday ..., and on Sunday ..."""
     mode = pick(rng, ("past", "will", "going", "present"))
     names = when_where.ON_DAYS if mode == "present" else when_where.ON_DAY
     first = int(rng.random() * (8 - days))
@@ -256,7 +251,7 @@ COMPOUNDS = (
 
 
 def speaker(rng: Random) -> Subject:
-    """Return someone who can be taken up again: not `nobody`."""
+    """Return a subject that can be repeated as a pronoun: not `nobody`."""
     subject = someone(rng)
     return subject if subject is not NOBODY else EVERYONE
 
@@ -287,17 +282,20 @@ def long(rng: Random, low: int, high: int) -> Part:
     comma(part)
     for _ in range(ENDINGS):
         last = next_subject(rng, subject)
-        more = compound(rng, last) if need > 8 else statement(rng, last) if need > 5 else likes(rng, last)
+        if need > 8:
+            more = compound(rng, last)
+        else:
+            more = statement(rng, last) if need > 5 else likes(rng, last)
         lengths = len(part.english) + 1 + len(more.english), len(part.spanish) + 1 + len(more.spanish)
-        if low <= min(lengths) and max(lengths) <= high + 1:  # one more, as contractions may save it
+        if low <= min(lengths) and max(lengths) <= high + 1:  # one word too many is allowed: a contraction may save it
             break
     return join(part, AND.say(), more)
 
 
 LAST = 14
-"""Words left for the last clause of a long sentence..."""
+"""Words that are reserved for the last clause of a long sentence."""
 ENDINGS = 40
-"""...which is tried so many times, to hit the length."""
+"""The number of attempts to find a last clause of a suitable length."""
 
 
 def _size(part: Part) -> int:

@@ -1,4 +1,4 @@
-"""What goes with what: one eats when hungry, stays at home when it rains, goes to the library to read."""
+"""Activities that suit a situation: eating when hungry, staying at home when it rains, reading in the library."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ REACTIONS: dict[str, tuple[Make, ...]] = {
     "windy": (deeds.stay, deeds.read, deeds.study),
     "rain": (deeds.stay, deeds.read, deeds.watch, deeds.study, deeds.play_music, deeds.write),
 }
-"""What people do about it."""
+"""Activities with which people react to a state or to the weather."""
 WAYS = ("busy", "sick", "tired")
-"""States that keep people from doing what they like."""
+"""States that prevent people from doing what they like."""
 PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     zip(
         places("store market library library restaurant beach park park museum university"),
@@ -50,7 +50,7 @@ PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
         strict=True,
     )
 )  # fmt: skip
-"""What people go to a place for."""
+"""Places, and the activities for which people go there."""
 DUTIES = (deeds.study, events.work, deeds.clean, deeds.cook, events.help_someone, events.get_up_early, deeds.buy)
 MUSIC, BOOKS, MOVIES, STORIES = (SUBJECTS[1], False), (READING[0], True), (SHOWS[0], True), (READING[4], True)
 RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
@@ -59,11 +59,11 @@ RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
     (deeds.write, (SUBJECTS[3], False)), (deeds.visit_museum, (SUBJECTS[2], False)),
     (deeds.visit_museum, (SUBJECTS[0], False)), (deeds.walk, (SUBJECTS[5], False)), (deeds.read, STORIES),
 )  # fmt: skip
-"""What people do because they like something."""
+"""Activities, and what people like who do them."""
 
 
 def in_state(subject: Subject, state: str, mode: str = "present") -> Part:
-    """Say that someone is hungry, tired and so on."""
+    """Return that someone is hungry, tired and so on."""
     verb, complement = being(subject, state)
     return clause(subject, Predicate(verb, complement), mode)
 
@@ -77,7 +77,7 @@ def being(subject: Subject, state: str) -> tuple[Verb, Part]:
 
 
 def circumstance(rng: Random, subject: Subject, mode: str = "present") -> tuple[Part, str]:
-    """Say how someone is or how the weather is; return it with its name in `REACTIONS`."""
+    """Return a clause about someone's state or the weather, and its name in `REACTIONS`."""
     if rng.random() < 0.7:
         state = pick(rng, _PERSONAL)
         return in_state(subject, state, mode), state
@@ -100,12 +100,12 @@ _PERSONAL = (
 
 
 def reaction(rng: Random, state: str) -> Make:
-    """Return a deed that suits a circumstance."""
+    """Return an activity that suits a circumstance."""
     return pick(rng, REACTIONS[state])
 
 
 def outing(rng: Random) -> tuple[Predicate, Make]:
-    """Return going somewhere, and the deed one goes there for."""
+    """Return going somewhere, and the activity for which one goes there."""
     place, maker = pick(rng, PURPOSES)
 
     def there(rng: Random, subject: Subject) -> Predicate:
@@ -118,18 +118,18 @@ def outing(rng: Random) -> tuple[Predicate, Make]:
 
 
 def purpose(predicate: Predicate, subject: Subject) -> Part:
-    """Say what for: to read a book, para leer un libro."""
+    """Return a purpose: to read a book, para leer un libro."""
     to = English("to")
     doing = deed(predicate, subject.person, "base")
     return Part([to, *doing.english], [Spanish("para", to), *doing.spanish])
 
 
 def relish(rng: Random, subject: Subject) -> tuple[Make, Part, bool]:
-    """Return a deed, what one must like to do it, and whether that is plural: playing tennis and sports."""
+    """Return an activity, what people like who do it, and whether that is plural: playing tennis, and sports."""
     maker, (noun, plural) = pick(rng, RELISHED)
     return maker, noun_phrase(noun, generic=True, plural=plural), plural
 
 
 def duty(rng: Random, subject: Subject) -> Predicate:
-    """Return something one has to do."""
+    """Return a duty."""
     return pick(rng, DUTIES)(rng, subject)

@@ -1,4 +1,4 @@
-"""What people do, want and have, in one clause."""
+"""Statements of one clause about what people do, want and have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .nominals import EVERYONE, NOBODY, Subject, pick, weighted
 from .text import English, Part, Spanish, join, word
 
 MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
-POINTS = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))  # not in progress, their hour is said
+POINTS = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))
+"""Verbs of momentary events, which have no progressive, and whose complement may be the hour already."""
 FRONTED = ("present", "past", "will", "going")
 
 
@@ -28,15 +29,15 @@ def does(
     timed: float = 0.35,
     negative: bool | None = None,
 ) -> Part:
-    """Say what someone does: I always eat bread, Ana will go to the beach tomorrow.
+    """Return what someone does: I always eat bread, Ana will go to the beach tomorrow.
 
     Args:
-        rng: the source of chance.
-        subject: who.
-        mode: as in `clause`; left to chance if empty.
-        maker: what kind of deed.
-        timed: how often it is said when; with 0, nor is it said how often.
-        negative: whether it is denied; None leaves it to chance.
+        rng: the random generator.
+        subject: the subject.
+        mode: the mode of `clause`; empty leaves it to chance.
+        maker: the kind of activity.
+        timed: the probability of an adverbial of time; 0 also excludes adverbs of frequency.
+        negative: whether the clause is negated; None leaves it to chance.
     """
     mode = mode or weighted(rng, MODES)
     if negative is None:
@@ -58,9 +59,9 @@ def does(
 
 
 def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, told: bool = False) -> Predicate:
-    """Return a deed that can be said in a mode.
+    """Return an activity that can be expressed in a mode.
 
-    English does not tell `I read` (leo) from `I read` (leí), so it is past only where a time tells.
+    English does not distinguish `I read` (leo) from `I read` (leí), so it is in the past only together with a time.
     """
     predicate = maker(rng, subject)
     while predicate.verb is verbs.READ and mode == "past" and not told:
@@ -69,12 +70,12 @@ def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, t
 
 
 def can_go_on(predicate: Predicate) -> bool:
-    """Tell whether a deed can be in progress (and has no object pronoun, which Spanish would put in two ways)."""
+    """Whether an activity has a progressive, and no object pronoun, which Spanish could put in two places."""
     return predicate.verb not in POINTS and not predicate.clitic
 
 
 def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:
-    """Say two things of one subject: I get up early and drink coffee."""
+    """Return two activities of one subject: I get up early and drink coffee."""
     mode = mode or pick(rng, ("present", "past", "past", "will", "going"))
     first = in_mode(rng, subject, mode)
     second = in_mode(rng, subject, mode)
@@ -84,7 +85,7 @@ def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:
 
 
 def has(rng: Random, subject: Subject) -> Part:
-    """Say what someone has, needs, loves, or where they live."""
+    """Return what someone has, needs or loves, or where they live."""
     predicate = lasting(rng, subject)
     mode = "present" if rng.random() < 0.75 or predicate.verb is verbs.LOVE_PERSON else "past"
     return clause(subject, predicate, mode, negative=rng.random() < 0.13 and subject not in (EVERYONE, NOBODY))
@@ -99,16 +100,16 @@ def plans(
     kind: float = -1,
     timed: float = 0.2,
 ) -> Part:
-    """Say what someone wants, has, needs or would like to do.
+    """Return what someone wants, has, needs or would like to do.
 
     Args:
-        rng: the source of chance.
-        subject: who.
-        maker: what kind of deed.
-        negative: whether it is denied; None leaves it to chance.
-        kind: which verb: below 0.18 would like, below 0.5 have to, then want, need, prefer; by chance if negative,
-            and only then perhaps of the past.
-        timed: how often it is said when.
+        rng: the random generator.
+        subject: the subject.
+        maker: the kind of activity.
+        negative: whether the clause is negated; None leaves it to chance.
+        kind: the verb: below 0.18 would like, below 0.5 have to, then want, need, prefer. A negative number leaves it
+            to chance, and only then the clause may be in the past.
+        timed: the probability of an adverbial of time.
     """
     predicate = maker(rng, subject)
     negative = (rng.random() < 0.15 if negative is None else negative) and subject not in (EVERYONE, NOBODY)
@@ -119,7 +120,9 @@ def plans(
     if kind < 0.5:
         verb, complement = verbs.HAVE_TO, obliged(predicate, subject)
     else:
-        verb = verbs.WANT if kind < 0.8 else verbs.NEED if kind < 0.9 else verbs.PREFER
+        verb = verbs.WANT
+        if kind >= 0.8:
+            verb = verbs.NEED if kind < 0.9 else verbs.PREFER
         complement = deed(predicate, subject.person, "to")
         modes = modes[:1] if verb is verbs.PREFER else modes
     negative = negative and verb is not verbs.PREFER
@@ -131,14 +134,14 @@ def plans(
 
 
 def obliged(predicate: Predicate, subject: Subject) -> Part:
-    """Return what follows `have`: to eat bread, que comer pan."""
+    """Return the complement of `have`: to eat bread, que comer pan."""
     to = English("to")
     doing = deed(predicate, subject.person, "base")
     return Part([to, *doing.english], [Spanish("que", to), *doing.spanish])
 
 
 def statement(rng: Random, subject: Subject) -> Part:
-    """Say anything of a person, in one clause."""
+    """Return any clause about a person."""
     kind = rng.random()
     if kind < 0.36:
         return does(rng, subject)

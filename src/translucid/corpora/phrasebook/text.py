@@ -1,8 +1,8 @@
-"""Aligned text: two lists of words in which every Spanish word knows the English words it translates.
+"""Aligned text: two lists of words, in which each Spanish word has references to the English words that it translates.
 
-The two sides are built independently, each in its own order, so word order never touches the alignment. Nothing is
-counted before `write`, which also settles what neighbouring words do to each other: English `do not` -> `don't` and
-`a` -> `an`, Spanish `a el` -> `al`, `de el` -> `del`, `y` -> `e` and `o` -> `u`.
+Each side is built in its own word order, which therefore does not affect the alignment. Positions are counted only in
+`write`, which also contracts and adapts neighbouring words: English `do not` -> `don't` and `a` -> `an`, Spanish `a el`
+-> `al`, `de el` -> `del`, `y` -> `e` and `o` -> `u`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Phrase(NamedTuple):
     target: str
     """Spanish."""
     alignment: tuple[tuple[int, int], ...]
-    """Sorted pairs (source word, target word), counted from 0 over the whitespace-separated words."""
+    """Sorted pairs (source word, target word) of positions among the whitespace-separated words, counted from 0."""
 
 
 class English:
-    """One English word; `place` is its position, known once the sentence is written."""
+    """An English word; `write` sets its position `place`."""
 
     __slots__ = ("place", "text")
 
@@ -32,7 +32,7 @@ class English:
 
 
 class Spanish:
-    """One Spanish word and the English words it is linked to."""
+    """A Spanish word, and the English words to which it is linked."""
 
     __slots__ = ("of", "text")
 
@@ -42,36 +42,42 @@ class Spanish:
 
 
 class Part(NamedTuple):
-    """A constituent on both sides. Its words are used once: parts are built anew for every sentence."""
+    """A constituent on both sides. Its words have positions, so each sentence needs new parts."""
 
     english: list[English]
     spanish: list[Spanish]
 
 
 class Expression:
-    """A fixed expression that makes a fresh `Part` each time it is said."""
+    """A fixed expression, of which each call of `say` makes a new `Part`."""
 
     def __init__(self, english: str, spanish: str, links: str = "") -> None:
         """Take both sides and Pharaoh links (`0-0 1-2`); without links, word i translates word i."""
         self.english = english.split()
         self.spanish = spanish.split()
-        pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-        if not pairs:
-            pairs = [(place, place) for place in range(len(self.spanish))]
-        self.of = [tuple(source for source, target in pairs if target == place) for place in range(len(self.spanish))]
+        links = links or " ".join(f"{place}-{place}" for place in range(len(self.spanish)))
+        self.of: list[list[int]] = [[] for _ in self.spanish]
+        """The places of the English words of each Spanish word."""
+        for link in links.split():
+            source, target = map(int, link.split("-"))
+            self.of[target].append(source)
 
     def say(self) -> Part:
         """Return the expression as new words."""
         english = [English(text) for text in self.english]
-        return Part(
-            english,
-            [Spanish(text, *[english[i] for i in of]) for text, of in zip(self.spanish, self.of, strict=True)],
-        )
+        spanish = []
+        for text, of in zip(self.spanish, self.of, strict=True):
+            spanish.append(Spanish(text, *[english[place] for place in of]))
+        return Part(english, spanish)
 
 
 def join(*parts: Part) -> Part:
-    """Put parts one after the other, in the same order on both sides."""
-    return Part([word for part in parts for word in part.english], [word for part in parts for word in part.spanish])
+    """Concatenate parts, in the same order on both sides."""
+    joined = Part([], [])
+    for part in parts:
+        joined.english.extend(part.english)
+        joined.spanish.extend(part.spanish)
+    return joined
 
 
 def comma(part: Part) -> Part:
@@ -82,7 +88,7 @@ def comma(part: Part) -> Part:
 
 
 def word(english: str, spanish: str) -> Part:
-    """One word for one word."""
+    """Return a part of one word on each side."""
     source = English(english)
     return Part([source], [Spanish(spanish, source)])
 
@@ -91,19 +97,18 @@ NOT = {
     "do": "don't", "does": "doesn't", "did": "didn't", "is": "isn't", "are": "aren't", "was": "wasn't",
     "were": "weren't", "will": "won't", "can": "can't",
 }  # fmt: skip
-BE = {("I", "am"): "I'm", ("it", "is"): "it's"} | {
-    (pronoun, verb): f"{pronoun}'{verb[-2 if verb == 'are' else -1 :]}"
-    for verb, pronouns in {"is": "he she", "are": "you we they"}.items()
-    for pronoun in pronouns.split()
-}
+BE = {
+    ("I", "am"): "I'm", ("it", "is"): "it's", ("he", "is"): "he's", ("she", "is"): "she's",
+    ("you", "are"): "you're", ("we", "are"): "we're", ("they", "are"): "they're",
+}  # fmt: skip
 
 
 def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
-    """Write a sentence down: contractions, articles, capitals, punctuation, positions.
+    """Return the text of a sentence, with contractions, articles, capitals and punctuation, and its alignment.
 
     Args:
         part: the sentence.
-        ending: `.`, `!`, `?` or nothing; `?` and `!` also open the Spanish sentence, unless a later word has ¿ on it.
+        ending: `.`, `!`, `?` or nothing. `?` and `!` also open the Spanish sentence, unless a later word begins with ¿.
         contracted: whether English contracts (`don't`, `I'm`).
     """
     english = _write_english(part.english, contracted)
@@ -137,17 +142,14 @@ def _write_english(tokens: list[English], contracted: bool) -> list[str]:
     words: list[str] = []
     for place, token in enumerate(tokens):
         text = token.text
-        if text in ("not", "not,") and words[-1] in NOT and (contracted or words[-1] == "can"):
-            words[-1] = (NOT[words[-1]] if contracted else "cannot") + text[3:]
-        elif (
-            contracted
-            and words
-            and (words[-1], text) in BE
-            and place + 1 < len(tokens)
-            and (tokens[place + 1].text != "not" or text == "am")
-        ):
-            words[-1] = BE[words[-1], text]
-        elif text == "a" and tokens[place + 1].text[0] in "aeiou" and not tokens[place + 1].text.startswith("uni"):
+        before = words[-1] if words else ""
+        after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+        if text in ("not", "not,") and before in NOT and (contracted or before == "can"):
+            words[-1] = (NOT[before] if contracted else "cannot") + text[3:]  # with the comma, if any
+        # Not at the end of a sentence. Before `not`, only `I'm` is written: `you aren't` is preferred to `you're not`.
+        elif contracted and (before, text) in BE and after and (after != "not" or text == "am"):
+            words[-1] = BE[before, text]
+        elif text == "a" and after[0] in "aeiou" and not after.startswith("uni"):
             words.append("an")
         else:
             words.append(text)
@@ -156,7 +158,7 @@ def _write_english(tokens: list[English], contracted: bool) -> list[str]:
 
 
 def _sounds_like_i(spanish: str) -> bool:
-    """Tell whether a word begins with the vowel i, before which `y` becomes `e` (not in `hielo`)."""
+    """Whether a Spanish word begins with the vowel i, before which `y` becomes `e`; `hielo` does not."""
     lower = spanish.lower()
     return lower.startswith(("i", "hi")) and not lower.startswith(("hie", "hia"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .conjugation import verb
 
-# What people do.
+# Activities.
 EAT = verb("eat/ate", "comer")
 DRINK = verb("drink/drank", "beber")
 COOK = verb("cook", "cocinar")

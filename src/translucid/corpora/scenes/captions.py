@@ -1,42 +1,48 @@
-"""What is said of a scene: every sentence is true, and agrees in number."""
+"""Captions of a scene, which are true and agree in number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from random import Random
 
 from .scene import GROUND, Caption, Thing
 from .words import GROUNDS, NUMBERS, PLURALS, RELATIONS, SAID, article
 
 CAPTIONS = 5
-"""Of a scene."""
+"""The number of captions of a scene."""
 
 _Said = list[tuple[str, tuple[int, ...]]]
-"""Words, each with what it is about."""
+"""Words, each with the numbers of the things that it is about."""
 
 
 class Speaker:
-    """Speaks of one scene."""
+    """Writes the captions of a scene."""
 
     def __init__(self, ground: str, things: Sequence[Thing], groups: Sequence[Sequence[int]], rng: Random) -> None:
-        """The scene, and what decides how it is said."""
+        """Take the parts of the scene, and the random generator."""
         self.ground, self.things, self.groups, self.rng = ground, things, groups, rng
 
     def captions(self, relation: str | None) -> tuple[Caption, ...]:
-        """Return different sentences, the plainest one first."""
-        ways = {None: self._alone, "between": self._between}.get(relation, self._pair)(relation)
-        said: dict[str, Caption] = {}
-        for way in ways:
-            caption = Caption(tuple(word for word, _ in way), tuple(about for _, about in way))
-            said.setdefault(caption.text, caption)
-        return tuple(list(said.values())[:CAPTIONS])
+        """Return different sentences, the simplest one first."""
+        if relation is None:
+            sentences = self._alone()
+        elif relation == "between":
+            sentences = self._between()
+        else:
+            sentences = self._pair(relation)
+        captions: dict[str, Caption] = {}
+        for sentence in sentences:
+            words, about = zip(*sentence, strict=True)
+            caption = Caption(words, about)
+            captions.setdefault(caption.text, caption)
+        return tuple(list(captions.values())[:CAPTIONS])
 
-    def _alone(self, _: str | None) -> list[_Said]:
+    def _alone(self) -> list[_Said]:
         whole, short, be = self._noun(0), self._noun(0, size=False), self._be(0)
         members = tuple(self.groups[0])
         if len(members) == 1:
-            where = [(word, members) for word in _place(self.things[members[0]]).split()]
-            fourth = short + be + where
+            fourth = short + be + _about(_place(self.things[members[0]]), members)
         else:
             fourth = self._grammar("we see") + short + self._ground()
         return [
@@ -47,17 +53,16 @@ class Speaker:
             self._grammar("the picture shows") + whole,
         ]
 
-    def _pair(self, relation: str | None) -> list[_Said]:
-        assert relation is not None
+    def _pair(self, relation: str) -> list[_Said]:
         back = RELATIONS[relation]
         both = (*self.groups[0], *self.groups[1])
 
-        def stands(which: str, way: int = 0) -> _Said:
-            return [(word, both) for word in SAID[which][way % len(SAID[which])].split()]
+        def stands(which: str, variant: int = 0) -> _Said:
+            return _about(SAID[which][variant % len(SAID[which])], both)
 
         first, second = self._noun(0), self._noun(1)
         brief, other = self._noun(0, size=False), self._noun(1, size=False)
-        if relation in ("larger", "smaller"):  # the size is what is told
+        if relation in ("larger", "smaller"):  # the sentence is about the size already
             first, second = brief, other
         return [
             first + self._be(0) + stands(relation) + second,
@@ -68,18 +73,18 @@ class Speaker:
             self._grammar("the picture shows") + other + stands(back) + brief,
         ]
 
-    def _between(self, _: str | None) -> list[_Said]:
-        every = tuple(thing for group in self.groups for thing in group)
-        between: _Said = [("between", every)]
-        a, b, c = (self._noun(i) for i in range(3))
-        d, e, f = (self._noun(i, size=False) for i in range(3))
+    def _between(self) -> list[_Said]:
+        between: _Said = [("between", tuple(chain.from_iterable(self.groups)))]
         join = self._grammar("and")
+        whole, brief = self._noun(0), self._noun(0, size=False)
+        others = between + self._noun(1) + join + self._noun(2)
+        brief_others = between + self._noun(1, size=False) + join + self._noun(2, size=False)
         return [
-            a + self._be(0) + between + b + join + c,
-            self._grammar("there") + self._be(0) + a + between + b + join + c + self._ground(),
-            d + between + e + join + f,
-            between + e + join + f + self._be(0) + d,
-            self._grammar("we see") + d + between + e + join + f + self._ground(),
+            whole + self._be(0) + others,
+            self._grammar("there") + self._be(0) + whole + others + self._ground(),
+            brief + brief_others,
+            brief_others + self._be(0) + brief,
+            self._grammar("we see") + brief + brief_others + self._ground(),
         ]
 
     def _noun(self, group: int, *, size: bool = True) -> _Said:
@@ -87,28 +92,39 @@ class Speaker:
         members = tuple(self.groups[group])
         shape, colour, how_large, material = self.things[members[0]].look
         words = [how_large] if size else []
-        words += [colour, *([material] if material != "plain" else [])]
-        words.append(shape if len(members) == 1 else PLURALS[shape])
+        words.append(colour)
+        if material != "plain":
+            words.append(material)
         if len(members) == 1:
-            return [(article(words[0]), ()), *((word, members) for word in words)]
-        return [(word, members) for word in (NUMBERS[len(members)], *words)]
+            return self._grammar(article(words[0])) + _about(" ".join([*words, shape]), members)
+        return _about(" ".join([NUMBERS[len(members)], *words, PLURALS[shape]]), members)
 
     def _be(self, group: int) -> _Said:
         return self._grammar("is" if len(self.groups[group]) == 1 else "are")
 
     def _ground(self) -> _Said:
-        preposition = GROUNDS[self.ground][0]
-        return [*self._grammar(f"{preposition} the"), *((word, (GROUND,)) for word in self.ground.split())]
+        preposition, _ = GROUNDS[self.ground]
+        return self._grammar(f"{preposition} the") + _about(self.ground, (GROUND,))
 
     @staticmethod
     def _grammar(words: str) -> _Said:
-        return [(word, ()) for word in words.split()]
+        return _about(words, ())
+
+
+def _about(words: str, things: tuple[int, ...]) -> _Said:
+    return [(word, things) for word in words.split()]
+
+
+def _third(position: float, low: str, high: str) -> str:
+    """Return `low` or `high` for a position in the outer parts of a picture's side, "" for one in the middle."""
+    if position < 0.4:
+        return low
+    return high if position > 0.6 else ""
 
 
 def _place(thing: Thing) -> str:
-    """Say where in the picture a thing is."""
-    across = "left" if thing.x < 0.4 else "right" if thing.x > 0.6 else ""
-    down = "top" if thing.y < 0.4 else "bottom" if thing.y > 0.6 else ""
+    """Return where in the picture a thing is."""
+    across, down = _third(thing.x, "left", "right"), _third(thing.y, "top", "bottom")
     if across and down:
         return f"in the {down} {across} corner"
     if across or down:

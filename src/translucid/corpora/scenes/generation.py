@@ -1,4 +1,4 @@
-"""Draw distinct scenes of a split."""
+"""Random scenes of a split, all different."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Split: TypeAlias = Literal["train", "valid", "test", "composition"]
 
 SPLITS = ("train", "valid", "test", "composition")
 HELD_OUT = 10
-"""Percent of the scenes in each of valid and test."""
+"""The percentage of scenes in each of valid and test."""
 APART = 0.02
-"""Between two things, at least; a share of the picture's side."""
+"""The least distance between two things, as a share of the picture's side."""
 TRIES = 200
-"""To find a place for everything in a scene, before another is drawn."""
+"""The number of attempts to place all things of a scene, before another scene is drawn."""
 PATIENCE = 30_000
-"""Draws in a row that bring nothing new before the scenes count as exhausted."""
+"""The number of consecutive draws without a new scene after which the scenes count as exhausted."""
 
 _Look: TypeAlias = tuple[str, str, str, str]
 _Spot: TypeAlias = tuple[float, float, float]
@@ -35,15 +35,17 @@ def _percent(text: str) -> int:
 
 
 HELD_OUT_PAIRS = frozenset(pair for pair in product(COLOURS, SHAPES) if _percent(" ".join(pair)) < HELD_OUT)
-"""Colours and shapes that are never seen together but in the split `composition`."""
+"""Colours and shapes that occur together only in the split `composition`."""
 
 
 def split_of(scene: Scene) -> Split:
-    """Tell which split a scene belongs to, by its content."""
+    """Return the split of a scene, which depends on its content."""
     if any((thing.colour, thing.shape) in HELD_OUT_PAIRS for thing in scene.things):
         return "composition"
     percent = _percent(scene.content)
-    return "test" if percent < HELD_OUT else "valid" if percent < 2 * HELD_OUT else "train"
+    if percent < HELD_OUT:
+        return "test"
+    return "valid" if percent < 2 * HELD_OUT else "train"
 
 
 def generate(
@@ -52,14 +54,14 @@ def generate(
     """Generate scenes with distinct contents.
 
     Args:
-        count: how many.
-        split: which split they belong to; decided by content, so the splits share no scene. Each scene of `composition`
-            has a colour on a shape that no scene of another split has it on.
-        seed: another seed draws other scenes of the same split.
-        shapes: what there may be, besides what things can be inside of; fewer are learned sooner.
+        count: the number of scenes.
+        split: the split of the scenes. It depends on their content, so the splits share no scene. Each scene of
+            `composition` has a shape in a colour that this shape has in no other split.
+        seed: determines which scenes of the split are drawn.
+        shapes: the shapes besides the hollow ones; fewer shapes are learned sooner.
 
     Raises:
-        UserError: there is no such split, or, while iterating, it holds too few scenes.
+        UserError: there is no such split, or, while iterating, it has too few scenes.
     """
     if split not in SPLITS:
         raise UserError(f"unknown split {split!r} of the scenes", fix=f"Known: {', '.join(SPLITS)}.")
@@ -68,57 +70,73 @@ def generate(
 
 def _generate(count: int, split: Split, rng: Random, shapes: Sequence[str]) -> Iterator[Scene]:
     seen: set[str] = set()
-    vain = 0
+    failures = 0
     while len(seen) < count:
-        if vain > PATIENCE:
+        if failures > PATIENCE:
             raise UserError(f"only {len(seen)} of {count} {split} scenes were found", fix="Ask for fewer.")
-        vain += 1
+        failures += 1
         scene = draw(rng, shapes)
         if scene and split_of(scene) == split and scene.content not in seen:
             seen.add(scene.content)
-            vain = 0
+            failures = 0
             yield scene
 
 
 def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:
-    """Draw one scene; None if there is no room for it."""
-    ground, every = rng.choice(list(GROUNDS)), (*shapes, *HOLLOW)
+    """Draw a scene; return None if there is no room for its things, or if groups look alike."""
+    ground = rng.choice(list(GROUNDS))
     kind = rng.choices(("alone", "beside", "inside", "size", "between"), (30, 35, 10, 10, 15))[0]
     relation: str | None = None
     if kind == "alone":
-        looks, counts = [_look(rng, ground, every)], [rng.choices((1, 2, 3, 4, 5), (5, 3, 2, 1, 1))[0]]
-        if counts[0] > 2 and looks[0][2] != "small":
-            looks = [(*looks[0][:2], "small", looks[0][3])]
-        spots = _scattered(rng, [SIZES[looks[0][2]]] * counts[0])
+        look = _look(rng, ground, (*shapes, *HOLLOW))
+        counts = rng.choices(([1], [2], [3], [4], [5]), (5, 3, 2, 1, 1))[0]
+        looks = [_sized(look, "small") if counts[0] > 2 else look]
+        spots = _scattered(rng, _reaches(looks) * counts[0])
     elif kind == "beside":
         relation = rng.choice(("left", "right", "above", "below"))
         looks, counts = _looks(rng, ground, 2, shapes), rng.choice(([1, 1], [1, 1], [1, 2], [2, 1]))
-        looks = [(*look[:2], "small" if n > 1 else look[2], look[3]) for look, n in zip(looks, counts, strict=True)]
         if counts == [1, 1] and {look[2] for look in looks} == {"small", "huge"}:
-            return None  # there, the size is what is told
-        spots = _beside(rng, relation, [SIZES[look[2]] for look in looks], counts)
+            return None  # such a pair belongs to the kind `size`
+        for group, count in enumerate(counts):
+            if count > 1:
+                looks[group] = _sized(looks[group], "small")
+        spots = _beside(rng, relation, _reaches(looks), counts)
     elif kind == "inside":
         relation, counts = "inside", [1, 1]
         looks = _looks(rng, ground, 2, shapes, hollow=True)
-        x, y = (rng.uniform(0.25, 0.75) for _ in range(2))
+        x, y = rng.uniform(0.25, 0.75), rng.uniform(0.25, 0.75)
         spots = [(x, y, SIZES["small"]), (x, y, SIZES["huge"])]
     elif kind == "size":
         relation, counts = rng.choice(("larger", "smaller")), [1, 1]
-        looks = _looks(rng, ground, 2, shapes)
-        sizes = ("huge", "small") if relation == "larger" else ("small", "huge")
-        looks = [(*look[:2], size, look[3]) for look, size in zip(looks, sizes, strict=True)]
-        spots = _scattered(rng, [SIZES[size] for size in sizes])
+        first, second = _looks(rng, ground, 2, shapes)
+        if relation == "larger":
+            looks = [_sized(first, "huge"), _sized(second, "small")]
+        else:
+            looks = [_sized(first, "small"), _sized(second, "huge")]
+        spots = _scattered(rng, _reaches(looks))
     else:
         relation, counts = "between", [1, 1, 1]
         looks = _looks(rng, ground, 3, shapes)
-        spots = _between(rng, [SIZES[look[2]] for look in looks])
+        spots = _between(rng, _reaches(looks))
     if spots is None or len({look[:2] for look in looks}) < len(looks):
         return None
-    owners = [group for group, n in enumerate(counts) for _ in range(n)]
-    things = [Thing(*looks[group], *spot) for group, spot in zip(owners, spots, strict=True)]
-    groups = tuple(tuple(i for i, owner in enumerate(owners) if owner == group) for group in range(len(counts)))
+    things: list[Thing] = []
+    groups: list[tuple[int, ...]] = []
+    for look, count in zip(looks, counts, strict=True):
+        groups.append(tuple(range(len(things), len(things) + count)))
+        for spot in spots[len(things) : len(things) + count]:
+            things.append(Thing(*look, *spot))
     captions = Speaker(ground, things, groups, rng).captions(relation)
-    return Scene(ground, tuple(things), groups, relation, captions)
+    return Scene(ground, tuple(things), tuple(groups), relation, captions)
+
+
+def _sized(look: _Look, size: str) -> _Look:
+    shape, colour, _, material = look
+    return shape, colour, size, material
+
+
+def _reaches(looks: Sequence[_Look]) -> list[float]:
+    return [SIZES[size] for _, _, size, _ in looks]
 
 
 def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] = tuple(SIZES)) -> _Look:
@@ -136,11 +154,12 @@ def _looks(rng: Random, ground: str, count: int, shapes: Sequence[str], *, hollo
 
 
 def _scattered(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
-    """Find places that do not touch, in any order."""
+    """Return random places at which things do not touch."""
     spots: list[_Spot] = []
     for reach in reaches:
         for _ in range(TRIES):
-            x, y = (rng.uniform(reach + APART, 1 - reach - APART) for _ in range(2))
+            x = rng.uniform(reach + APART, 1 - reach - APART)
+            y = rng.uniform(reach + APART, 1 - reach - APART)
             if all(max(abs(x - a), abs(y - b)) > reach + other + APART for a, b, other in spots):
                 spots.append((x, y, reach))
                 break
@@ -150,37 +169,37 @@ def _scattered(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
 
 
 def _beside(rng: Random, relation: str, reaches: Sequence[float], counts: Sequence[int]) -> list[_Spot] | None:
-    """Find places where all of the first group stand on one side of all of the second, and on about the same height."""
-    sizes = [reach for reach, n in zip(reaches, counts, strict=True) for _ in range(n)]
-    axis, sign = (
-        (0, 1) if relation == "left" else (0, -1) if relation == "right" else (1, 1 if relation == "above" else -1)
-    )
+    """Return places at which the whole first group is on one side of the whole second group, at a similar height."""
+    sizes: list[float] = []
+    for reach, count in zip(reaches, counts, strict=True):
+        sizes += [reach] * count
+    axis, sign = {"left": (0, 1), "right": (0, -1), "above": (1, 1), "below": (1, -1)}[relation]
     for _ in range(TRIES):
         spots = _scattered(rng, sizes)
         if spots is None:
             return None
-        first, second = spots[: counts[0]], spots[counts[0] :]
-        if all(
-            sign * (b[axis] - a[axis]) > a[2] + b[2] and abs(b[1 - axis] - a[1 - axis]) < 0.25
-            for a in first
-            for b in second
-        ):
+        for a, b in product(spots[: counts[0]], spots[counts[0] :]):
+            is_on_side = sign * (b[axis] - a[axis]) > a[2] + b[2]
+            if not is_on_side or abs(b[1 - axis] - a[1 - axis]) >= 0.25:
+                break
+        else:
             return spots
     return None
 
 
 def _between(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
-    """Find places where the first stands between the other two, side by side or one above the other."""
+    """Return places at which the first thing is between the other two, horizontally or vertically."""
     middle, one, other = reaches
     room = 1 - 2 * (middle + one + other) - 4 * APART
     if room < 0:
         return None
+    # The free room is distributed at random before, between and after the things.
     free = sorted(rng.uniform(0, room) for _ in range(3))
     a = APART + one + free[0]
     b = a + one + APART + middle + (free[1] - free[0])
     c = b + middle + APART + other + (free[2] - free[1])
-    along = [b, a, c]  # what is named first of the two is on the left, or above
+    along = [b, a, c]  # the other thing that a caption names first is on the left, or above
     across = rng.uniform(max(reaches) + APART, 1 - max(reaches) - APART)
-    upright = rng.random() < 0.3
-    places = [(across, at) if upright else (at, across) for at in along]
-    return [(*place, reach) for place, reach in zip(places, reaches, strict=True)]
+    if rng.random() < 0.3:
+        return [(across, at, reach) for at, reach in zip(along, reaches, strict=True)]
+    return [(at, across, reach) for at, reach in zip(along, reaches, strict=True)]

@@ -1,7 +1,7 @@
-"""From a scene to a picture, and to where in it each thing is.
+"""The picture of a scene, and the place of each thing in it.
 
-A thing is painted four times as large and then made smaller, which smooths its edges. All that is drawn at random (the
-grain of grounds) depends on the scene alone, so that the same scene gives the same picture.
+A thing is painted four times as large and then reduced, which smooths its edges. Random details (the grain of grounds)
+depend only on the scene, so the same scene gives the same picture.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ except ModuleNotFoundError as error:
     raise missing_package("painting scenes", error.name, "vision") from error
 
 SIZE = 96
-"""Of a picture in pixels, if not said otherwise."""
+"""The default side of a picture in pixels."""
 _FINER = 4
+"""The factor by which things are painted larger."""
 
 
 def paint(scene: Scene, size: int = SIZE) -> Image.Image:
@@ -42,7 +43,7 @@ def paint(scene: Scene, size: int = SIZE) -> Image.Image:
 
 
 def masks(scene: Scene, size: int = SIZE) -> NDArray[np.bool_]:
-    """Return where each thing is seen, [things, size, size]; what stands before another hides it."""
+    """Return where each thing is visible, [things, size, size]; things in front hide others."""
     owner = np.full((size, size), -1)
     for thing in _from_behind(scene):
         (left, top), stencil = _stencil(thing, size)
@@ -54,20 +55,20 @@ def masks(scene: Scene, size: int = SIZE) -> NDArray[np.bool_]:
 
 def boxes(scene: Scene, size: int = SIZE) -> list[tuple[int, int, int, int]]:
     """Return the box around each thing in pixels: left, top, right, bottom, the last two excluded."""
-    found = []
+    corners = []
     for mask in masks(scene, size):
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-        found.append((int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1))
-    return found
+        corners.append((int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1))
+    return corners
 
 
 def _from_behind(scene: Scene) -> list[Thing]:
-    """What is inside of another stands before it."""
-    return sorted(scene.things, key=lambda one: -one.reach)
+    """Return the things in the order of painting: large ones first, because a thing inside another is smaller."""
+    return sorted(scene.things, key=lambda thing: -thing.reach)
 
 
 def _ground(scene: Scene, size: int) -> Image.Image:
-    """Paint the ground: its colour, and a grain that tells what it is."""
+    """Paint the ground: its colour, and a grain by which it can be recognised."""
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(repr(scene.things).encode(), digest_size=8).digest()))
     name, (_, colour) = scene.ground, GROUNDS[scene.ground]
     x, y = (np.arange(size) + 0.5)[None, :] / size, (np.arange(size) + 0.5)[:, None] / size
@@ -97,9 +98,11 @@ def _ground(scene: Scene, size: int) -> Image.Image:
 
 
 def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return the form of a thing, 255 where it is, so many times finer, and the pixel of its upper left corner."""
-    left, top = (max(0, floor((at - thing.reach) * size)) for at in (thing.x, thing.y))
-    right, bottom = (min(size, ceil((at + thing.reach) * size) + 1) for at in (thing.x, thing.y))
+    """Return the pixel of a thing's upper left corner and its shape, `_FINER` times as large, 255 where it is."""
+    left = max(0, floor((thing.x - thing.reach) * size))
+    top = max(0, floor((thing.y - thing.reach) * size))
+    right = min(size, ceil((thing.x + thing.reach) * size) + 1)
+    bottom = min(size, ceil((thing.y + thing.reach) * size) + 1)
     image = Image.new("L", ((right - left) * _FINER, (bottom - top) * _FINER))
     draw = ImageDraw.Draw(image)
 
@@ -117,13 +120,16 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
 
 
 def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], whole: int) -> Image.Image:
-    """Return the colour of a thing in a box of the picture, by its material; `extent` and `whole` are finer."""
+    """Return the colour of a thing in a box of the picture, by its material.
+
+    `extent`, the size of the box, and `whole`, the side of the picture, are `_FINER` times as large.
+    """
     x = ((np.arange(extent[0]) + corner[0] * _FINER) / whole - thing.x)[None, :]
     y = ((np.arange(extent[1]) + corner[1] * _FINER) / whole - thing.y)[:, None]
     colour = np.array(COLOURS[thing.colour], float)
     other = colour * 0.45 if colour.mean() > 90 else colour + 0.55 * (255 - colour)
     share: NDArray[Any] = np.zeros(extent[::-1])
-    u, v = x / 0.085, y / 0.085  # patterns are as coarse on large things as on small ones
+    u, v = x / 0.085, y / 0.085  # patterns do not grow with the thing
     if thing.material == "striped":
         share = (u + v) * 1.25 % 1 < 0.5
     elif thing.material == "dotted":

@@ -1,30 +1,30 @@
-"""What a scene is: things on a ground, in groups of equal ones, and how the groups stand to each other."""
+"""Scenes: things on a ground, in groups that look alike, and the spatial relation of the groups."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 GROUND = -1
-"""What a word is about that is about the ground; things are counted from 0."""
+"""The number that stands for the ground among the numbers of things."""
 
 
 class Thing(NamedTuple):
-    """One thing. Places and sizes are shares of the picture's side."""
+    """A thing. Places and sizes are shares of the picture's side."""
 
     shape: str
     colour: str
     size: str
     material: str
     x: float
-    """Of its middle, from the left."""
+    """The distance of its centre from the left."""
     y: float
-    """From the top."""
+    """The distance of its centre from the top."""
     reach: float
-    """Half its height and width at most."""
+    """Half of its largest height and width."""
 
     @property
     def look(self) -> tuple[str, str, str, str]:
-        """What can be said of it, wherever it is."""
+        """The properties of the thing except its place."""
         return self.shape, self.colour, self.size, self.material
 
 
@@ -33,7 +33,7 @@ class Caption(NamedTuple):
 
     words: tuple[str, ...]
     about: tuple[tuple[int, ...], ...]
-    """Of each word the numbers of the things that it is about, or `GROUND`; nothing for words of grammar."""
+    """For each word, the numbers of the things that it is about, or `GROUND`; empty for function words."""
 
     @property
     def text(self) -> str:
@@ -42,19 +42,19 @@ class Caption(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A picture before it is painted."""
+    """The content of a picture."""
 
     ground: str
     things: tuple[Thing, ...]
     groups: tuple[tuple[int, ...], ...]
-    """The things of each group, which look alike."""
+    """The numbers of the things of each group, which look alike."""
     relation: str | None
-    """How the first group stands to the second, or `between` for one between two; None for one alone."""
+    """The relation of the first group to the second, or `between` for one between two; None for a single group."""
     captions: tuple[Caption, ...]
-    """Different ones."""
+    """Captions, all different."""
 
     @property
     def content(self) -> str:
-        """What is there and how it stands, without where exactly: scenes of the same content are in the same split."""
+        """The things and their relation, without exact places: scenes with the same content are in the same split."""
         groups = [f"{len(group)} {' '.join(self.things[group[0]].look)}" for group in self.groups]
         return f"{self.ground}: {self.relation}: {', '.join(groups)}"

@@ -1,4 +1,4 @@
-"""What things there are, how they look, and what they are called."""
+"""The shapes, colours and other properties of things, and the words for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COMMON = {
     "umbrella": "umbrellas",
     "wheel": "wheels",
 }
-"""Of each shape that there is also where few are wanted, its plural."""
+"""The plurals of the shapes that are used first if only some are needed."""
 MORE = {
     "axe": "axes",
     "balloon": "balloons",
@@ -90,10 +90,10 @@ MORE = {
     "windmill": "windmills",
     "wrench": "wrenches",
 }
-"""Of the other shapes."""
+"""The plurals of the other shapes."""
 SHAPES = COMMON | MORE
 HOLLOW = {"ring": "rings", "frame": "frames"}
-"""Shapes that something can be inside of."""
+"""Shapes inside which other things can be."""
 PLURALS = SHAPES | HOLLOW
 
 COLOURS = {
@@ -113,10 +113,10 @@ COLOURS = {
 """Red, green and blue, 0 .. 255."""
 
 SIZES = {"small": 0.11, "large": 0.165, "huge": 0.23}
-"""Half the height of a thing, of the picture's."""
+"""Half the height of a thing, as a share of the picture's side."""
 
 MATERIALS = ("plain", "striped", "dotted", "checked", "shiny")
-"""Of a plain thing, nobody says so."""
+"""The materials; captions do not mention `plain`."""
 
 GROUNDS = {
     "grass": ("on", (126, 190, 96)),
@@ -132,7 +132,7 @@ GROUNDS = {
     "beach": ("on", (214, 200, 160)),
     "night sky": ("in", (34, 36, 74)),
 }
-"""Of each ground, the preposition and the colour."""
+"""The preposition and the colour of each ground."""
 
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 
@@ -145,7 +145,7 @@ RELATIONS = {
     "larger": "smaller",
     "smaller": "larger",
 }
-"""Of each relation, what it is the other way round."""
+"""The inverse of each relation."""
 SAID = {
     "left": ("left of", "to the left of"),
     "right": ("right of", "to the right of"),
@@ -156,7 +156,7 @@ SAID = {
     "larger": ("larger than", "bigger than"),
     "smaller": ("smaller than",),
 }
-"""Ways to say a relation."""
+"""The wordings of each relation."""
 
 
 def article(word: str) -> str:
@@ -165,5 +165,5 @@ def article(word: str) -> str:
 
 
 def far_apart(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
-    """Whether two colours can be told apart at a glance."""
+    """Whether two colours are easy to distinguish."""
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) > 90**2

@@ -22,20 +22,20 @@ from .scene import Scene
 from .words import COMMON, SHAPES
 
 FILES = ("images.tar", *(f"{split}.tsv" for split in SPLITS), "gold.jsonl")
-"""What is written."""
+"""The files of a corpus."""
 SHARE = 10
-"""Scenes of train for one of each other split."""
+"""The number of training scenes for one scene of each other split."""
 MOST = 1000
-"""Scenes of each other split, at most."""
+"""The most scenes of each other split."""
 ALONE = 500
-"""Scenes that are painted before other processes would have begun."""
+"""The number of scenes that this process paints in the time in which other processes start."""
 TOGETHER = 512
-"""Scenes that are painted at a time."""
+"""The number of scenes that are painted at a time."""
 
 
 def sizes(count: int) -> dict[str, int]:
-    """Return how many scenes each split has, if train has `count`."""
-    return {split: count if split == "train" else max(1, min(MOST, count // SHARE)) for split in SPLITS}
+    """Return the number of scenes of each split, if train has `count`."""
+    return dict.fromkeys(SPLITS, max(1, min(MOST, count // SHARE))) | {"train": count}
 
 
 def write_corpus(
@@ -55,15 +55,15 @@ def write_corpus(
     numbers of things, -1 for the ground.
 
     Args:
-        folder: is made if it is not there.
-        count: scenes to train on; `sizes` says how many the other splits have.
-        seed: decides which scenes.
-        size: of a picture's side in pixels.
-        shapes: how many there are, besides what things can be inside of.
+        folder: the folder, which is created if necessary.
+        count: the number of training scenes; `sizes` gives the numbers of the other splits.
+        seed: determines the scenes.
+        size: the side of a picture in pixels.
+        shapes: the number of shapes besides the hollow ones.
         on_done: called with 1 after each scene.
 
     Raises:
-        UserError: something can't be written, or there are not so many scenes.
+        UserError: a file can't be written, or there are not so many scenes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     captions: dict[str, list[str]] = {split: [] for split in SPLITS}
@@ -90,7 +90,7 @@ def write_corpus(
 
 @contextmanager
 def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Give as many processes as there are cores, where there is much to paint."""
+    """Yield a pool of as many processes as there are cores, or None for a few scenes."""
     if scenes < ALONE or processes() == 1:
         yield None
         return
@@ -103,32 +103,34 @@ def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
 
 def _painted(scenes: Iterator[Scene], size: int, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Scene, bytes]]:
     """Yield scenes with their pictures, as PNG files."""
+    draw = partial(_picture, size=size)
     while part := list(islice(scenes, TOGETHER)):
-        drawing = partial(_picture, size=size)
-        yield from zip(part, map(drawing, part) if pool is None else pool.map(drawing, part, chunksize=32), strict=True)
+        pictures = map(draw, part) if pool is None else pool.map(draw, part, chunksize=32)
+        yield from zip(part, pictures, strict=True)
 
 
 def _picture(scene: Scene, size: int) -> bytes:
     picture = io.BytesIO()
-    paint(scene, size).save(picture, "PNG", compress_level=1)  # as small, four times as fast
+    paint(scene, size).save(picture, "PNG", compress_level=1)  # four times as fast, and the files are as small
     return picture.getvalue()
 
 
 def some(shapes: int) -> list[str]:
-    """Return so many shapes, spread over the alphabet; of the common ones, where these are enough."""
+    """Return `shapes` shapes, spread over the alphabet; only common ones if these are enough."""
     known = list(COMMON if shapes <= len(COMMON) else SHAPES)
     return [known[i * len(known) // shapes] for i in range(shapes)]
 
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:
     """Return a line of `gold.jsonl`."""
+    things = []
+    for shape, colour, how_large, material in (thing.look for thing in scene.things):
+        things.append({"shape": shape, "colour": colour, "size": how_large, "material": material})
     return {
         "image": name,
         "side": size,
         "ground": scene.ground,
-        "things": [
-            dict(zip(("shape", "colour", "size", "material"), thing.look, strict=True)) for thing in scene.things
-        ],
+        "things": things,
         "boxes": boxes(scene, size),
         "captions": [{"words": caption.words, "about": caption.about} for caption in scene.captions],
     }

@@ -1,4 +1,4 @@
-"""How things look: the outline of every shape."""
+"""The outlines of all shapes."""
 
 from .built import BUILT
 from .made import MADE

@@ -1,4 +1,4 @@
-"""Outlines of what people build, and travel in."""
+"""Outlines of buildings, vehicles and other constructions."""
 
 from __future__ import annotations
 

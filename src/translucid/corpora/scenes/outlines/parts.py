@@ -1,4 +1,4 @@
-"""What the outlines of things are put together from."""
+"""The parts of which the outlines of things consist."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from typing import Any, TypeAlias
 Point: TypeAlias = tuple[float, float]
 Points: TypeAlias = list[Point]
 Part: TypeAlias = tuple[str, Any]
-"""`polygon` with points, or `ellipse` with a box (x0, y0, x1, y1), in a square from -1 to 1; after `-` it is a hole."""
+"""`polygon` with points, or `ellipse` with a box (x0, y0, x1, y1), in a square from -1 to 1; with `-`, it is a hole."""
 Outlines: TypeAlias = dict[str, list[Part]]
-"""Of each shape its parts, painted one after the other."""
+"""The parts of each shape, in the order in which they are painted."""
 
 
 def turned(corners: int, outer: float = 1.0, inner: float | None = None, first: float = -pi / 2) -> Points:
     """Return the corners of a regular polygon, or of a star with an `inner` radius."""
-    count = corners if inner is None else 2 * corners
-    radii = [outer if inner is None or i % 2 == 0 else inner for i in range(count)]
-    return [(r * cos(first + 2 * pi * i / count), r * sin(first + 2 * pi * i / count)) for i, r in enumerate(radii)]
+    radii = [outer] * corners if inner is None else [outer, inner] * corners
+    points = []
+    for i, radius in enumerate(radii):
+        angle = first + 2 * pi * i / len(radii)
+        points.append((radius * cos(angle), radius * sin(angle)))
+    return points
 
 
 def curve(point: Callable[[float], Point], count: int = 60) -> Points:
-    """Return points of a closed curve, from its equation for 0 .. 2 pi."""
+    """Return points of a closed curve, from its parametric equation for 0 .. 2 pi."""
     return [point(2 * pi * i / count) for i in range(count)]
 
 
@@ -32,7 +35,7 @@ def box(left: float, top: float, right: float, bottom: float) -> Points:
 
 
 def line(points: Sequence[Point], width: float) -> Points:
-    """Return the edge of a line through points, so thick."""
+    """Return the outline of a line of some width through points."""
     ahead, back = [], []
     for i, (x, y) in enumerate(points):
         (a, b), (c, d) = points[max(0, i - 1)], points[min(len(points) - 1, i + 1)]
@@ -43,5 +46,5 @@ def line(points: Sequence[Point], width: float) -> Points:
 
 
 def slanted(points: Points) -> Points:
-    """Return the same turned by an eighth, so that what was above is on the upper right."""
+    """Return points turned by 45 degrees, so that the top is at the upper right."""
     return [((x - y) / 2**0.5, (x + y) / 2**0.5) for x, y in points]

@@ -32,34 +32,15 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
 _FIXED = (
-    "model",
-    "data.tokenizer",
-    "data.filter",
-    "data.max_tokens",
-    "data.subword_dropout",
-    "data.weights",
-    "data.temperature",
-    "data.mirror",
-    "data.shift",
-    "training.seed",
-    "training.batch_tokens",
-    "training.accumulate",
-    "training.optimizer",
-    "training.begin_from",
-    "training.layer_decay",
-    "training.unfreeze",
-)
+    "model", "data.tokenizer", "data.filter", "data.max_tokens", "data.subword_dropout", "data.weights",
+    "data.temperature", "data.mirror", "data.shift", "training.seed", "training.batch_tokens", "training.accumulate",
+    "training.optimizer", "training.begin_from", "training.layer_decay", "training.unfreeze",
+)  # fmt: skip
 """Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
 _FIXED_LATER = (
-    *("data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo"),
-    *(
-        "data.placeholders",
-        "training.freeze",
-        "training.l2_sp",
-        "training.distillation_weight",
-        "training.adapter_rank",
-    ),
-)
+    "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
+    "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
+)  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
 
@@ -74,16 +55,10 @@ _READERS = {
 
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
-    "subword_dropout",
-    "placeholders",
-    "weights",
-    "temperature",
-    "reverse",
-    "synthetic",
-    "target_text",
-    "mix",
+    "subword_dropout", "placeholders", "weights", "temperature", "reverse", "synthetic", "target_text", "mix",
     "valid_general",
-)
+)  # fmt: skip
+"""Settings of `data` that only corpora of sentence pairs have."""
 
 
 class Configuration(OptionGroup):

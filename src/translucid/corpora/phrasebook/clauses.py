@@ -62,6 +62,19 @@ def _english(verb: Verb, person: int, mode: str, *, bare: bool) -> _Group:
     return _Group([], [], [English(text), *particle])
 
 
+def _spanish(verb: Verb, person: int, mode: str, group: _Group, dropped: tuple[English, ...]) -> list[Spanish]:
+    """Return the Spanish verb group without an infinitive; `dropped` are the English words of a dropped subject."""
+    support, going, main = group
+    if mode == "going":
+        return [Spanish(GO.finite["present"][person], *dropped, *support, going[0]), Spanish("a", going[1])]
+    if mode == "can":
+        return [Spanish(CAN.finite["present"][person], *dropped, *support)]
+    if mode == "progressive" and verb is not GO:
+        return [Spanish(ESTAR.finite["present"][person], *dropped, *support), Spanish(verb.gerund, *main)]
+    tense = "present" if mode == "progressive" else mode  # `I am going` is `voy`
+    return [Spanish(verb.finite[tense][person], *dropped, *support, *main)]
+
+
 def clause(
     subject: Subject,
     predicate: Predicate,
@@ -84,7 +97,8 @@ def clause(
         opener: a question word or adverbial before the clause.
     """
     verb, complement = predicate.verb, predicate.complement
-    support, going, main = _english(verb, subject.english_person, mode, bare=negative or question)
+    group = _english(verb, subject.english_person, mode, bare=negative or question)
+    support, going, main = group
     said, _ = subject.say()
     middle = adverb.say() if adverb else Part([], [])
     negation = [English("not")] if negative else []
@@ -98,18 +112,7 @@ def clause(
     clitic, clitic_of = predicate.clitic, predicate.clitic_of
     if verb.reflexive:
         clitic, clitic_of = REFLEXIVE[person], tuple(main)
-    rest: list[Spanish] = []
-    if mode == "going":
-        finite = Spanish(GO.finite["present"][person], *dropped, *support, going[0])
-        rest.append(Spanish("a", going[1]))
-    elif mode == "can":
-        finite = Spanish(CAN.finite["present"][person], *dropped, *support)
-    elif mode == "progressive" and verb is not GO:
-        finite = Spanish(ESTAR.finite["present"][person], *dropped, *support)
-        rest.append(Spanish(verb.gerund, *main))
-    else:
-        tense = "present" if mode == "progressive" else mode  # `I am going` is `voy`
-        finite = Spanish(verb.finite[tense][person], *dropped, *support, *main)
+    finite, *rest = _spanish(verb, person, mode, group, dropped)
     if mode in ("going", "can"):  # the clitic is part of the infinitive
         rest.append(Spanish(verb.infinitive + clitic, *main, *clitic_of))
         clitic = ""

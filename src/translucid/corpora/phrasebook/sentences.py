@@ -232,22 +232,9 @@ def week(rng: Random, subject: Subject, days: int) -> Part:
 
 
 COMPOUNDS = (
-    because,
-    because,
-    habit,
-    if_then,
-    once,
-    that,
-    that,
-    before_after,
-    while_,
-    but,
-    but,
-    so,
-    both,
-    both,
-    on_purpose,
-)
+    because, because, habit, if_then, once, that, that, before_after, while_, but, but, so, both, both, on_purpose,
+)  # fmt: skip
+"""Kinds of sentences; those that occur twice are twice as frequent."""
 
 
 def speaker(rng: Random) -> Subject:

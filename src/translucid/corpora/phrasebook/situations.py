@@ -86,17 +86,10 @@ def circumstance(rng: Random, subject: Subject, mode: str = "present") -> tuple[
 
 
 _PERSONAL = (
-    "hungry",
-    "thirsty",
-    "hungry",
-    "thirsty",
-    "sleepy",
-    "tired",
-    "tired",
-    *(s.english for s in STATES),
-    "cold",
+    "hungry", "thirsty", "hungry", "thirsty", "sleepy", "tired", "tired", *(state.english for state in STATES), "cold",
     "hot",
-)
+)  # fmt: skip
+"""States of a person; those that occur twice are twice as frequent."""
 
 
 def reaction(rng: Random, state: str) -> Make:

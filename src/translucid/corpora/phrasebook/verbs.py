@@ -28,13 +28,9 @@ GIVE = verb("give/gave", "dar", present="doy das da damos dan", past="di diste d
 
 # Moving, working, resting.
 GO = verb(
-    "go/went",
-    "ir",
-    present="voy vas va vamos van",
-    past="fui fuiste fue fuimos fueron",
-    gerund="yendo",
+    "go/went", "ir", present="voy vas va vamos van", past="fui fuiste fue fuimos fueron", gerund="yendo",
     imperative="ve",
-)
+)  # fmt: skip
 ARRIVE = verb("arrive", "llegar")
 WALK = verb("walk", "caminar")
 SWIM = verb("swim/swam/swimming", "nadar")

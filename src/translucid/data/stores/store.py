@@ -74,7 +74,7 @@ class CorpusStore:
         identity: str,
         max_tokens: int,
         processes: int | None = None,
-        on_pairs: Callable[[int], None] | None = None,
+        on_pairs: Callable[[int], None] = lambda _: None,
         bad: BadLines | None = None,
     ) -> None:
         """Encode corpora, one after the other; resume an earlier, incomplete attempt.
@@ -93,7 +93,7 @@ class CorpusStore:
             UserError: the text can't be read, no pairs are left, or the disk is full.
         """
         done = self.files.begin(identity)
-        types = _types(_id_width(tokenizer))
+        types = _types(2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4)
         ends = _ends(done)
         sizes, skipped = [], Skipped()
         for number, corpus in enumerate(corpora):
@@ -105,18 +105,15 @@ class CorpusStore:
             kept = keep(corpus, wanted, skipped)
             for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
                 pass
-            if on_pairs:
-                on_pairs(read)
+            on_pairs(read)
             for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes):
-                self.files.append(
-                    _continued(chunk, ends, types), {"corpus": number, "pairs": count, "kept": len(chunk)}
-                )
+                arrays = _continued(chunk, ends, types)
+                self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
                 source_end, target_end = ends or (0, 0)
                 ends = source_end + len(chunk.source_ids), target_end + len(chunk.target_ids)
                 size += len(chunk)
                 read += count
-                if on_pairs:
-                    on_pairs(count)
+                on_pairs(count)
             sizes.append(size)
             for _ in range(read - size):
                 skipped.add("too long")
@@ -144,11 +141,6 @@ class CorpusStore:
     def remove(self) -> None:
         """Delete the folder, if it exists."""
         self.files.remove()
-
-
-def _id_width(tokenizer: Tokenizer) -> int:
-    """Return the number of bytes of an id: two if the vocabularies are small enough, otherwise four."""
-    return 2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4
 
 
 def _types(width: int) -> list[np.dtype[Any]]:

@@ -180,9 +180,9 @@ class Configuration(OptionGroup):
         is not a setting, so configurations are compared without it.
         """
         preset = preset_named(self.preset) if self.preset else None
-        defaults = preset.settings if preset else {}
+        settings = preset.settings if preset else {}
         default = TokenizerOptions.model_fields["vocabulary"].default
-        size: int = defaults.get("data", {}).get("tokenizer", {}).get("vocabulary", default)
+        size: int = settings.get("data", {}).get("tokenizer", {}).get("vocabulary", default)
         return self.data.tokenizer.vocabulary != size
 
     def with_vocabulary(self, size: int) -> Configuration:

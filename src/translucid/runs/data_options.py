@@ -78,8 +78,8 @@ class DataOptions(OptionGroup):
     sides have. Translation replaces them in the same way (docs/placeholders.md)."""
     terms: float = Field(0.0, ge=0, lt=1)
     """The share of training pairs in which some words are followed by the dictionary form of their translation, between
-    reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each other is
-    learned from the pairs. It needs the codes of both languages and a joint vocabulary."""
+    reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each
+    other is learned from the pairs. It needs the codes of both languages and a joint vocabulary."""
 
     @property
     def reserved(self) -> tuple[str, ...]:

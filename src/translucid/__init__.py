@@ -19,7 +19,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the front door only when it is used, so that `translucid --help` is quick."""
+    """Import the public classes when they are first used: PyTorch takes seconds, and `translucid --help` needs none."""
     if name == "Translator":
         from translucid.api.translator import Translator
 

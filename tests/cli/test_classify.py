@@ -163,7 +163,7 @@ def test_gradients_add_up_to_what_the_label_gains(mood):
     judge = TextClassifier.load(mood).judges[0]
     (ids,) = judge.ids(["the film was awful and so"])
     case = LabelCase(judge.model, judge.tokenizer, ids, "bad")
-    baseline, source = case.way()
+    baseline, source = case.interpolation_path()
     with torch.no_grad():
         gained = (case.along(source, 0, 1) - case.along(baseline, 0, 1)).item()
     assert integrated_gradients(case, steps=1000).sum().item() == pytest.approx(gained, abs=0.05)

@@ -113,7 +113,7 @@ def test_an_explanation_leaves_the_language_where_it_is(translator):
     nothing = [i for i in read[0][0].tolist() if i != SPECIAL.pad]
     assert nothing == [*opening, SPECIAL.end]
     assert read[0][1].tolist()[:1] == opening
-    baseline, source = case.way()
+    baseline, source = case.interpolation_path()
     same = (baseline == source).all(-1)[0]
     assert same[0] and same[-1] and not same[1:-1].any()
     for method in ("erasure", "lime", "gradients"):

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files, the console, stopping, the base of options, the letters of shapes."""
+"""The lowest layer: errors, files, the console, cancellation, the base of options, special tokens, tensor shapes."""

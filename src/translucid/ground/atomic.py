@@ -17,13 +17,13 @@ from typing import BinaryIO
 from translucid.ground.errors import UserError
 
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
-"""Names of what is open already, besides /dev/fd/1."""
-_OTHERS = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
+"""File descriptors of streams that are already open, by name; names such as /dev/fd/1 contain theirs."""
+_NOT_WRITABLE = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
 
 
 def sync_folder(folder: Path) -> None:
-    """Let what was renamed in a folder stay renamed after a power cut, where the system can promise that."""
-    if os.name == "posix":
+    """Make renamings in a folder survive a power cut, where the system can promise that."""
+    if os.name == "posix":  # Windows can't open a folder
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -32,7 +32,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file of ours so that a crash at any moment leaves either the old content or the new.
+    """Write a file so that a crash at any moment leaves either the old content or the new.
 
     Raises:
         UserError: the disk is full, or the folder can't be written to.
@@ -47,30 +47,32 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
+    # A temporary file in the same folder, because only a renaming within a file system is atomic.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("xb") as file:  # never through a link that somebody has laid there
+        with temporary.open("xb") as file:  # "x": never through a link that somebody else has put there
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # otherwise the name may survive a power cut without the content
         replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def remove_half_written(path: Path) -> None:
-    """Remove what processes that were killed had begun to write of a file; only whoever has locked it may do so."""
-    for half in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        if re.fullmatch(r"\.\d+\.tmp", half.name[1 + len(path.name) :]):
-            half.unlink(missing_ok=True)
+    """Remove the temporary files of killed processes that were writing a file; only the holder of its lock may."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        # A glob has no pattern for digits only, and `.a.b.tmp` may be a file of the user.
+        if re.fullmatch(r"\.\d+\.tmp", temporary.name[1 + len(path.name) :]):
+            temporary.unlink(missing_ok=True)
 
 
 def replace(temporary: Path, path: Path) -> None:
-    """Put a file in the place of another; try for a second if Windows refuses, as while a viewer reads the other.
+    """Rename a file to the name of another; retry for a second if Windows refuses because the other is open.
 
     Raises:
-        OSError: it can't be.
+        OSError: the file can't be renamed.
     """
     until = time.monotonic() + 1.0
     while True:
@@ -84,20 +86,20 @@ def replace(temporary: Path, path: Path) -> None:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write what a user has named; see `output`."""
+    """Write a file or stream that the user has named, as `output` does."""
     with output(path) as stream:
         stream.write(content)
 
 
 @contextmanager
 def output(path: Path) -> Iterator[BinaryIO]:
-    """Give a stream to what a user has named.
+    """Open a file or stream that the user has named for writing.
 
-    A file appears, or is replaced, when all is written, whole or not at all. Standard output by its names, pipes and
-    character devices are written to and stay what they are.
+    A file appears, or is replaced, when everything is written, whole or not at all. Standard output by any of its
+    names, pipes and character devices are written to directly.
 
     Raises:
-        UserError: it can't be written.
+        UserError: the file can't be written.
     """
     with explained(path):
         if is_stream(path):
@@ -110,11 +112,11 @@ def output(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Within it, say of what a user has named that it can't be written.
+    """Turn an `OSError` while writing a file that the user has named into a `UserError`.
 
     Raises:
-        UserError: it can't.
-        BrokenPipeError: whoever read standard output has left, as `head` does.
+        UserError: the file can't be written.
+        BrokenPipeError: the reader of standard output has ended, as `head` does.
     """
     try:
         yield
@@ -122,15 +124,15 @@ def explained(path: Path) -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and _descriptor(path) == 1:
             raise
         fix = "Check the path, or make room."
-        place = "standard output" if str(path) == "-" else path  # a lone `-` would be named standard input
+        place = "standard output" if str(path) == "-" else path  # `UserError` calls a lone `-` standard input
         raise UserError(f"can't be written ({error.strerror})", file=place, fix=fix) from error
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a name is of something that is written to as it is: `-`, /dev/stdout, a pipe, a character device.
+    """Return whether a path is written to directly, not replaced: `-`, /dev/stdout, a pipe, a character device.
 
     Raises:
-        UserError: it is a folder, a block device or a socket, or it can't be looked at.
+        UserError: the path is a folder, a block device or a socket, or its kind can't be determined.
     """
     if _descriptor(path) is not None:
         return True
@@ -139,23 +141,25 @@ def is_stream(path: Path) -> bool:
             kind = stat.S_IFMT(path.stat().st_mode)
         except FileNotFoundError:
             return False
-    if kind in _OTHERS:
-        raise UserError(f"is {_OTHERS[kind]}, not a file", file=path, fix="Choose another name.")
+    if kind in _NOT_WRITABLE:
+        raise UserError(f"is {_NOT_WRITABLE[kind]}, not a file", file=path, fix="Choose another name.")
     return kind != stat.S_IFREG
 
 
 def open_stream(path: Path) -> BinaryIO:
-    """Open what `is_stream`; a pipe waits for its reader.
+    """Open a path that `is_stream`; opening a pipe waits for its reader.
 
     Raises:
-        OSError: it can't be written to.
+        OSError: the path can't be written to.
     """
     number = _descriptor(path)
-    return BufferedWriter(_OneWay(path if number is None else os.dup(number), "w"))
+    if number is None:
+        return BufferedWriter(_UnseekableFile(path, "w"))
+    return BufferedWriter(_UnseekableFile(os.dup(number), "w"))  # a copy, so that closing it leaves ours open
 
 
-class _OneWay(FileIO):
-    """Is written from its beginning to its end; a device says that it can be gone back in, and forgets where."""
+class _UnseekableFile(FileIO):
+    """A stream without positions: a character device claims to be seekable, but does not go back."""
 
     def seekable(self) -> bool:
         return False
@@ -165,12 +169,13 @@ class _OneWay(FileIO):
 
 
 def resolve_symlinks(path: Path) -> Path:
-    """Return the file that is to be replaced: what a link points to, so that it stays a link."""
+    """Return the file to be replaced: the target of a link, so that the link stays a link."""
     return path.resolve() if path.is_symlink() else path
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of what is open already; to open such a name anew would empty the file that it stands for."""
+    """Return the file descriptor that a path names, if any; opening it by name would truncate a redirected file."""
     name = path.as_posix()  # on Windows, too, where some shells know such names
-    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)
-    return int(found[1]) if found else _DESCRIPTORS.get(name)
+    if match := re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name):
+        return int(match[1])
+    return _DESCRIPTORS.get(name)

@@ -1,7 +1,7 @@
-"""Folders that are made once and kept in the user's own cache, whole or not at all.
+"""Folders in the user's cache, each written once, whole or not at all.
 
-Each is found by the fingerprint of all that it was made from, so that none is ever stale, and has checksums of its
-files.
+The key of a folder is a fingerprint of everything that it was made from, so that none is ever stale. Each folder has
+checksums of its files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,64 +23,65 @@ _SUMS = "sha256.json"
 
 
 def find_kept(kind: str, made_from: str) -> Path | None:
-    """Return a folder that was kept, if it is whole; of several, those found last stay longest.
+    """Return a cached folder, if it is complete and undamaged.
 
     Args:
-        kind: of what is kept.
-        made_from: a fingerprint, hexadecimal.
+        kind: the kind of the folder's content.
+        made_from: the hexadecimal fingerprint of what it was made from.
     """
-    kept = _root(kind) / made_from
-    with suppress(OSError, ValueError, UserError):  # missing, or damaged: it is made again
-        sums = json.loads((kept / _SUMS).read_text())
-        if _ours(kept.parent) and isinstance(sums, dict) and _sums(kept, sums) == sums:
-            os.utime(kept)
-            return kept
+    cached = _root(kind) / made_from
+    with suppress(OSError, ValueError, UserError):  # the folder is missing or damaged: the caller makes it again
+        sums = json.loads((cached / _SUMS).read_text())
+        if _is_ours(cached.parent) and isinstance(sums, dict) and _checksums(cached, sums) == sums:
+            os.utime(cached)  # `keep` removes the folders whose last use is longest ago
+            return cached
     return None
 
 
 def keep(kind: str, made_from: str, make: Callable[[Path], object], most: int) -> Path:
-    """Make a folder and keep it.
+    """Make a folder and put it into the cache.
 
     Args:
-        kind: of what is kept.
-        made_from: a fingerprint, hexadecimal.
-        make: writes a folder that is not there yet.
-        most: folders of this kind that stay.
+        kind: the kind of the folder's content.
+        made_from: the hexadecimal fingerprint of what it is made from.
+        make: creates a folder and writes its content.
+        most: how many folders of this kind stay: those of the most recent use.
 
     Raises:
-        OSError: there is no room, no home, or the cache is somebody else's.
-        UserError: `make` has said why.
+        OSError: the disk is full, there is no home folder, or the cache belongs to somebody else.
+        UserError: `make` has failed.
     """
     root = _root(kind)
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _ours(root):
+    if not _is_ours(root):
         raise PermissionError(f"{root} is somebody else's")
-    kept = root / made_from
+    cached = root / made_from
     with tempfile.TemporaryDirectory(prefix=".", dir=root) as name:
         half = Path(name) / "made"
         make(half)
-        (half / _SUMS).write_text(json.dumps(_sums(half, [file.name for file in half.iterdir() if file.is_file()])))
+        names = [file.name for file in half.iterdir() if file.is_file()]
+        (half / _SUMS).write_text(json.dumps(_checksums(half, names)))
         try:
-            replace_folder(half, kept)
+            replace_folder(half, cached)
         except OSError:
             # Another process may have been quicker: Windows leaves its folder in place while a file of it is open.
             if find_kept(kind, made_from) is None:
                 raise
-    there = [folder for folder in root.iterdir() if not folder.name.startswith(".")]
-    for old in sorted(there, key=lambda folder: -folder.stat().st_mtime)[most:]:
+    folders = root.glob("[!.]*")  # without the temporary folders, whose names begin with a point
+    for old in sorted(folders, key=lambda folder: -folder.stat().st_mtime)[most:]:
         remove_folder(old)
-    return kept
+    return cached
 
 
 def _root(kind: str) -> Path:
     return user_cache_path("translucid") / kind
 
 
-def _ours(folder: Path) -> bool:
-    """Whether a folder belongs to this user: nobody else has put anything there."""
-    return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder belongs to this user; what somebody else has written must not be loaded."""
+    return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()  # Windows has no `getuid`
 
 
-def _sums(folder: Path, names: list[str] | dict[str, str]) -> dict[str, str]:
-    """Return a SHA-256 of each of some files, locks and the like left out."""
+def _checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of each of these files, without hidden files such as locks."""
     return {name: digest(folder / name) for name in names if name != _SUMS and not name.startswith(".")}

@@ -1,7 +1,7 @@
 """Cancellation: long work asks between its steps whether its result is still wanted.
 
-A search asks before each token, an explanation before each batch. Who starts such work says what is asked, by
-`asked_between_steps`; where nobody does, nothing is.
+A search asks before each token, an explanation before each batch. The caller sets the function that they call with
+`asked_between_steps`; without one they run to their end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ask: ContextVar[Callable[[], None] | None] = ContextVar("ask", default=None)
 
 @contextmanager
 def asked_between_steps(ask: Callable[[], None]) -> Iterator[None]:
-    """Let the work within call `ask` between its steps; it may wait there, and raises `Cancelled` to end the work."""
+    """Within the context, call `ask` between the steps of work; it may wait, or raise `Cancelled` to end the work."""
     before = _ask.set(ask)
     try:
         yield
@@ -29,17 +29,17 @@ def asked_between_steps(ask: Callable[[], None]) -> Iterator[None]:
 
 
 def asked_about() -> bool:
-    """Whether anything is asked between steps."""
+    """Return whether work calls a function between its steps."""
     return _ask.get() is not None
 
 
 def between_steps() -> None:
-    """Say that a step is done. No lock may be held, as others may work until this returns.
+    """Mark the end of a step. The caller must hold no lock, because other work may run until this returns.
 
-    Python 3.11 computes cached properties with a lock held.
+    In particular, no `cached_property` may call this: Python 3.11 computes it while it holds a lock.
 
     Raises:
-        Cancelled: the next is not wanted.
+        Cancelled: the caller does not want the next step.
     """
     if ask := _ask.get():
         ask()

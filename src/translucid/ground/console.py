@@ -1,4 +1,4 @@
-"""The terminal: texts that others have written, and the progress of long work."""
+"""The terminal: printing untrusted text, JSON log lines, and the progress of long work."""
 
 from __future__ import annotations
 
@@ -20,34 +20,43 @@ from rich.progress import ProgressColumn as Column
 from rich.segment import Segment
 from rich.text import Text
 
-_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that command a terminal, break a line or turn its direction round, and what no terminal can be sent."""
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line separators, characters that change the direction of text, and lone surrogates.
 
+The last are no valid UTF-8. Tabs and line feeds are harmless.
+"""
 
 EVERY = 1.0
-"""Seconds between two JSON lines of progress, at least."""
+"""The shortest time between two JSON lines of progress, in seconds."""
 
 LogFormat = Literal["text", "json", "off"]
-"""What is written on standard error: for people; a JSON object a line; warnings and errors only."""
+"""What is written on standard error: text for people; one JSON object a line; warnings and errors only."""
 
 _LEVELS = {"warning:": "warning", "error:": "error", "internal error:": "error"}
-"""Of messages, by what they begin with; of all others it is `info`."""
+"""The levels of messages by how they begin; all others have the level `info`."""
 
 
 class Console(RichConsole):
-    """Rich's console for any text: nothing in it is markup, and control characters are written as escapes.
+    """Rich's console for any text: it interprets no markup, and writes control characters as escapes.
 
-    Style is given as style, as in `Text("BLEU", "bold")`.
+    Pass styles explicitly, as in `Text("BLEU", "bold")`.
     """
 
     log_format: ClassVar[LogFormat] = "text"
-    """Of all consoles on standard error."""
+    """The format of all consoles on standard error."""
 
     def __init__(
         self, *, stderr: bool = False, file: IO[str] | None = None, width: int | None = None, quiet: bool = False
     ) -> None:
-        """`stderr`: on standard error instead of standard output; `quiet`: nowhere."""
-        plain = stderr and self.log_format != "text"
+        """Open a console.
+
+        Args:
+            stderr: write on standard error instead of standard output.
+            file: write to this stream instead.
+            width: columns; those of the terminal by default.
+            quiet: write nothing.
+        """
+        machine_readable = stderr and self.log_format != "text"
         super().__init__(
             stderr=stderr,
             file=file,
@@ -56,48 +65,51 @@ class Console(RichConsole):
             markup=False,
             emoji=False,
             highlight=False,
-            force_terminal=False if plain else None,
+            force_terminal=False if machine_readable else None,  # None: Rich finds out
         )
 
     @property
     def format(self) -> LogFormat:
-        """How this console writes."""
+        """The format of this console."""
         return self.log_format if self.stderr else "text"
 
     def print(self, *objects: Any, figures: Mapping[str, Any] | None = None, **more: Any) -> None:
-        """Print as Rich does, but cut no line short that escapes have made longer than the terminal is wide.
+        """Print as Rich does, but do not crop lines that escapes have made longer than the terminal is wide.
 
         Args:
-            objects: to print.
-            figures: what stands beside the message in a JSON line.
-            more: of Rich.
+            objects: what is printed.
+            figures: further fields of a JSON line.
+            more: keyword arguments of Rich's `print`.
         """
         if self.format == "text":
             super().print(*objects, **{"crop": False, **more})
             return
-        message = _plain(objects)
-        level = next((level for word, level in _LEVELS.items() if message.startswith(word)), "info")
+        line = _plain(objects)
+        level = _level(line)
         if self.quiet or (self.format == "off" and level == "info"):
             return
-        if self.format == "off":
-            line = message
-        else:
+        if self.format == "json":
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            finite = {name: None if _no_number(figure) else figure for name, figure in (figures or {}).items()}
-            line = json.dumps({"time": now, "level": level, "message": message, **finite}, ensure_ascii=False)
+            record = {"time": now, "level": level, "message": line}
+            for name, figure in (figures or {}).items():
+                record[name] = _json_number(figure)
+            line = json.dumps(record, ensure_ascii=False)
         print(line, file=sys.stderr, flush=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Return what is written, piece by piece; Rich calls this for all that it prints."""
+        """Return what is written, segment by segment; Rich calls this for everything that it prints."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=_harmless(segment.text))
+            if segment.control:  # Rich's own codes, such as those that move the cursor
+                yield segment
+            else:
+                yield segment._replace(text=_UNSAFE.sub(_escaped, segment.text))
 
 
 @contextmanager
 def counting(
     console: Console, what: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show a bar, the rate and the time left, where somebody watches; yields what to tell how many more are done."""
+    """Show a progress bar with the rate and the time left on a terminal; yields a function that advances it."""
     if console.format == "json":
         with _counting_in_lines(console, what, total) as advance:
             yield advance
@@ -110,25 +122,25 @@ def counting(
 
 @contextmanager
 def _counting_in_lines(console: Console, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Write how many are done, at most once in `EVERY` seconds, and in the end."""
-    done, told, last = 0, -1, time.monotonic()
+    """Write the progress as JSON lines, at most one in `EVERY` seconds, and one at the end."""
+    done, written, last = 0, -1, time.monotonic()
 
-    def tell() -> None:
-        nonlocal told, last
-        told, last = done, time.monotonic()
+    def write() -> None:
+        nonlocal written, last
+        written, last = done, time.monotonic()
         console.print(what, figures={"done": done, "total": total})
 
     def advance(count: int) -> None:
         nonlocal done
         done += count
         if time.monotonic() - last >= EVERY:
-            tell()
+            write()
 
     try:
         yield advance
     finally:
-        if told != done:
-            tell()
+        if written != done:
+            write()
 
 
 class _Rate(Column):
@@ -136,17 +148,27 @@ class _Rate(Column):
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
-def _no_number(figure: Any) -> bool:
-    """Infinities are none in JSON."""
-    return isinstance(figure, float) and not math.isfinite(figure)
+def _level(message: str) -> str:
+    for beginning, level in _LEVELS.items():
+        if message.startswith(beginning):
+            return level
+    return "info"
+
+
+def _json_number(figure: Any) -> Any:
+    """Return a value for JSON, which has no infinities and no NaN."""
+    if isinstance(figure, float) and not math.isfinite(figure):
+        return None
+    return figure
 
 
 def _plain(objects: Iterable[Any]) -> str:
-    """Return what Rich would print, of a terminal so wide that it breaks no line, without colours."""
+    """Return what Rich prints without colours on a terminal so wide that it breaks no line."""
     file = StringIO()
     Console(file=file, width=10_000).print(*objects, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in file.getvalue().rstrip("\n").split("\n"))
+    lines = file.getvalue().rstrip("\n").split("\n")
+    return "\n".join(map(str.rstrip, lines))  # Rich fills up the cells of a table with spaces
 
 
-def _harmless(text: str) -> str:
-    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

@@ -1,16 +1,17 @@
 """The one exception for what the user can put right: exit code 2 and one clear line.
 
-Everything else that escapes is our fault (exit code 1).
+Any other exception is a defect of this program (exit code 1).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import metadata
 
 _LONGEST = 2000
-"""Characters of a message, at most: what stands in the user's files may be of any length."""
+"""The most characters of a message: what it quotes from the user's files may be of any length."""
 
 
 class UserError(Exception):
@@ -21,36 +22,50 @@ class UserError(Exception):
 
         Args:
             what: what is wrong, without a final period.
-            file: the file it was found in, if any.
-            line: its line number, counted from 1.
+            file: the file with the error, if any.
+            line: the line number in it, counted from 1.
             fix: what the user can do about it.
         """
         self.file = file
-        """As given: a `Path` is a file of this machine, a text the name of somebody's document."""
-        file = "standard input" if str(file) == "-" else file
-        place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(_one_line(f"{place}{what}. {fix}".strip()))
+        """The file as the caller gave it: a `Path` is a file on this machine, a text the name of a user's document."""
+        super().__init__(_one_line(f"{_place(file, line)}{what}. {fix}".strip()))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Go from one process to another with the line as it is."""
-        return UserError._saying, self.args
+        """Pickle the finished line, because calling `__init__` with it again would add a second period."""
+        return UserError._from_line, self.args
 
     @staticmethod
-    def _saying(line: str) -> UserError:
+    def _from_line(line: str) -> UserError:
         error = UserError.__new__(UserError, line)
         error.file = None
         return error
 
 
+def _place(file: object, line: int | None) -> str:
+    """Return the beginning of a message, `FILE:LINE: ` or as much of it as is known."""
+    if file is None:
+        return ""
+    name = "standard input" if str(file) == "-" else file
+    if line is None:
+        return f"{name}: "
+    return f"{name}:{line}: "
+
+
 def _one_line(text: str) -> str:
-    """Escape what would break the line or command a terminal, and leave out the middle of what is far too long."""
+    """Escape line breaks and control characters, and leave out the middle of a text that is far too long."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def missing_package(what: str, package: str | None, extra: str) -> UserError:
-    """Return the error that a package of one of our extras is not installed."""
+    """Return the error for a package of one of our extras that is not installed."""
     return UserError(f"{what} needs the package {package}", fix=f"Install it with {remedy(extra)}")
 
 
@@ -59,13 +74,21 @@ def remedy(extra: str) -> str:
 
     It names the packages themselves, which works beside a clone as well as beside an installed wheel.
     """
-    required = [line.partition(";") for line in metadata.requires("translucid") or []]
-    wanted = [name.strip() for name, _, marker in required if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
-    return f"pip install {' '.join(f'{name!r}' for name in wanted)}"
+    packages = []
+    for requirement in metadata.requires("translucid") or []:
+        name, _, marker = requirement.partition(";")  # such as `captum>=0.7; extra == "explain"`
+        if re.search(rf"extra == ['\"]{extra}['\"]", marker):
+            packages.append(repr(name.strip()))
+    return f"pip install {' '.join(packages)}"
 
 
-def nearest(name: object, known: object) -> str:
+def nearest(name: object, known: Iterable[object]) -> str:
     """Return `Did you mean 'x'?` for the known name closest to a misspelt one, or the list of known names."""
-    names = sorted(str(k) for k in known)  # type: ignore[attr-defined]
-    close = get_close_matches(name, names, n=1) if isinstance(name, str) and len(name) < 100 else []
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}."
+    names = sorted(map(str, known))
+    close: list[str] = []
+    # A long text is no misspelt name, and the time of the comparison grows with its length.
+    if isinstance(name, str) and len(name) < 100:
+        close = get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"Known: {', '.join(names)}."

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a command in order, and its exit code says which of them it was."""
+"""Ctrl-C and SIGTERM: both end a command cleanly, and its exit code tells them apart."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal has ended the work; what is to be kept of it is saved."""
+    """A signal has ended the work, whose partial results are saved."""
 
     def __init__(self, number: int) -> None:
-        """`number`: of the signal."""
+        """Store the exit code for the signal of this number."""
         super().__init__(number)
         self.exit_code = 128 + number
-        """Of the process, as shells have it: 130 after Ctrl-C, 143 after SIGTERM."""
+        """The exit code of the process by the convention of shells: 130 after Ctrl-C, 143 after SIGTERM."""
 
 
 def raise_on_sigterm() -> None:
-    """Let SIGTERM be raised as Ctrl-C is, so that half-written files are removed; for a program of its own."""
+    """Raise SIGTERM as an exception, as Python does with Ctrl-C, so that half-written files are removed.
+
+    Only a command may do this: a program that uses the package as a library handles its signals itself.
+    """
     signal.signal(signal.SIGTERM, _raise)
 
 
 def die_of_sigterm() -> None:
-    """Let SIGTERM end the process as it does by default, and its parent see that."""
-    with suppress(ValueError):  # not in the main thread, where whoever runs us handles signals
+    """Restore the default action of SIGTERM, which ends the process so that its parent sees the signal."""
+    with suppress(ValueError):  # only the main thread may set signals; elsewhere the program that runs us handles them
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

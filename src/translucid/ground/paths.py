@@ -1,4 +1,4 @@
-"""Folders that a user names for something to be written into: they appear when they are whole."""
+"""Output folders that the user names: each appears when it is complete, or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
 
     Args:
         out: the folder.
-        overwrite: whether it may be replaced by its like.
-        mark: the name of a file that every such folder has.
-        what: such a folder holds, for the message.
+        overwrite: whether it may be replaced if it is of the same kind.
+        mark: the name of a file that every folder of this kind has.
+        what: the kind of folder, for the message.
 
     Raises:
-        UserError: it is there and may not be replaced, or there is nowhere to put it.
+        UserError: the folder exists and may not be replaced, or its parent does not exist.
     """
     if out.exists() and not overwrite:
         raise UserError("is there already", file=out, fix="Replace it with --overwrite.")
@@ -33,12 +33,12 @@ def refuse_to_lose(out: Path, overwrite: bool, mark: str, what: str) -> None:
 
 
 def refuse_unusable_name(name: str) -> None:
-    """Check that a name that a user makes up can be the name of a file, on Windows too.
+    """Check that a name that the user chooses can be the name of a file, on Windows too.
 
     Raises:
         UserError: it can't.
     """
-    # Windows gives devices such as CON no other ending, and cuts points and spaces off.
+    # On Windows `con.txt` is the device CON as well, and names lose points and spaces at their end.
     reserved = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name, re.IGNORECASE | re.DOTALL)
     if not name or reserved or name[-1] in " ." or set(name) & set('<>:"/\\|?*') or not name.isprintable():
         raise UserError(f"{name!r} can't be the name of a file", fix="Use letters, digits, hyphens and underscores.")
@@ -46,9 +46,9 @@ def refuse_unusable_name(name: str) -> None:
 
 @contextmanager
 def whole_folder(out: Path) -> Iterator[Path]:
-    """Give an empty folder to write into; at the end it takes the name, and the place of what had it.
+    """Yield an empty folder to write into; at the end it is renamed to `out`, and replaces a folder of that name.
 
-    What is raised in between leaves everything as it was. A link to a folder stays one.
+    An exception leaves everything as it was. A link to a folder stays a link.
 
     Raises:
         UserError: the folder can't be written.
@@ -69,13 +69,13 @@ def whole_folder(out: Path) -> Iterator[Path]:
 
 
 def replace_folder(new: Path, out: Path) -> None:
-    """Put a folder in the place of another.
+    """Replace a folder by another.
 
-    This takes two renamings, and what was there is removed last: Windows neither moves nor removes a folder while one
+    This takes two renamings, and the old folder is removed last: Windows neither moves nor removes a folder while one
     of its files is open, and refuses the first renaming, when nothing is lost.
 
     Raises:
-        OSError: it can't be; both folders are as they were.
+        OSError: the folder can't be replaced; both folders are as they were.
     """
     replaced = _aside(out)
     shutil.rmtree(replaced, ignore_errors=True)
@@ -91,14 +91,14 @@ def replace_folder(new: Path, out: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, or leave it whole where Windows refuses because one of its files is open."""
-    going = _aside(folder)
-    shutil.rmtree(going, ignore_errors=True)
+    """Remove a folder, or leave it complete where Windows refuses because one of its files is open."""
+    removed = _aside(folder)
+    shutil.rmtree(removed, ignore_errors=True)  # a removal that was interrupted
     with suppress(OSError):
-        folder.rename(going)
-    shutil.rmtree(going, ignore_errors=True)
+        folder.rename(removed)
+    shutil.rmtree(removed, ignore_errors=True)
 
 
 def _aside(folder: Path) -> Path:
-    """Return the name that a folder has while it is replaced or removed."""
+    """Return the temporary name of a folder that is being replaced or removed."""
     return folder.with_name(f".{folder.name}.old")

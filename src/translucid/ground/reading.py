@@ -1,4 +1,4 @@
-"""Files, also those that a stranger may have made: what may be opened at all, how much is read, what is in it."""
+"""Safe reading of untrusted files: checks before a file is opened, a limit of its size, its checksum."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from translucid.ground.errors import UserError
 
 
 def refuse_strange(file: Path, folder: Path, most: int | None = None) -> None:
-    """Check, without opening it, that a file is one, that it is in the folder, and how large it is.
+    """Check, without opening it, that a path is a regular file, that it is in the folder, and how large it is.
 
-    A link may point to another place in the folder, and the folder may itself be a link. What is missing passes.
+    A link may point to another place in the folder, and the folder may itself be a link. A missing file passes.
 
     Args:
-        file: in `folder`.
-        folder: that nothing else than what is in it is to be read of.
-        most: bytes it may have; any number if not given.
+        file: a path in `folder`.
+        folder: the only folder from which may be read.
+        most: the most bytes that the file may have; no limit by default.
 
     Raises:
-        UserError: it is a pipe, a device or a folder, it is a link that leads out, or it is too large.
+        UserError: the path is a pipe, a device or a folder, a link that leads out of the folder, or a file too large.
     """
     try:
         facts = file.stat()
@@ -40,14 +40,15 @@ def refuse_strange(file: Path, folder: Path, most: int | None = None) -> None:
 
 
 def read_at_most(file: Path, most: int) -> bytes:
-    """Read a whole file.
+    """Read a whole file of at most this many bytes.
 
     Raises:
-        UserError: it has more bytes than that.
-        OSError: it can't be read.
+        UserError: the file has more bytes.
+        OSError: the file can't be read.
     """
     content = bytearray()
     with file.open("rb") as stream:
+        # In parts of 1 MiB up to the limit: the size that `stat` reports is 0 for files in /proc, and files may grow.
         while part := stream.read(1 << 20):
             content += part
             if len(content) > most:
@@ -59,7 +60,7 @@ def digest(file: Path) -> str:
     """Return the SHA-256 of a file, hexadecimal.
 
     Raises:
-        UserError: it can't be read.
+        UserError: the file can't be read.
     """
     try:
         with file.open("rb") as stream:

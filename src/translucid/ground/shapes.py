@@ -1,4 +1,4 @@
-"""The letters of the shapes in every docstring and comment of this package.
+"""The letters of tensor shapes in every docstring and comment of this package.
 
 ===== =======================================================================
 B     sentences in a batch

@@ -1,4 +1,4 @@
-"""The four special tokens of every vocabulary: one record of them, once with their ids and once as they are written."""
+"""The four special tokens of every vocabulary: a record of their ids, and one of their spellings."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ Item = TypeVar("Item")
 
 
 class SpecialTokens(NamedTuple, Generic[Item]):
-    """Something about each of the tokens that are no part of any text."""
+    """One value, such as an id, for each of the tokens that are part of no text."""
 
     pad: Item
-    """Fills up the shorter sentences of a batch; nothing looks at it."""
+    """Fills up the shorter sentences of a batch; masks exclude it from attention."""
     unknown: Item
-    """Stands for what no piece of the vocabulary can write."""
+    """Stands for characters that no piece of the vocabulary contains."""
     start: Item
-    """Begins every target: what a decoder is fed first."""
+    """Begins every target: the first input of a decoder."""
     end: Item
     """Ends every source and every target."""
 
 
 SPECIAL = SpecialTokens(pad=0, unknown=1, start=2, end=3)
-"""Ids: the first of each vocabulary that we learn; a model that comes from elsewhere may have others."""
+"""The ids, which are the first of each vocabulary that we learn; an imported model may have others."""
 
 SPELLED = SpecialTokens(pad="<pad>", unknown="<unk>", start="<s>", end="</s>")
-"""How the vocabulary spells them, and CTranslate2, and every picture."""
+"""The spellings in our vocabularies, in CTranslate2 and in all figures."""
 
 TAG = "<bt>"
-"""Begins a source that a model wrote (Caswell et al. 2019), in vocabularies that are learned with such sources."""
+"""The first token of back-translated sources (Caswell et al. 2019), in vocabularies that are learned with them."""

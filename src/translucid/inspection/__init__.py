@@ -1,4 +1,4 @@
-"""Looking inside: attention maps, words, alignments."""
+"""Inspection of models: attention maps, words, alignments, explanations, figures and pages."""
 
 from collections.abc import Sized
 from importlib.util import find_spec
@@ -7,13 +7,13 @@ from pathlib import Path
 from translucid.ground.errors import UserError, missing_package
 
 PICTURES = (".png", ".svg", ".pdf")
-"""What pictures are saved as."""
+"""The file formats of figures."""
 ENDINGS = (*PICTURES, ".html", ".json", ".npz")
-"""What the attention of a translation is saved as."""
+"""The file formats in which the attention of a translation can be saved."""
 
 
 def refuse_picture(file: Path) -> None:
-    """Check, before any work, that a file is no picture, or that there is what draws it.
+    """Check, before any work, that Matplotlib is installed if the file is a figure.
 
     Raises:
         UserError: Matplotlib is not installed.
@@ -23,10 +23,10 @@ def refuse_picture(file: Path) -> None:
 
 
 def refuse_untranslated(parts: Sized) -> None:
-    """Check that the model has translated some part of a text: a number or an address stays as it is, unseen by it.
+    """Check that the model has translated some part of a text; it never reads a text of numbers or addresses only.
 
     Raises:
-        UserError: there is none.
+        UserError: the model has translated no part.
     """
     if not parts:
         what = "the model translates no part of this text, so there is nothing to see"

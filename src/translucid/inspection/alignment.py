@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from torch import Tensor
 
@@ -12,21 +13,20 @@ from translucid.inspection.words import WordMap, parted
 
 FAINT = 0.01
 """Smaller weights are left out."""
-_NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
+_NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
+"""The offsets of the links that touch a link, also at a corner."""
 
 
 def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
-    """Read a word alignment where and how the options say, between the words of the texts by white space.
+    """Return the word alignment that the options derive from the attention, between words separated by white space.
 
-    `reverse` is the same pair as a model of the other direction saw it: a link is as strong as what the two gave it,
-    multiplied.
+    `reverse` is the same pair in a model of the opposite direction: the weights of the two are multiplied.
     """
     shares = _shares(inspected, options)
     if reverse is not None:
         shares = shares * _shares(reverse, options).T
-    links = link(shares, both=options.both)
-    weighted = _between_texts([(s, t, 1.0) for s, t in links], inspected)
-    return [(s, t) for s, t, _ in weighted]
+    weighted = [(source, target, 1.0) for source, target in link(shares, both=options.both)]
+    return [(source, target) for source, target, _ in _between_texts(weighted, inspected)]
 
 
 def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
@@ -35,35 +35,40 @@ def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
 
 
 def weights_between(inspected: Inspected, options: AlignmentOptions) -> WordMap:
-    """Return the weights that alignments are read off: of the alignment layer if there is one, else the attention."""
+    """Return the weights for alignments: those of the alignment layer if there is one, else the attention."""
     if options.learned and inspected.links is not None:
         return inspected.words(inspected.links)
     return inspected.words(inspected.cross(options.layer, shift=options.shift))
 
 
 def source_shares(words: WordMap) -> Tensor:
-    """Return the attention [T, S] that each source word got, as shares of the target words; without what is no word.
+    """Return the attention [T, S] as shares of the target words in what each source word received.
 
-    A verb that half the sentence looks at would otherwise be the strongest link of all these words.
+    Without this, a verb that half of the sentence attends to would be the strongest link of all these words.
     """
     inner = words.between_words
     return inner / inner.sum(0, keepdim=True).clamp(min=1e-9)
 
 
 def word_weights(inspected: Inspected, options: AlignmentOptions) -> list[tuple[int, int, float]]:
-    """Return how much source and target words have to do with each other, for each target word 1 in the sum.
+    """Return soft links (source word, target word, weight); the weights of each target word sum to 1.
 
-    That is the square of what `source_shares` gives: by 1,000 phrasebook pairs, marks are placed better by it than by
-    links, or by the shares themselves (docs/placeholders.md).
+    The weights are the normalised squares of `source_shares`: on 1,000 phrasebook pairs they place tags better than
+    links or the shares themselves (docs/placeholders.md).
     """
     squares = source_shares(weights_between(inspected, options)) ** 2
     squares = squares / squares.sum(1, keepdim=True).clamp(min=1e-9)
-    links = [(s, t, squares[t, s].item()) for t, s in (squares >= FAINT).nonzero().tolist()]
+    links = []
+    for target, source in (squares >= FAINT).nonzero().tolist():
+        links.append((source, target, squares[target, source].item()))
     return _between_texts(links, inspected)
 
 
 def _between_texts(links: list[tuple[int, int, float]], inspected: Inspected) -> list[tuple[int, int, float]]:
-    """Return links between the words of the texts by white space: a placeholder may be several of them."""
+    """Turn links between the words that the model reads into links between words separated by white space.
+
+    The two differ where a placeholder contains white space.
+    """
     sources = [len(parted([word])) for word, _, _ in inspected.source_spans]
     targets = [len(parted([word])) for word, _, _ in inspected.target_spans]
     if {*sources, *targets} == {1}:
@@ -79,49 +84,57 @@ def link(weights: Tensor, *, both: bool) -> Links:
     """
     if not weights.numel():
         return []
-    forward = [(int(best), target) for target, best in enumerate(weights.argmax(1))]
+    forward = [(source, target) for target, source in enumerate(weights.argmax(1).tolist())]
     if not both:
         return sorted(forward)
-    return grow_diagonal(forward, [(source, int(best)) for source, best in enumerate(weights.argmax(0))])
+    return grow_diagonal(forward, enumerate(weights.argmax(0).tolist()))
 
 
 def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[AlignmentOptions, AlignmentScore]:
-    """Score every way to read an alignment; the best comes first.
+    """Score every way to derive an alignment; the best comes first.
 
-    The ways are the alignment layer, if there is one, and of the attention each layer and their average, plain and
-    shifted; all from one side and from both.
+    The candidates are the alignment layer, if there is one, and the attention of each layer and the average of all,
+    with and without shift; each from one side and from both.
     """
-    taught = [AlignmentOptions(both=both) for both in (True, False) if examples[0].links is not None]
-    layers = [None, *examples[0].layers] if len(examples[0].layers) > 1 else examples[0].layers
-    ways = [
-        AlignmentOptions(learned=False, layer=layer, shift=shift, both=both)
-        for layer in layers
-        for shift in (False, True)
-        for both in (True, False)
-    ]
-    scores = {way: alignment_score([read_alignment(one, way) for one in examples], gold) for way in [*taught, *ways]}
+    layers: list[int | None] = [*examples[0].layers]
+    if len(layers) > 1:
+        layers.insert(0, None)  # the average of all
+    candidates = []
+    if examples[0].links is not None:
+        candidates = [AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    for layer, shift, both in product(layers, (False, True), (True, False)):
+        candidates.append(AlignmentOptions(learned=False, layer=layer, shift=shift, both=both))
+    scores = {}
+    for options in candidates:
+        scores[options] = alignment_score([read_alignment(example, options) for example in examples], gold)
     return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
 
 
 def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[int, int]]) -> Links:
     """Join the alignments of two directions (Koehn et al. 2005, IWSLT, section 2): grow-diag.
 
-    What both have is kept; then links that only one of them has are added while they touch a link that is kept, also
-    at a corner, and belong to a word without any.
+    Links in both are kept. Then links in only one of them are added while they touch a link that is kept, also at a
+    corner, and belong to a word without any link.
 
     Args:
         forward: links (source, target) of the model from source to target.
-        backward: likewise of the model from target to source, turned round to (source, target) already.
+        backward: links of the model from target to source, reversed to (source, target) already.
     """
     one, other = set(forward), set(backward)
     kept, union = one & other, one | other
-    while True:
-        sources, targets = {s for s, _ in kept}, {t for _, t in kept}
-        grown = {
-            (s, t)
-            for s, t in union - kept
-            if (s not in sources or t not in targets) and any((s + i, t + j) in kept for i, j in _NEIGHBOURS)
-        }
-        if not grown:
-            return sorted(kept)
-        kept.add(min(grown))  # one at a time: the next may no longer belong to a word without a link
+    while candidates := _growth(kept, union - kept):
+        kept.add(min(candidates))  # only one: the word of the next may now have a link
+    return sorted(kept)
+
+
+def _growth(kept: set[tuple[int, int]], others: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return those of the other links that touch a link that is kept and belong to a word without any."""
+    sources = {source for source, _ in kept}
+    targets = {target for _, target in kept}
+    candidates = []
+    for source, target in others:
+        if source in sources and target in targets:
+            continue
+        if any((source + i, target + j) in kept for i, j in _NEIGHBOURS):
+            candidates.append((source, target))
+    return candidates

@@ -1,4 +1,4 @@
-"""Where in an image a captioner looked, word by word."""
+"""The attention of a captioner over an image, word by word."""
 
 from __future__ import annotations
 
@@ -22,21 +22,27 @@ if TYPE_CHECKING:
     from translucid.models.protocol import SequenceModel
 
 
+def cell_names(grid: tuple[int, int]) -> list[str]:
+    """Return the names of the cells of a grid, `row,column`, row by row."""
+    rows, columns = grid
+    return [f"{row},{column}" for row in range(rows) for column in range(columns)]
+
+
 @dataclass(frozen=True)
 class AttentionResult:
-    """An image, a caption, and where the model looked when it wrote that."""
+    """An image, a caption, and the attention of the model that wrote the caption."""
 
     pixels: NDArray[np.uint8]
-    """[height, width, 3], as the model saw the image."""
+    """[height, width, 3], the image as the model reads it."""
     grid: tuple[int, int]
     """Rows and columns of cells."""
     inspected: Inspected
-    """The source is the cells, one row after the other."""
+    """The attention; its source are the cells, row by row."""
 
     @cached_property
     def words(self) -> list[str]:
         """The caption's words."""
-        return [word for word, _, _ in self.inspected.target_spans[:-1]]
+        return self.inspected.target_words[:-1]
 
     @cached_property
     def log_probs(self) -> list[float]:
@@ -45,29 +51,32 @@ class AttentionResult:
 
     @property
     def looks(self) -> bool:
-        """Whether the model has attention, without which there is no more to be seen than the words."""
+        """Whether the model has attention; without it there are only the words and their probabilities."""
         return bool(self.inspected.layers)
 
     def ways(self) -> dict[str, tuple[int | None, int | None]]:
-        """Return by name what `weights` can be asked for, a layer and a head each: all, those of a layer, each head."""
-        heads = {layer: len(self.inspected.maps[f"decoder.{layer}.cross"]) for layer in self.inspected.layers}
-        found: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}
+        """Return the choices of layer and head for `weights` by name: all, those of a layer, each head."""
+        heads = {layer: self.inspected.heads[f"decoder.{layer}.cross"] for layer in self.inspected.layers}
+        choices: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}
         if len(heads) > 1:
-            found |= {f"layer {layer}, all heads": (layer, None) for layer in heads}
+            for layer in heads:
+                choices[f"layer {layer}, all heads"] = layer, None
         for layer, count in heads.items():
-            found |= {f"layer {layer}, head {head}": (layer, head) for head in range(count) if count > 1}
-        return found
+            if count > 1:  # a single head is the average already
+                for head in range(count):
+                    choices[f"layer {layer}, head {head}"] = layer, head
+        return choices
 
     def weights(self, layer: int | None = None, head: int | None = None) -> Tensor:
-        """Return where the model looked for each word [words, rows, columns].
+        """Return the attention over the image for each word [words, rows, columns].
 
-        That is where it looked for the word's first piece: with the pieces after it, it only ends the word. Layers and
-        heads are averaged unless one is chosen. The weights of a word sum to 1.
+        A word has the attention of its first piece, because later pieces only complete the word. Layers and heads are
+        averaged unless one is chosen. The weights of a word sum to 1.
 
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
-        cross = self.inspected.cross(layer, head)
+        cross = self.inspected.cross(layer, head)  # [T, S]
         first = [start for _, start, _ in self.inspected.target_spans[:-1]]
         return cross[first].unflatten(1, self.grid)
 
@@ -80,20 +89,20 @@ def look_at(
     grid: tuple[int, int],
     device: torch.device | str = "cpu",
 ) -> AttentionResult:
-    """Let a captioner write a given caption, and watch.
+    """Decode an existing caption with a captioner (forced decoding), and return its attention.
 
     Args:
-        model: in evaluation mode.
-        tokenizer: its own.
-        picture: what the caption is about.
-        ids: of the caption, without the end token.
+        model: the captioner, in evaluation mode.
+        tokenizer: the tokenizer of the model.
+        picture: the image.
+        ids: the ids of the caption, without the end token.
         grid: rows and columns of cells.
-        device: where the model is.
+        device: the device of the model.
     """
-    cells = [f"▁{row},{column}" for row in range(grid[0]) for column in range(grid[1])]
+    cells = [f"▁{name}" for name in cell_names(grid)]  # each a word by itself
     target = torch.tensor([[*ids, model.eos]], device=device)
     source = torch.from_numpy(picture.source.copy())[None].to(device)
     forced = forced_pass(model, source, target)
-    seen = {name: weights[0].cpu() for name, weights in forced.maps.items()}
+    maps = {name: weights[0].cpu() for name, weights in forced.maps.items()}
     pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    return AttentionResult(picture.pixels, grid, Inspected(cells, pieces, seen, forced.log_probs[0].tolist()))
+    return AttentionResult(picture.pixels, grid, Inspected(cells, pieces, maps, forced.log_probs[0].tolist()))

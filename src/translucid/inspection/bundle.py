@@ -1,4 +1,4 @@
-"""Modules of JavaScript as one script, which also runs where a page is a file and no module may be fetched."""
+"""JavaScript modules bundled into one script, because a page opened as a file may not load modules."""
 
 from __future__ import annotations
 
@@ -8,35 +8,43 @@ from importlib.resources import files
 from pathlib import Path
 
 WEB = Path(str(files("translucid.inspection") / "web"))
-"""Modules, styles and colours of what is to be seen."""
+"""The JavaScript modules and style sheets of the interactive views."""
 _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
 
 def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:
-    """Return the module `entry` and all that it imports as one script.
+    """Return the module `entry` and all modules that it imports as one script.
 
-    Each module becomes a function with names of its own. An import is one line, `import { a, b } from "./c.js";`, an
-    export stands before a function, a constant or a class.
+    Each module becomes a function, so that its names stay its own. Only two forms are supported: an import on one line,
+    `import { a, b } from "./c.js";`, and an export before a function, a constant or a class.
 
     Args:
-        entry: the name of the module that is run.
-        folders: where modules are looked for, the first first.
-        then: what is run after it; `modules["a.js"]` has what a module exports.
+        entry: the file name of the module.
+        folders: the folders with modules, searched in this order.
+        then: code that runs after the modules, in which `modules["a.js"]` holds the exports of a module.
     """
-    done: dict[str, str] = {}
-    _take(entry, folders, done)
-    modules = "".join(f"modules[{name!r}] = (() => {{\n{text}}})();\n" for name, text in done.items())
+    bundled: dict[str, str] = {}
+    _add(entry, folders, bundled)
+    modules = ""
+    for name, text in bundled.items():
+        modules += f"modules[{name!r}] = (() => {{\n{text}}})();\n"
     return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}{then}}})();\n'
 
 
-def _take(name: str, folders: Sequence[Path], done: dict[str, str]) -> None:
-    """Add a module to those that are done, after what it imports."""
-    if name in done:
+def _add(name: str, folders: Sequence[Path], bundled: dict[str, str]) -> None:
+    """Add a module to the bundle, after the modules that it imports, which must run first."""
+    if name in bundled:
         return
-    text = next(folder / name for folder in folders if (folder / name).is_file()).read_text(encoding="utf-8")
-    for _, needed in _IMPORT.findall(text):
-        _take(needed, folders, done)
-    names = [exported for _, exported in _EXPORT.findall(text)]
-    text = _IMPORT.sub(lambda found: f'const {{ {found[1].replace(" as ", ": ")} }} = modules["{found[2]}"];', text)
-    done[name] = _EXPORT.sub(r"\1 \2", text) + f"return {{ {', '.join(names)} }};\n"
+    file = next(folder / name for folder in folders if (folder / name).is_file())
+    text = file.read_text(encoding="utf-8")
+    for _, imported in _IMPORT.findall(text):
+        _add(imported, folders, bundled)
+    exported = ", ".join(name for _, name in _EXPORT.findall(text))
+    text = _IMPORT.sub(_as_constants, text)
+    bundled[name] = _EXPORT.sub(r"\1 \2", text) + f"return {{ {exported} }};\n"
+
+
+def _as_constants(match: re.Match[str]) -> str:
+    """Return a declaration in place of an import; renaming, `a as b` there, is `a: b` here."""
+    return f'const {{ {match[1].replace(" as ", ": ")} }} = modules["{match[2]}"];'

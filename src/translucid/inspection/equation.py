@@ -1,7 +1,7 @@
-"""One attention head term by term: the queries, keys and values that a model had, and what it made of them.
+"""One attention head term by term: queries, keys, values, scores, weights and context.
 
-The terms are caught on their way by hooks on a copy of the modules that has the same weights, so that nothing is kept
-on the model, and who else uses it meanwhile is not seen. The copy takes the exact path.
+Hooks record the terms on a copy of the modules that shares the weights, so that nothing is stored on the model, and
+other threads that use the model are not recorded. The copy takes the exact path.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from translucid.models.transformer import BlockStacks
 class Equation:
     """context = weights value, weights = softmax(scores), scores = score(query, key): one head, one sentence.
 
-    Of a Transformer the scores are Q K^T / sqrt(d), so that this is equation 1 of arXiv 1706.03762.
+    The scores of a Transformer are Q K^T / sqrt(d), so that this is equation 1 of arXiv 1706.03762.
     """
 
     name: str
-    """Of the attention, such as `decoder.1.cross`."""
+    """The name of the attention, such as `decoder.1.cross`."""
     head: int
     looks: list[str]
-    """What is being written (or, in an encoder, read) at each query: n_q pieces of words."""
+    """The piece that is predicted (or, in an encoder, read) at each query: n_q pieces of words."""
     seen: list[str]
-    """What each key is of: n_k pieces of words."""
+    """The piece to which each key belongs: n_k pieces of words."""
     query: Tensor
     """[n_q, d_k]"""
     key: Tensor
-    """[n_k, d_k], what the score compares a query with."""
+    """[n_k, d_k], with which the score compares a query."""
     value: Tensor
     """[n_k, d_v]"""
     mask: Tensor
@@ -62,23 +62,21 @@ class Equation:
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the equation with its shapes, and the scores and weights as a table."""
-        sizes = ", ".join(
-            f"{name} [{', '.join(map(str, tensor.shape))}]"
-            for name, tensor in (("query", self.query), ("key", self.key), ("value", self.value))
-        )
-        head = "".join(f"<th>{escape(piece)}</th>" for piece in self.seen)
-        rows = []
-        for piece, scores, weights, allowed in zip(
-            self.looks, self.scores.tolist(), self.weights.tolist(), self.mask.tolist(), strict=True
-        ):
-            cells = "".join(
-                f"<td style='background:rgba(37,99,235,{weight:.3f})' title='score {score:.3f}'>"
-                f"{f'{weight:.2f}' if may else '·'}</td>"
-                for score, weight, may in zip(scores, weights, allowed, strict=True)
-            )
-            rows.append(f"<tr><th style='text-align:right'>{escape(piece)}</th>{cells}</tr>")
-        told = f"<code>{escape(self.name)}</code>, head {self.head}: context = softmax(scores) value; {sizes}"
-        return f"<p>{told}</p><table><tr><td></td>{head}</tr>{''.join(rows)}</table>"
+        sizes = f"query {[*self.query.shape]}, key {[*self.key.shape]}, value {[*self.value.shape]}"
+        html = f"<p><code>{escape(self.name)}</code>, head {self.head}: context = softmax(scores) value; {sizes}</p>"
+        html += "<table><tr><td></td>"
+        for piece in self.seen:
+            html += f"<th>{escape(piece)}</th>"
+        html += "</tr>"
+        for row, piece in enumerate(self.looks):
+            html += f"<tr><th style='text-align:right'>{escape(piece)}</th>"
+            columns = self.scores[row].tolist(), self.weights[row].tolist(), self.mask[row].tolist()
+            for score, weight, may in zip(*columns, strict=True):
+                text = f"{weight:.2f}" if may else "·"
+                style = f"background:rgba(37,99,235,{weight:.3f})"
+                html += f"<td style='{style}' title='score {score:.3f}'>{text}</td>"
+            html += "</tr>"
+        return html + "</table>"
 
 
 @torch.inference_mode()
@@ -91,43 +89,44 @@ def equation(
     device: torch.device | str = "cpu",
     pieces: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Equation:
-    """Let a model write a given target, and return the terms of one head of one attention.
+    """Decode a given target (forced decoding), and return the terms of one head of one attention.
 
     Args:
-        model: in evaluation mode.
+        model: the model, in evaluation mode.
         source: ids, end token included.
         target: ids, end token included.
-        name: of the attention, such as `decoder.1.cross`.
+        name: the name of the attention, such as `decoder.1.cross`.
         head: from 0.
-        device: where the model is.
+        device: the device of the model.
         pieces: names of the tokens of source and target; the ids if not given.
 
     Raises:
         UserError: the model has no such attention or no such head.
     """
-    double = deepcopy(model, {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())})
-    ids = [torch.tensor([list(side)], device=device) for side in (source, target)]
-    maps = forced_pass(double, ids[0], ids[1]).maps
+    # What the second argument holds is shared, not copied: the weights.
+    copy = deepcopy(model, {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())})
+    source_ids = torch.tensor([list(source)], device=device)  # [1, S]
+    target_ids = torch.tensor([list(target)], device=device)  # [1, T]
+    maps = forced_pass(copy, source_ids, target_ids).maps
     if name not in maps:
         has = f"It has {', '.join(maps)}." if maps else "It has none at all."
         raise UserError(f"this model has no attention {name!r}", fix=has)
     if not 0 <= head < maps[name].size(1):
         raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {maps[name].size(1) - 1}.")
-    query, key, value, score = _terms(double, ids[0], ids[1], name, head)
+    query, key, value, score = _terms(copy, source_ids, target_ids, name, head)
     weights = maps[name][0, head]
     read, written = pieces or (list(map(str, source)), list(map(str, target)))
-    fed = [SPELLED.start, *written[:-1]]
-    own = name.startswith("decoder.") and name.endswith(".self")
-    mask = causal_mask(len(query), query.device) if own else torch.ones_like(weights, dtype=torch.bool)
-    if isinstance(double, RecurrentModel) and (window := getattr(double.decoder, "window", None)):
-        mask, _ = window(query, mask[:1])
-    return Equation(
-        name,
-        head,
-        list(read if name.startswith("encoder.") else written),
-        list(fed if own else read),
-        *(term.cpu() for term in (query, key, value, mask, score(query, key), weights, weights @ value)),
-    )
+    looks, seen = list(written), list(read)
+    mask = torch.ones_like(weights, dtype=torch.bool)
+    if name.startswith("encoder."):
+        looks = list(read)
+    elif name.endswith(".self"):  # a decoder's self-attention is causal, over the tokens that are its input
+        seen = [SPELLED.start, *written[:-1]]
+        mask = causal_mask(len(query), query.device)
+    if isinstance(copy, RecurrentModel) and (window := getattr(copy.decoder, "window", None)):
+        mask, _ = window(query, mask[:1])  # Luong's local attention
+    terms = query, key, value, mask, score(query, key), weights, weights @ value
+    return Equation(name, head, looks, seen, *map(Tensor.cpu, terms))
 
 
 Terms = tuple[Tensor, Tensor, Tensor, Callable[[Tensor, Tensor], Tensor]]
@@ -135,33 +134,34 @@ Terms = tuple[Tensor, Tensor, Tensor, Callable[[Tensor, Tensor], Tensor]]
 
 
 def _terms(model: SequenceModel, source: Tensor, target: Tensor, name: str, head: int) -> Terms:
-    """Return the terms of one head, caught while the model, a copy, writes the target."""
+    """Return the terms of one head, recorded while the model, a copy, decodes the target."""
     side, layer, kind = name.split(".")
     if isinstance(model, RecurrentModel):
         assert not isinstance(model.decoder, PlainDecoder)
         score = model.decoder.score
-        caught = _given(score.query if isinstance(score, Concat) else score, model, source, target)
+        scoring = score.query if isinstance(score, Concat) else score
         state = model.start(model.encode(source))
-        query = torch.cat([given[0] for given in caught], 1)
-        return query[0], state.keys[0], state.memory[0], score
+        steps = [query for query, *_ in _recorded(scoring, model, source, target)]  # one call for each target token
+        return torch.cat(steps, 1)[0], state.keys[0], state.memory[0], score
     if isinstance(model, BlockStacks):
         attention = getattr(model, side)[int(layer)].get_submodule(f"{kind}_attention")
         assert isinstance(attention, MultiHeadAttention)
-        ((x,),) = _given(attention.query, model, source, target)
-        ((memory,),) = _given(attention.key_value, model, source, target)
-        query = attention.query(x).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
+        ((x,),) = _recorded(attention.query, model, source, target)
+        ((memory,),) = _recorded(attention.key_value, model, source, target)
+        query = attention.query(x).unflatten(-1, (attention.heads, -1)).transpose(1, 2)  # [1, H, n_q, d_k]
         key, value = attention.project(memory)
         return query[0, head], key[0, head], value[0, head], scaled_dot_product
-    bare = model.get_submodule(f"{'encoder' if side == 'encoder' else f'decoder_{kind}'}.{layer}")
+    stack = "encoder" if side == "encoder" else f"decoder_{kind}"
+    bare = model.get_submodule(f"{stack}.{layer}")
     assert isinstance(bare, BareAttention)
-    ((query, key),) = _given(bare.score, model, source, target)
-    return query[0], key[0], key[0], bare.score
+    ((query, key),) = _recorded(bare.score, model, source, target)
+    return query[0], key[0], key[0], bare.score  # its keys are its values
 
 
-def _given(module: nn.Module, model: SequenceModel, source: Tensor, target: Tensor) -> list[tuple[Any, ...]]:
-    """Return what a module of a model is given, call by call, while the model writes the target."""
+def _recorded(module: nn.Module, model: SequenceModel, source: Tensor, target: Tensor) -> list[tuple[Any, ...]]:
+    """Return the arguments of each call of a module while the model decodes the target."""
     calls: list[tuple[Any, ...]] = []
-    hook = module.register_forward_pre_hook(partial(_note, calls))
+    hook = module.register_forward_pre_hook(partial(_record, calls))
     try:
         forced_features(model, model.encode(source, {}), target, {})
     finally:
@@ -169,5 +169,5 @@ def _given(module: nn.Module, model: SequenceModel, source: Tensor, target: Tens
     return calls
 
 
-def _note(calls: list[tuple[Any, ...]], _: nn.Module, given: tuple[Any, ...]) -> None:
-    calls.append(given)
+def _record(calls: list[tuple[Any, ...]], _: nn.Module, arguments: tuple[Any, ...]) -> None:
+    calls.append(arguments)

@@ -1,4 +1,4 @@
-"""Watch a model write given targets for given sources, in batches (forced decoding)."""
+"""Forced decoding: a model's attention and probabilities for given pairs of sources and targets, in batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from translucid.data.placeholders import Masked
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -32,48 +31,52 @@ def forced_decoding(
     run: str = "",
     masked: Sequence[Masked] = (),
 ) -> list[Inspected]:
-    """Return what is to be seen of each pair of source and target ids, end tokens included.
+    """Return what can be inspected of each pair of source and target ids, end tokens included.
 
     Args:
-        model: in evaluation mode.
-        tokenizer: its own.
+        model: the model, in evaluation mode.
+        tokenizer: the tokenizer of the model.
         pairs: ids of sources and targets.
-        device: where the model is.
-        batch_tokens: in a batch, padding included; at least one pair is in every batch.
-        look: whether attention is wanted, besides log-probabilities.
-        layer: that of the model, if it has one.
-        run: the model's run folder, if it has one.
-        masked: the sources, so that placeholders, and characters that the model does not know, are shown as they are;
-            if none are given, the pieces are shown that the model reads.
+        device: the device of the model.
+        batch_tokens: tokens in a batch, padding included; every batch has at least one pair.
+        look: whether to return attention besides log-probabilities.
+        layer: the alignment layer of the model, if it has one.
+        run: the run folder of the model, if it has one.
+        masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
+            are shown as the model reads them.
     """
-    found: dict[int, Inspected] = {}
+    inspected: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
         forced = forced_pass(model, source, target, look=look, layer=layer)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
-            size = len(target_ids), len(source_ids)
-            pieces = tokenizer.source_pieces(source_ids, masked[i].text or None if masked else None)
-            written = tokenizer.target_pieces(target_ids)
-            found[i] = Inspected(
-                masked[i].unmask_pieces(pieces) if masked else pieces,
-                masked[i].unmask_pieces(written) if masked else written,
-                _cut({name: weights[row] for name, weights in forced.maps.items()}, *reversed(size)),
-                forced.log_probs[row, : size[0]].tolist(),
+            if masked:
+                source_pieces = masked[i].unmask_pieces(tokenizer.source_pieces(source_ids, masked[i].text or None))
+                target_pieces = masked[i].unmask_pieces(tokenizer.target_pieces(target_ids))
+            else:
+                source_pieces, target_pieces = tokenizer.source_pieces(source_ids), tokenizer.target_pieces(target_ids)
+            links = None
+            if forced.links is not None:
+                links = forced.links[row, : len(target_ids), : len(source_ids)].cpu()
+            inspected[i] = Inspected(
+                source_pieces,
+                target_pieces,
+                _unpadded(forced.maps, row, len(source_ids), len(target_ids)),
+                forced.log_probs[row, : len(target_ids)].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
-                None if forced.links is None else forced.links[row, : size[0], : size[1]].cpu(),
+                links,
                 run,
                 tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
             )
-    return [found[i] for i in range(len(pairs))]
+    return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
 
 
-def _cut(maps: Maps, source: int, target: int) -> Maps:
-    """Leave out the padding of [H, T, S] maps."""
-
-    def cut(name: str, weights: Tensor) -> Tensor:
+def _unpadded(maps: Maps, row: int, source: int, target: int) -> Maps:
+    """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], without its padding."""
+    cut = {}
+    for name, weights in maps.items():
         side, _, kind = name.split(".")
-        rows = source if side == "encoder" else target
-        columns = target if side == "decoder" and kind == "self" else source
-        return weights[:, :rows, :columns].cpu()
-
-    return {name: cut(name, weights) for name, weights in maps.items()}
+        queries = source if side == "encoder" else target
+        keys = target if side == "decoder" and kind == "self" else source
+        cut[name] = weights[row, :, :queries, :keys].cpu()
+    return cut

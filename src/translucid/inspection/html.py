@@ -1,4 +1,4 @@
-"""What is to be seen of a translation as a web page of one file, and in notebooks."""
+"""The interactive view of a translation: as a web page in one file, and in notebooks."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def page(
     trees: Sequence[dict[str, Any]] = (),
     explanations: Sequence[dict[str, dict[str, Any]]] = (),
 ) -> str:
-    """Return a page that needs no network: ribbons between words, all layers and heads, the steps of writing, and why.
+    """Return a page without external resources: ribbons between words, all heads, beam search, explanations.
 
     Args:
-        pieces: what was seen of each piece of the text.
+        pieces: the attention of each piece of the text.
         source: the text.
-        translation: of it.
-        trees: of the beam search of each piece, see `beam_record`, if known.
-        explanations: of each piece by method, see `why_record`, if known.
+        translation: its translation.
+        trees: for each piece the tree of its beam search (`beam_record`), if known.
+        explanations: for each piece its explanations (`why_record`) by method, if known.
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
@@ -43,13 +43,16 @@ def page(
 
 
 def notebook_view(pieces: Sequence[Inspected]) -> str:
-    """Return the same for a notebook, with styles that touch nothing else; where no script runs it is a table.
+    """Return the view for a notebook; where no script runs, as in a notebook that is not trusted, it is a table.
 
     Args:
-        pieces: of one text, each with attention.
+        pieces: the attention of each piece of one text.
     """
-    name = f"translucid-{uuid4().hex}"
-    tables = "".join(notebook_table(one.words(), one.word_log_probs()) for one in pieces)
+    name = f"translucid-{uuid4().hex}"  # unique, because all cells of a notebook are one document
+    tables = ""
+    for inspected in pieces:
+        tables += notebook_table(inspected.words(), inspected.word_log_probs())
+    # The view lies in a shadow root, so that its styles and those of the notebook do not affect each other.
     style = (_text("tokens.css") + _text("seeing.css")).replace(":root", ":host")
     style += ":host { display: block; background: var(--paper); padding: 0 1em; }"
     place = f'modules["elements.js"].shadow(document.getElementById("{name}"), {_quoted(style)})'
@@ -62,29 +65,22 @@ def _script(
     trees: Sequence[dict[str, Any]] = (),
     explanations: Sequence[dict[str, dict[str, Any]]] = (),
 ) -> str:
-    """Return a script that shows pieces at a place, an expression of JavaScript."""
-    seen = _seen(pieces, trees, explanations)
-    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {seen});\n')
-
-
-def _seen(
-    pieces: Sequence[Inspected], trees: Sequence[dict[str, Any]], explanations: Sequence[dict[str, dict[str, Any]]]
-) -> str:
-    """Return what `web/space.js` shows."""
+    """Return a script that shows pieces in an element, `place`, which is an expression of JavaScript."""
     sentences: list[dict[str, Any]] = []
-    for one in pieces:
-        record = viewer_record(one, sides=SIDES)
-        texts = {side: " ".join(record[side][start:-1]) for side, start in (("source", one.opening[0]), ("target", 0))}
-        sentences.append({"source_text": texts["source"], "text": texts["target"], "record": record})
+    for inspected in pieces:
+        record = viewer_record(inspected, sides=SIDES)
+        source = " ".join(record["source"][inspected.opening[0] : -1])
+        sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
     for sentence, tree in zip(sentences, trees, strict=False):
         sentence["tree"] = tree
-    for sentence, found in zip(sentences, explanations, strict=False):
-        sentence["explanations"] = found
-    return _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
+    for sentence, by_method in zip(sentences, explanations, strict=False):
+        sentence["explanations"] = by_method
+    space = _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
+    return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {space});\n')
 
 
 def _quoted(value: Any) -> str:
-    """Return a value as JavaScript has it, in which no "<" could end the script."""
+    """Return a value as JavaScript; `</script>` in a text would end the script, so "<" is escaped."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
@@ -94,7 +90,7 @@ def _text(name: str) -> str:
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return a page of one file, with the colours and sizes of all our pages."""
+    """Return a page in one file, with the colours and sizes of all our pages."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -111,18 +107,19 @@ def document(title: str, style: str, body: str) -> str:
 
 
 def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:
-    """Return a table of weights with its styles in it, as notebooks need: target words down, source words across.
+    """Return a table of weights with inline styles, for notebooks: target words down, source words across.
 
-    `log_probs`: of the target words, if they are to stand beside them as probabilities.
+    `log_probs` of the target words, if given, appear beside them as probabilities.
     """
-    head = "".join(f"<th style='text-align:center;padding:0 .4em'>{escape(word)}</th>" for word in words.source)
-    rows = []
+    html = "<table style='border-collapse:collapse'><tr><td></td>"
+    for word in words.source:
+        html += f"<th style='text-align:center;padding:0 .4em'>{escape(word)}</th>"
+    html += "</tr>"
     for i, (word, weights) in enumerate(zip(words.target, words.weights.tolist(), strict=True)):
-        cells = "".join(
-            f"<td style='background:rgba(37,99,235,{weight:.2f})' title='{percent(weight)}'>&nbsp;</td>"
-            for weight in weights
-        )
+        html += f"<tr><th style='text-align:right;padding:0 .4em'>{escape(word)}</th>"
+        for weight in weights:
+            html += f"<td style='background:rgba(37,99,235,{weight:.2f})' title='{percent(weight)}'>&nbsp;</td>"
         if log_probs:
-            cells += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
-        rows.append(f"<tr><th style='text-align:right;padding:0 .4em'>{escape(word)}</th>{cells}</tr>")
-    return f"<table style='border-collapse:collapse'><tr><td></td>{head}</tr>{''.join(rows)}</table>"
+            html += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
+        html += "</tr>"
+    return html + "</table>"

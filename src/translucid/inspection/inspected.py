@@ -1,4 +1,4 @@
-"""One payload for everything that is seen of one translation, whatever the model; it can be saved and loaded."""
+"""The record of everything that can be inspected of one translation, for all models; it can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -17,107 +17,133 @@ from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.words import WordMap, parted, word_map, word_spans
+from translucid.inspection.plain_values import rounded, rounded_weights
+from translucid.inspection.words import WordMap, parted, span_words, word_map, word_spans
 from translucid.models.protocol import Maps
+
+
+def title_of(layer: int | None, head: int | None) -> str:
+    """Return a title for the weights that `Inspected.cross` returns for a layer and a head."""
+    layers = "all layers" if layer is None else f"layer {layer}"
+    heads = "all heads" if head is None else f"head {head}"
+    return f"{layers}, {heads}"
 
 
 @dataclass(frozen=True)
 class Inspected:
-    """Where a model looked when it wrote a target for a source, and how sure it was. The end tokens come last."""
+    """The attention and the probabilities of a model that wrote a target for a source. The end tokens come last."""
 
     source: list[str]
     """Pieces of words."""
     target: list[str]
+    """Pieces of words."""
     maps: Maps
     """Attention weights by name, [H, T, S] each."""
     log_probs: list[float]
-    """Of each target piece, given those before, in nats."""
+    """The log-probability of each target piece, given those before, in nats."""
     opening: tuple[int, int] = (0, 0)
-    """So many of the first pieces of the source and of the target are no words, such as that of a language."""
+    """The numbers of leading pieces of the source and of the target that are no words, such as a language token."""
     links: Tensor | None = field(default=None, compare=False)
-    """[T, S], which source pieces each target piece belongs to by the run's alignment layer, if it has one."""
+    """[T, S], the weights of the run's alignment layer, if it has one."""
     run: str = field(default="", compare=False)
-    """The run folder of the model, if it has one, for the lines of code that a page shows."""
+    """The run folder of the model, if it has one, for the lines of code on a page."""
     unknown: tuple[int, ...] = ()
-    """Positions of the source pieces that the model does not know."""
+    """The positions of source pieces that are not in the vocabulary."""
 
     @property
     def heads(self) -> dict[str, int]:
-        """How many heads each map has."""
+        """The number of heads of each map."""
         return {name: len(weights) for name, weights in self.maps.items()}
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: where the model looked for each word, or the words if it has no attention."""
+        """Show itself in a notebook: the attention of each word, or only the words if the model has no attention."""
         from translucid.inspection.html import notebook_view
 
         if self.layers:
             return notebook_view([self])
-        return f"<p>{escape(' '.join(word for word, _, _ in self.target_spans[:-1]))}</p>"
+        return f"<p>{escape(' '.join(self.target_words[:-1]))}</p>"
 
     @property
     def source_spans(self) -> list[tuple[str, int, int]]:
-        """The words of the source, see `word_spans`, the end token last; without what stands before the first."""
+        """The words of the source as `word_spans` returns them, without the opening; the end token comes last."""
         return word_spans(self.source, self.opening[0])[self.opening[0] :]
 
     @property
-    def unknown_words(self) -> list[int]:
-        """The positions of the source words, those of `words`, that have a piece which the model does not know."""
-        spans = word_spans(self.source, self.opening[0])
-        return [i for i, (_, first, after) in enumerate(spans) if any(first <= at < after for at in self.unknown)]
-
-    @property
     def target_spans(self) -> list[tuple[str, int, int]]:
-        """The words of the target likewise."""
+        """The words of the target as `word_spans` returns them, without the opening; the end token comes last."""
         return word_spans(self.target, self.opening[1])[self.opening[1] :]
 
     @property
+    def source_words(self) -> list[str]:
+        """The words of the source without the opening; the end token comes last."""
+        return span_words(self.source_spans)
+
+    @property
+    def target_words(self) -> list[str]:
+        """The words of the target without the opening; the end token comes last."""
+        return span_words(self.target_spans)
+
+    @property
+    def unknown_words(self) -> list[int]:
+        """The positions, among the source words of `words`, of words with an unknown piece."""
+        positions = []
+        for position, (_, first, after) in enumerate(word_spans(self.source, self.opening[0])):
+            if not set(range(first, after)).isdisjoint(self.unknown):
+                positions.append(position)
+        return positions
+
+    @property
     def text_words(self) -> tuple[list[str], list[str]]:
-        """The words of both texts, by white space: a word of `source_spans` may be several, as `{{ a b }}` is."""
-        source = [word for word, _, _ in self.source_spans[:-1]]
-        target = [word for word, _, _ in self.target_spans[:-1]]
-        return parted(source), parted(target)
+        """The words of both texts, separated by white space: `{{ a b }}` is one word of the model, but four here."""
+        return parted(self.source_words[:-1]), parted(self.target_words[:-1])
 
     @cached_property
     def layers(self) -> list[int]:
-        """The decoder layers that look at the source."""
+        """The decoder layers with cross-attention."""
         return sorted(int(name.split(".")[1]) for name in self.maps if name.endswith(".cross"))
 
     def cross(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Tensor:
-        """Return the cross-attention [T, S] of a layer and a head, or averaged over all of those not chosen.
+        """Return the cross-attention [T, S] of a layer and a head, or averaged over all layers or heads.
 
         Args:
-            layer: of the decoder, from 0.
-            head: from 0.
-            shift: read a piece's row at the step at which it is the decoder's *input*, one later than the step that
-                predicts it (SHIFT-ATT, Chen et al. 2020, arXiv 2004.14837, section 3.2). The last keeps its own.
+            layer: a decoder layer, from 0; all if not given.
+            head: from 0; all if not given.
+            shift: take a piece's row from the step at which it is the decoder's *input*, one later than the step that
+                predicts it (SHIFT-ATT, Chen et al. 2020, arXiv 2004.14837, section 3.2). The last piece is never an
+                input, and keeps its row.
 
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
-        chosen = chosen_maps(self.heads, "cross", layer, head)
-        maps = torch.stack([self.maps[name].float() for name in chosen])  # [layers, H, T, S]
-        weights = (maps if head is None else maps[:, head : head + 1]).mean((0, 1))
-        return torch.cat([weights[1:], weights[-1:]]) if shift else weights
+        names = chosen_maps(self.heads, "cross", layer, head)
+        maps = torch.stack([self.maps[name].float() for name in names])  # [layers, H, T, S]
+        if head is not None:
+            maps = maps[:, head : head + 1]
+        weights = maps.mean((0, 1))
+        if shift:
+            return torch.cat([weights[1:], weights[-1:]])
+        return weights
 
     def rollout(self) -> Tensor:
-        """Return what has flowed from each source piece to each target piece through all layers [T, S]."""
+        """Return the attention from target to source pieces accumulated through all layers [T, S]."""
         return rollout(self.maps)
 
     def words(self, weights: Tensor | None = None) -> WordMap:
-        """Merge weights [T, S] between pieces, the average of all cross-attention if not given, to words.
+        """Merge weights [T, S] between pieces to words; by default the average of all cross-attention.
 
-        What stands before the source's words is looked at as they are, and has a column; what stands before the
-        target's is no choice of the model's, and has no row.
+        The source's opening has columns, because the model attends to it as to words. The target's opening has no
+        rows, because the model does not choose it.
         """
         source, target = self.opening
-        weights = self.cross() if weights is None else weights
+        if weights is None:
+            weights = self.cross()
         return word_map(self.source, self.target[target:], weights[target:], (source, 0))
 
     def word_map(self, name: str, head: int | None = None) -> WordMap:
-        """Return a map between words, of one head or averaged over all: who looks down, what is looked at across.
+        """Return a map between words, of one head or averaged over all: queries are rows, keys are columns.
 
-        A decoder's self-attention looks at what it has been fed: the start token, then all words but the last. As in
-        `words`, what stands before the target's words has no row.
+        The keys of a decoder's self-attention are its inputs: the start token, then all words but the last. As in
+        `words`, the target's opening has no rows.
         """
         side, _, what = name.split(".")
         source, target = self.opening
@@ -125,13 +151,13 @@ class Inspected:
         weights = weights.mean(0) if head is None else weights[head]
         if side == "encoder":
             return word_map(self.source, self.source, weights, (source, source))
-        across, before = self.source, source
+        keys, opening = self.source, source
         if what == "self":
-            across, before = [SPELLED.start, *self.target[:-1]], target + 1
-        return word_map(across, self.target[target:], weights[target:], (before, 0))
+            keys, opening = [SPELLED.start, *self.target[:-1]], target + 1
+        return word_map(keys, self.target[target:], weights[target:], (opening, 0))
 
     def word_maps(self, name: str) -> list[WordMap]:
-        """Return `word_map` of each head."""
+        """Return the map between words of each head."""
         return [self.word_map(name, head) for head in range(len(self.maps[name]))]
 
     def word_log_probs(self) -> list[float]:
@@ -140,8 +166,8 @@ class Inspected:
 
     def word_probabilities(self) -> list[tuple[str, float]]:
         """Return the target words without the end token, each with its probability."""
-        spans = zip(self.target_spans, self.word_log_probs(), strict=True)
-        return [(word, math.exp(log_prob)) for (word, _, _), log_prob in spans][:-1]
+        probabilities = map(math.exp, self.word_log_probs())
+        return [*zip(self.target_words, probabilities, strict=True)][:-1]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities."""
@@ -150,39 +176,35 @@ class Inspected:
             "target": self.target,
             "opening": list(self.opening),
             "unknown": list(self.unknown),
-            "source_words": [word for word, _, _ in self.source_spans],
-            "target_words": [word for word, _, _ in self.target_spans],
-            "log_probs": [round(value, 5) for value in self.log_probs],
-            "attention": {name: _rounded(weights) for name, weights in self.maps.items()},
+            "source_words": self.source_words,
+            "target_words": self.target_words,
+            "log_probs": rounded(self.log_probs, 5),
+            "attention": {name: rounded_weights(weights) for name, weights in self.maps.items()},
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Inspected:
-        """Make it again from what `to_json` returned."""
+        """Return the record whose `to_json` returned these values."""
         maps = {name: torch.tensor(weights) for name, weights in record["attention"].items()}
-        before_source, before_target = record.get("opening", (0, 0))
-        opening = int(before_source), int(before_target)
+        # Files of older versions have neither an opening nor unknown pieces.
+        source, target = record.get("opening", (0, 0))
         unknown = tuple(map(int, record.get("unknown", ())))
+        opening = int(source), int(target)
         return cls(record["source"], record["target"], maps, record["log_probs"], opening, unknown=unknown)
 
     def save(self, file: Path) -> None:
-        """Write it as JSON."""
+        """Write the record as JSON."""
         write_output(file, json.dumps(self.to_json(), ensure_ascii=False).encode())
 
     @classmethod
     def load(cls, file: Path) -> Inspected:
-        """Read what `save` wrote.
+        """Read a record that `save` wrote.
 
         Raises:
-            UserError: it is something else.
+            UserError: the file holds no such record.
         """
         try:
             return cls.from_json(json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                "holds no saved attention", file=file, fix="Give a file that was saved as .json."
-            ) from error
-
-
-def _rounded(weights: Tensor) -> Any:
-    return (weights.cpu().double() * 1e5).round().div(1e5).tolist()
+            fix = "Give a file that was saved as .json."
+            raise UserError("holds no saved attention", file=file, fix=fix) from error

@@ -1,8 +1,8 @@
-"""Pictures of the masks that a batch of sentences gets, made by the functions that make those of the models."""
+"""Figures of the attention masks of a batch, computed by the functions that compute the masks of the models."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from matplotlib.figure import Figure
@@ -22,24 +22,26 @@ def draw_batch_mask(
     """Draw the mask of a batch.
 
     Args:
-        kind: `padding` of the sources; `causal` of the longest target; `target`, both of them together, of each target.
-        tokenizer: names the tokens.
+        kind: `padding` of the sources; `causal` of the longest target; `target`, the two combined, of each target.
+        tokenizer: the tokenizer of the ids.
         sources: ids, end tokens included.
         targets: ids, end tokens not included.
     """
     if kind == "padding":
         ids = padded(sources, SPECIAL.pad)  # [B, S]
-        names = [_named(tokenizer.source_pieces(row)) for row in ids.tolist()]
-        return draw_padding(padding_mask(ids, SPECIAL.pad), names)
-    fed = padded([[SPECIAL.start, *target] for target in targets], SPECIAL.pad)  # [B, T], what the decoder is fed
-    names = [_named(tokenizer.target_pieces(row)) for row in fed.tolist()]
+        return draw_padding(padding_mask(ids, SPECIAL.pad), _labels(map(tokenizer.source_pieces, ids.tolist())))
+    inputs = padded([[SPECIAL.start, *target] for target in targets], SPECIAL.pad)  # [B, T], input of the decoder
+    labels = _labels(map(tokenizer.target_pieces, inputs.tolist()))
     if kind == "causal":
         longest = max(range(len(targets)), key=lambda i: len(targets[i]))
-        return draw_masks(
-            causal_mask(fed.size(1))[None, None], [names[longest]], "causal mask: the past and the present"
-        )
-    return draw_masks(target_mask(fed, SPECIAL.pad), names, "target mask: the past and the present, and no padding")
+        mask = causal_mask(inputs.size(1))[None, None]
+        return draw_masks(mask, [labels[longest]], "causal mask: the past and the present")
+    return draw_masks(target_mask(inputs, SPECIAL.pad), labels, "target mask: the past and the present, and no padding")
 
 
-def _named(pieces: Sequence[str]) -> list[str]:
-    return [piece.replace("▁", "") or "▁" for piece in pieces]
+def _labels(texts: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the pieces of each text without the mark of a word's beginning, unless a piece is nothing else."""
+    labels = []
+    for pieces in texts:
+        labels.append([piece.replace("▁", "") or "▁" for piece in pieces])
+    return labels

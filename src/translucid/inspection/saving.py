@@ -1,4 +1,4 @@
-"""What a model saw, onto disk: a picture, a page or the figures themselves, told by the file's ending."""
+"""Saving the attention of a translation as a figure, a page or data, by the file's ending."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
 from translucid.inspection.archive import save_maps
 from translucid.inspection.html import page
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, title_of
 
 
 def save(
@@ -27,19 +27,19 @@ def save(
     """Save the attention of one translation.
 
     Args:
-        pieces: what was seen of each piece of the text.
-        file: `.html` and `.npz` hold all pieces with all layers and heads; a picture or `.json` holds one piece, and of
-            a longer text the first, the others beside it as `name-2.png` and so on.
+        pieces: the attention of each piece of the text.
+        file: `.html` and `.npz` hold all pieces with all layers and heads; a figure or `.json` holds one piece, the
+            first of a longer text, whose other pieces are saved beside it as `name-2.png` and so on.
         source: the text.
-        translation: of it.
-        layer: for pictures, the decoder layer; the average of all if not given.
-        head: for pictures, the head; the average of all if not given.
-        trees: for `.html`, the trees of the beam search, see `page`.
-        explanations: for `.html`, see `page`.
+        translation: its translation.
+        layer: for figures, the decoder layer; the average of all if not given.
+        head: for figures, the head; the average of all if not given.
+        trees: for `.html`, the trees of the beam search, as `page` takes them.
+        explanations: for `.html`, the explanations, as `page` takes them.
 
     Raises:
-        UserError: the file's ending is none of those, Matplotlib is not installed for a picture, the model has no
-            attention, or no such layer or head, or no part of the text was translated.
+        UserError: the file has another ending, Matplotlib is not installed for a figure, the model has no attention, or
+            no such layer or head, or no part of the text was translated.
     """
     kind = file.suffix.lower()
     if kind not in ENDINGS:
@@ -52,13 +52,12 @@ def save(
     if kind == ".npz":
         save_maps(pieces, file)
         return
-    for number, one in enumerate(pieces, 1):
+    for number, inspected in enumerate(pieces, 1):
         place = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
         if kind == ".json":
-            one.save(place)
+            inspected.save(place)
             continue
         from translucid.inspection.plots import draw_words, save_figure
 
-        which = "all layers" if layer is None else f"layer {layer}"
-        which += ", all heads" if head is None else f", head {head}"
-        save_figure(draw_words(one.words(one.cross(layer, head)), which), place)
+        words = inspected.words(inspected.cross(layer, head))
+        save_figure(draw_words(words, title_of(layer, head)), place)

@@ -1,4 +1,4 @@
-"""What a captioner saw, or why it wrote what it wrote, onto disk, told by the file's ending."""
+"""Saving the attention or an explanation of a caption as a figure, a page or data, by the file's ending."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from translucid.ground.atomic import write_output
 from translucid.inspection.archive import save_maps
 from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.attention_result_html import page, sections_of
+from translucid.inspection.inspected import title_of
 from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 
 def save_looked(
     looked: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
 ) -> None:
-    """Save where a captioner looked.
+    """Save the attention of a captioner.
 
-    A picture shows the layer and the head that are chosen; `.html`, `.json` and `.npz` hold all of them. In `.npz`, as
-    `save_maps` writes it, and in `.json` the source's pieces are the cells, `row,column`.
+    A figure shows one layer and head, or averages; `.html`, `.json` and `.npz` hold all of them. In `.npz`, which
+    `save_maps` writes, and in `.json` the source's pieces are the cells, `row,column`.
 
     Args:
-        looked: what is saved.
-        file: one of `ENDINGS`.
-        name: of the image.
-        layer: of the decoder; the average of all if not given.
-        head: the average of all if not given.
+        looked: the attention.
+        file: a file with one of the `ENDINGS`.
+        name: the name of the image.
+        layer: the decoder layer; the average of all if not given.
+        head: the head; the average of all if not given.
 
     Raises:
-        UserError: Matplotlib is not installed for a picture; the model has no attention, no such layer or no such head.
+        UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
     """
     if file.suffix.lower() == ".npz":
         save_maps([looked.inspected], file)
         return
-    which = "all layers" if layer is None else f"layer {layer}"
-    which += ", all heads" if head is None else f", head {head}"
+    title = title_of(layer, head) if len(looked.inspected.maps) > 1 else ""
     record = {"image": name, "grid": looked.grid, **looked.inspected.to_json()}
     lit = SaliencyOverlay.of(looked, layer, head)
-    save_lit(lit, file, name, lambda: sections_of(looked), record, which if len(looked.inspected.maps) > 1 else "")
+    save_lit(lit, file, name, lambda: sections_of(looked), record, title)
 
 
 def save_lit(
@@ -50,18 +50,18 @@ def save_lit(
     record: Mapping[str, Any],
     title: str = "",
 ) -> None:
-    """Save an image that lights up.
+    """Save a saliency overlay.
 
     Args:
-        lit: what a picture shows.
-        file: a picture, `.html` or `.json`.
-        name: of the image.
-        sections: gives what a page shows.
-        record: what `.json` holds.
-        title: of the picture.
+        lit: the overlay, which a figure shows.
+        file: a figure, `.html` or `.json`.
+        name: the name of the image.
+        sections: returns the overlays of a page; only called for a page, because it may compute many of them.
+        record: the content of `.json`.
+        title: the title of the figure.
 
     Raises:
-        UserError: it can't be written.
+        UserError: the file can't be written.
     """
     kind = file.suffix.lower()
     if kind == ".html":

@@ -1,4 +1,4 @@
-"""A mask that shows itself in a notebook."""
+"""An attention mask that shows itself in a notebook."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class ShownMask:
-    """Who may look at whom."""
+    """An attention mask with the tokens of its queries and keys."""
 
     mask: Tensor
-    """[.., rows, columns] boolean, True = may look; of leading dimensions only the first entry is shown. A single row
-    counts for all."""
+    """[.., rows, columns] boolean, True = may look; only the first entry of leading dimensions is shown. A single row
+    holds for all queries."""
     rows: Sequence[str]
-    """The tokens that look."""
+    """The tokens of the queries."""
     columns: Sequence[str]
-    """The tokens that may be looked at."""
+    """The tokens of the keys."""
 
     def __post_init__(self) -> None:
-        """Check that the tokens fit.
+        """Check the numbers of tokens.
 
         Raises:
-            ValueError: they are not as many as the mask is large.
+            ValueError: they don't match the shape of the mask.
         """
         if self.mask.shape[-1] != len(self.columns) or self.mask.shape[-2] not in (1, len(self.rows)):
             raise ValueError(f"a mask {tuple(self.mask.shape)} for {len(self.rows)} rows, {len(self.columns)} columns")
 
     def _repr_html_(self) -> str:
-        """Show itself: a square for each pair, green where the row may look; who is pointed at says so."""
+        """Show itself: a square for each pair, green where attention is allowed, with a sentence as its tooltip."""
         flat = self.mask.reshape(-1, *self.mask.shape[-2:])[0].expand(len(self.rows), -1)
-        head = "".join(
-            f"<th style='writing-mode:vertical-rl;text-align:right'>{escape(name)}</th>" for name in self.columns
-        )
-        body = []
+        html = "<table><tr><td>looks ↓ at →</td>"
+        for column in self.columns:
+            html += f"<th style='writing-mode:vertical-rl;text-align:right'>{escape(column)}</th>"
+        html += "</tr>"
         for row, allowed in zip(self.rows, flat.tolist(), strict=True):
-            cells = [_cell(row, column, may) for column, may in zip(self.columns, allowed, strict=True)]
-            body.append(f"<tr><th style='text-align:right'>{escape(row)}</th>{''.join(cells)}</tr>")
-        return f"<table><tr><td>looks ↓ at →</td>{head}</tr>{''.join(body)}</table>"
+            html += f"<tr><th style='text-align:right'>{escape(row)}</th>"
+            for column, may in zip(self.columns, allowed, strict=True):
+                html += _cell(row, column, may)
+            html += "</tr>"
+        return html + "</table>"
 
 
 def _cell(row: str, column: str, may: bool) -> str:
-    told = escape(f"{row} may{'' if may else ' not'} look at {column}")
-    style = f"text-align:center;background:rgba(21,128,61,{0.35 if may else 0})"
-    return f"<td title='{told}' style='{style}'>{'✓' if may else '·'}</td>"
+    verb, opacity, sign = ("may", 0.35, "✓") if may else ("may not", 0, "·")
+    tooltip = escape(f"{row} {verb} look at {column}")
+    return f"<td title='{tooltip}' style='text-align:center;background:rgba(21,128,61,{opacity})'>{sign}</td>"

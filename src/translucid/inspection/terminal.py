@@ -1,4 +1,4 @@
-"""Attention in the terminal."""
+"""Attention, alignments and explanations in the terminal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from translucid.evaluation.confidence.features import UNSURE
 from translucid.inspection.words import WordMap
 
 BAR = 20
-"""Cells of a full bar."""
+"""The length of a full bar in cells of the terminal."""
 SHADES = " ░▒▓█"
+"""Characters for weights from 0 to 1."""
 
 
 def with_unsure(text: str, words: Sequence[tuple[str, float]]) -> Text:
-    """Return a translation in bold, those of its words underlined that have a probability under `UNSURE`."""
+    """Return a translation in bold, in which words with a probability under `UNSURE` are underlined."""
     shown, at = Text(text, "bold"), 0
     for word, probability in words:
         first = text.find(word, at)
+        # The text may lack a word that a later step of the text pipeline has changed.
         if word and first >= 0:
             at = first + len(word)
             if probability < UNSURE:
@@ -34,73 +36,90 @@ def with_unsure(text: str, words: Sequence[tuple[str, float]]) -> Text:
 
 
 def heatmap(words: WordMap, width: int) -> RenderableType:
-    """Shaded cells, target words down and source words across; a list where that is too wide for the terminal."""
-    label = max(cell_len(word) for word in words.target)
+    """Return shaded cells, target words down and source words across; a list if they are wider than the terminal."""
+    label = max(map(cell_len, words.target))
     columns = [max(cell_len(word), 3) for word in words.source]
     if label + sum(columns) + 2 * len(columns) > width:
         return looked_at(words)
-    lines = [Text(" " * label)]
+    header = Text(" " * label)
     for word, room in zip(words.source, columns, strict=True):
-        lines[0].append("  " + _padded(word, room), Style(bold=True))
+        header.append("  " + word + _fill(word, room), Style(bold=True))
+    lines = [header]
     for word, row in zip(words.target, words.weights.tolist(), strict=True):
-        line = Text(_padded(word, label, right=True), Style(bold=True))
+        line = Text(_fill(word, label) + word, Style(bold=True))
         for weight, room in zip(row, columns, strict=True):
-            # Colour where there is colour, and a shade that also prints without.
+            # A colour, and also a shade, which remains when the output is copied or has no colours.
             shade = SHADES[min(round(weight * (len(SHADES) - 1) + 0.25), len(SHADES) - 1)]
-            level = round(40 + 215 * weight)
-            line.append("  ").append(shade * room, Style(color=f"rgb({level // 3},{level // 2},{level})"))
+            line.append("  ").append(shade * room, Style(color=brightness_colour(weight)))
         lines.append(line)
     return Group(*lines)
 
 
+def brightness_colour(weight: float) -> str:
+    """Return a blue for a weight from 0 (dark) to 1 (bright), as Rich names colours."""
+    level = round(40 + 215 * weight)
+    return f"rgb({level // 3},{level // 2},{level})"
+
+
+def bar(share: float) -> str:
+    """Return a bar for a share from 0 to 1, at least one cell long."""
+    return "▇" * max(1, round(share * BAR))
+
+
 def looked_at(words: WordMap, most: int = 2) -> RenderableType:
-    """For each target word the source words it looked at most, with their shares."""
+    """Return a table: for each target word the source words with the greatest weights, and their shares."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
     for _ in range(4):
         table.add_column()
-    for word, row in list(zip(words.target, words.weights.tolist(), strict=True))[:-1]:
-        best = sorted(range(len(row)), key=lambda i: -row[i])[:most]
-        first = best[0]
-        others = ", ".join(f"{words.source[i]} {percent(row[i])}" for i in best[1:] if row[i] >= 0.1)
-        bar = "▇" * max(1, round(row[first] * BAR))
-        looked = Text(f"{words.source[first]} {percent(row[first])}")
-        table.add_row(Text(word), "←", looked, Text(bar, "cyan"), Text(others, "dim"))
+    for word, row in zip(words.target[:-1], words.weights[:-1].tolist(), strict=True):
+        first, *others = _largest(row, most)
+        shares = [f"{words.source[i]} {percent(row[i])}" for i in others if row[i] >= 0.1]
+        best = Text(f"{words.source[first]} {percent(row[first])}")
+        table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(", ".join(shares), "dim"))
     return table
 
 
 def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
-    """Error rates of every way to read word alignments, that of the run marked."""
+    """Return a table of the error rates of all ways to derive word alignments; that of the run is marked."""
     table = Table(box=None, pad_edge=False)
     for column in ("read off", "word is", "from"):
         table.add_column(column)
     for column in ("AER", "precision", "recall", "F1", ""):
         table.add_column(column, justify="right")
-    for way, score in ways.items():
-        figures = (f"{figure:.3f}" for figure in (score.error_rate, score.precision, score.recall, score.f1))
-        layer = "all layers" if way.layer is None else f"layer {way.layer}"
-        when = "fed" if way.shift else "predicted"
-        off = ("alignment layer", "") if way.learned else (layer, when)
-        table.add_row(*off, "both sides" if way.both else "the target", *figures, "← used" if way == own else "")
+    for options, score in ways.items():
+        origin, time = "alignment layer", ""
+        if not options.learned:
+            origin = "all layers" if options.layer is None else f"layer {options.layer}"
+            time = "fed" if options.shift else "predicted"
+        sides = "both sides" if options.both else "the target"
+        figures = map("{:.3f}".format, (score.error_rate, score.precision, score.recall, score.f1))
+        table.add_row(origin, time, sides, *figures, "← used" if options == own else "")
     return table
 
 
 def importance_table(source: Sequence[str], target: Sequence[str], importance: Tensor, fit: Sequence[float]) -> Table:
-    """For each target word the source words that speak for it most, and against it; and how well LIME fits."""
+    """Return a table: for each target word the most important source words, and how well LIME fits, if it was used."""
     table = Table(box=None, pad_edge=False)
-    for column in ("word", "", "depends on", "", "local fit" if fit else ""):
-        table.add_column(column, justify="right" if column in ("word", "local fit") else "left")
+    table.add_column("word", justify="right")
+    for column in ("", "depends on", ""):
+        table.add_column(column)
+    table.add_column("local fit" if fit else "", justify="right" if fit else "left")
     for i, (word, row) in enumerate(zip(target, importance.tolist(), strict=True)):
         largest = max(max(map(abs, row)), 1e-9)
-        best = sorted(range(len(row)), key=lambda s: -row[s])[:3]
+        best = _largest(row, 3)
         shown = ", ".join(f"{source[s]} {row[s]:+.2f}" for s in best if row[s] > 0.1 * largest)
-        bar = "▇" * max(1, round(BAR * max(row[best[0]], 0) / largest))
-        table.add_row(
-            Text(word, "bold"), "←", Text(shown or "nothing"), Text(bar, "cyan"), f"R² {fit[i]:.2f}" if fit else ""
-        )
+        length = bar(max(row[best[0]], 0) / largest)
+        score = f"R² {fit[i]:.2f}" if fit else ""
+        table.add_row(Text(word, "bold"), "←", Text(shown or "nothing"), Text(length, "cyan"), score)
     return table
 
 
-def _padded(word: str, room: int, *, right: bool = False) -> str:
-    space = " " * (room - cell_len(word))
-    return space + word if right else word + space
+def _largest(row: Sequence[float], most: int) -> list[int]:
+    """Return the positions of the largest values, the largest first."""
+    return sorted(range(len(row)), key=lambda i: -row[i])[:most]
+
+
+def _fill(word: str, room: int) -> str:
+    """Return the spaces that a word lacks; characters of East Asian scripts are two cells wide."""
+    return " " * (room - cell_len(word))

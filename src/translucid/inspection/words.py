@@ -1,4 +1,4 @@
-"""From pieces of words to words."""
+"""Grouping pieces into words, and merging what belongs to pieces into what belongs to words."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from translucid.ground.special import SPELLED
 
 @dataclass(frozen=True)
 class WordMap:
-    """Where the model looked, word by word. The last word of each side is the end token."""
+    """Attention weights between words. The last word of each side is the end token."""
 
     source: list[str]
     target: list[str]
     weights: Tensor
     """[target words, source words]; each row sums to 1."""
     opening: int = 0
-    """So many of the first of the source are no words of it, but say, for example, its language."""
+    """The number of leading source entries that are no words of the text, such as a language token."""
 
     @property
     def between_words(self) -> Tensor:
-        """The weights [target words, source words] without the end tokens and what stands before the source."""
+        """The weights [target words, source words] without the end tokens and the source's opening."""
         return self.weights[:-1, self.opening : -1]
 
     def __post_init__(self) -> None:
-        """Check that the sides fit.
+        """Check the shape.
 
         Raises:
-            ValueError: they don't.
+            ValueError: the weights don't have a row for each target word and a column for each source word.
         """
         expected = (len(self.target), len(self.source))
         if tuple(self.weights.shape) != expected:
@@ -39,9 +39,9 @@ class WordMap:
 
 
 def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, int]]:
-    """Group SentencePiece pieces into words: (word, first piece, piece after the last); the end token by itself.
+    """Group SentencePiece pieces into words: (word, first piece, piece after the last).
 
-    So are the first `opening` pieces, such as that of a language.
+    The end token and each of the first `opening` pieces, such as a language token, are words by themselves.
 
     >>> word_spans(["▁beb", "er", "▁agua", "</s>"])
     [('beber', 0, 2), ('agua', 2, 3), ('</s>', 3, 4)]
@@ -49,7 +49,7 @@ def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, 
     spans: list[tuple[str, int, int]] = []
     for i, piece in enumerate(pieces):
         text = piece.replace("▁", "")
-        # A lone ▁ may be followed by a piece without one: together they begin the word.
+        # SentencePiece may write the beginning of a word as a lone ▁ and a piece without one.
         opened = i > opening and spans[-1][0] == "" and piece != SPELLED.end
         begins = piece.startswith("▁")
         if piece == SPELLED.end or i <= opening or (begins and not opened):
@@ -60,13 +60,31 @@ def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, 
     return spans
 
 
+def span_words(spans: Iterable[tuple[str, int, int]]) -> list[str]:
+    """Return the words of spans, without their positions."""
+    return [word for word, _, _ in spans]
+
+
+def span_ranges(spans: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
+    """Return for each span its first piece and the piece after its last, without the word."""
+    return [(first, after) for _, first, after in spans]
+
+
+def sum_ranges(values: Tensor, ranges: Iterable[tuple[int, int]]) -> Tensor:
+    """Sum values of pieces [.., pieces] over the pieces of each word [.., words]."""
+    return torch.stack([values[..., first:after].sum(-1) for first, after in ranges], -1)
+
+
 def parted(words: Iterable[str]) -> list[str]:
-    """Return words, those that have white space in parts.
+    """Split words at white space, which a placeholder may contain.
 
     >>> parted(["see", "{{ a", "{{ a b }}."])
     ['see', '{{', 'a', '{{', 'a', 'b', '}}.']
     """
-    return [part for word in words for part in word.split() or [word]]
+    parts: list[str] = []
+    for word in words:
+        parts += word.split() or [word]  # a word of white space only stays
+    return parts
 
 
 def word_map(
@@ -74,14 +92,15 @@ def word_map(
 ) -> WordMap:
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's.
 
-    `opening`: so many of the first pieces of the source and of the target each stand by themselves.
+    So each row still sums to 1. `opening` are the numbers of leading pieces, such as language tokens, in source and
+    target, each of which is a word by itself.
 
     Raises:
-        ValueError: the weights are not those of these pieces.
+        ValueError: the weights don't have a row for each target piece and a column for each source piece.
     """
     if tuple(weights.shape) != (len(target), len(source)):
         raise ValueError(f"weights {tuple(weights.shape)} for {len(target)} target and {len(source)} source pieces")
     columns, rows = word_spans(source, opening[0]), word_spans(target, opening[1])
-    merged = torch.stack([weights[:, first:after].sum(1) for _, first, after in columns], dim=1)
-    merged = torch.stack([merged[first:after].mean(0) for _, first, after in rows])
-    return WordMap([word for word, _, _ in columns], [word for word, _, _ in rows], merged, opening[0])
+    merged = sum_ranges(weights, span_ranges(columns))  # [T, source words]
+    merged = torch.stack([merged[first:after].mean(0) for first, after in span_ranges(rows)])
+    return WordMap(span_words(columns), span_words(rows), merged, opening[0])

@@ -1,4 +1,4 @@
-"""Why did the model write this word? Answers that do not trust attention, and how faithful each answer is."""
+"""Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
 from translucid.inspection.explain.explanation import METHODS, Explanation, explain, methods_here, refuse_method
 from translucid.inspection.explain.faithfulness import (

@@ -1,4 +1,4 @@
-"""What is to be explained, and what happens to it when parts of the source are taken away."""
+"""The cases to explain: a source, a target, a model, and its probabilities without some parts of the source."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.words import span_ranges, span_words, sum_ranges
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
-"""Perturbed sources that are read at a time, at most."""
+"""The most perturbed sources in a batch."""
 TOKENS = 512
-"""Target tokens, at most, that are predicted at a time, at least those of one source."""
+"""The most target tokens in a batch; every batch has at least one source."""
 
 
 class Perturbed(Protocol):
-    """Something whose source has parts that can be left out; all that erasure, LIME and faithfulness ask for."""
+    """A source whose parts can be left out: all that erasure, LIME and faithfulness need."""
 
     source_words: list[str]
     """Names of the parts: words of a text, cells or superpixels of an image."""
     target_words: list[str]
+    """The words whose probabilities are explained, without the end token."""
 
     def log_probs(self, keep: Tensor) -> Tensor:
         """Return the log-probability of each target word [n, target words] when only some parts are left.
@@ -41,7 +43,7 @@ class Perturbed(Protocol):
 
 
 class InterpolationPath(NamedTuple):
-    """The way from a source in which nothing is to the source itself, for integrated gradients."""
+    """The straight path of integrated gradients, from an uninformative source to the source itself."""
 
     baseline: Tensor
     """[1, S, D], embedded."""
@@ -50,48 +52,47 @@ class InterpolationPath(NamedTuple):
 
 
 class ForcedCase(ABC):
-    """A source, a target, and the model that is asked how likely it finds the target's words."""
+    """A source, a target, and the model whose probabilities of the target's words are explained."""
 
     source_words: list[str]
 
     def __init__(self, model: SequenceModel, target_ids: list[int], spans: Sequence[tuple[str, int, int]]) -> None:
-        """`model`: in evaluation mode; `target_ids` end with the end token, and so do their words."""
+        """Store the target, whose ids and words both end with the end token; the model is in evaluation mode."""
         self.model, self.device, self.target_ids = model, next(model.parameters()).device, target_ids
-        *spans, _ = spans
-        self.target_words, self.target_spans = [span[0] for span in spans], [span[1:] for span in spans]
+        self.target_words, self.target_spans = span_words(spans[:-1]), span_ranges(spans[:-1])
 
     @torch.no_grad()
     def log_probs(self, keep: Tensor) -> Tensor:
-        """See `Perturbed`; each target word is scored with those before it as they are (forced decoding)."""
-        found = []
+        """Score each target word by forced decoding: the words before it are always those of the target."""
+        batches = []
         for rows in keep.split(self.together):
             between_steps()
             memory = self.without(rows)
             target = torch.tensor([self.target_ids], device=self.device).expand(len(rows), -1)
-            found.append(self.by_word(forced_log_probs(self.model, memory, target)).cpu())
-        return torch.cat(found)
+            batches.append(self.by_word(forced_log_probs(self.model, memory, target)).cpu())
+        return torch.cat(batches)
 
     @property
     def together(self) -> int:
-        """How many perturbed sources are read at a time."""
+        """The number of perturbed sources in a batch."""
         return max(1, min(BATCH, TOKENS // len(self.target_ids)))
 
     def by_word(self, log_probs: Tensor) -> Tensor:
         """Sum log-probabilities of pieces [n, T] to those of target words [n, target words]."""
-        return torch.stack([log_probs[:, first:after].sum(1) for first, after in self.target_spans], 1)
+        return sum_ranges(log_probs, self.target_spans)
 
     @abstractmethod
     def without(self, keep: Tensor) -> Memory:
-        """Return what the decoder reads when only some parts are left, those of `keep` [n, parts]."""
+        """Return the memory that the decoder reads when only the parts of `keep` [n, parts] are left."""
 
     @abstractmethod
-    def way(self) -> InterpolationPath:
-        """Return where integrated gradients begin and end."""
+    def interpolation_path(self) -> InterpolationPath:
+        """Return the path of integrated gradients."""
 
     def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
-        """Return the log-probability [n] of the target tokens `first` to before `after`, given embedded sources.
+        """Return the log-probability [n] of the target tokens from `first` to before `after`.
 
-        What comes later has no part in it. embedded: [n, S, D].
+        The sources are embedded, [n, S, D]. Later target tokens are not decoded, because they have no influence.
         """
         everywhere = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
         target = torch.tensor([self.target_ids[:after]], device=self.device).expand(len(embedded), -1)
@@ -99,11 +100,11 @@ class ForcedCase(ABC):
 
     @abstractmethod
     def by_part(self, shares: Tensor) -> Tensor:
-        """Sum what belongs to source positions [.., S] to parts [.., parts]."""
+        """Sum values of source positions [.., S] over each part [.., parts]."""
 
     @abstractmethod
     def attention(self) -> Tensor:
-        """Return where the model looked [target words, parts], averaged over layers and heads.
+        """Return the attention [target words, parts], averaged over layers and heads.
 
         Raises:
             UserError: the model has no attention.
@@ -111,10 +112,16 @@ class ForcedCase(ABC):
 
 
 class Case(ForcedCase):
-    """A translation; its parts are the source's words. What says in which language they are always stays there."""
+    """A translation; its parts are the source's words. Language tokens are no parts and are never left out."""
 
     def __init__(self, model: SequenceModel, pipeline: TextPipeline, source: str, target: str) -> None:
-        """`model`: in evaluation mode; `pipeline`: its own; `target`: usually the model's own translation.
+        """Encode a text and its translation, usually the model's own.
+
+        Args:
+            model: the model, in evaluation mode.
+            pipeline: the text pipeline of the model.
+            source: the text.
+            target: its translation.
 
         Raises:
             UserError: one of the texts has no words.
@@ -122,33 +129,28 @@ class Case(ForcedCase):
         tokenizer = pipeline.tokenizer
         ((self.source_ids, target_ids, masked),) = pipeline.pairs([(source, target)])
         self.before = len(tokenizer.source_opening)
+        # A text without words has its opening and the end token only.
         if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
         (self.inspected,) = forced_decoding(model, tokenizer, [(self.source_ids, target_ids)], device, masked=[masked])
         super().__init__(model, target_ids, self.inspected.target_spans)
-        *spans, _ = self.inspected.source_spans
-        self.source_words, self.source_spans = [span[0] for span in spans], [span[1:] for span in spans]
+        spans = self.inspected.source_spans[:-1]
+        self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
 
     def without(self, keep: Tensor) -> Memory:
-        """Read the source with words left out, pieces and all."""
-        sources = [
-            [
-                *self.source_ids[: self.before],
-                *(
-                    i
-                    for kept, (first, after) in zip(row, self.source_spans, strict=True)
-                    if kept
-                    for i in self.source_ids[first:after]
-                ),
-                self.source_ids[-1],
-            ]
-            for row in keep.tolist()
-        ]
+        """Encode the source without the pieces of the words that are left out."""
+        sources = []
+        for row in keep.tolist():
+            ids = self.source_ids[: self.before]
+            for kept, (first, after) in zip(row, self.source_spans, strict=True):
+                if kept:
+                    ids += self.source_ids[first:after]
+            sources.append([*ids, self.source_ids[-1]])
         return self.model.encode(padded(sources, self.model.pad).to(self.device))
 
-    def way(self) -> InterpolationPath:
-        """Begin with unknown words, no word in particular."""
+    def interpolation_path(self) -> InterpolationPath:
+        """Begin with unknown tokens, which stand for no word in particular."""
         source = torch.tensor([self.source_ids], device=self.device)
         unknown = torch.full_like(source, SPECIAL.unknown)
         unknown[:, -1] = source[:, -1]
@@ -157,9 +159,9 @@ class Case(ForcedCase):
             return InterpolationPath(self.model.source_embedding(unknown), self.model.source_embedding(source))
 
     def by_part(self, shares: Tensor) -> Tensor:
-        """Sum pieces to words; what is none is left out."""
-        return torch.stack([shares[..., first:after].sum(-1) for first, after in self.source_spans], -1)
+        """Sum pieces to words, without language tokens and the end token."""
+        return sum_ranges(shares, self.source_spans)
 
     def attention(self) -> Tensor:
-        """Return the cross-attention between words; what is none is left out."""
+        """Return the cross-attention between words, without language tokens and end tokens."""
         return self.inspected.words().between_words

@@ -1,4 +1,4 @@
-"""For each target word the importance of each part of the source, by any of the methods."""
+"""Explanations: the importance of each part of the source for each target word, by several methods."""
 
 from __future__ import annotations
 
@@ -23,60 +23,66 @@ METHODS = {
     "gradients": "integrated gradients to the embedded source",
     "random": "drawn at random, to compare with",
 }
-"""How importance is measured, by name."""
+"""The methods by name, with descriptions."""
 _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captum")}
-"""What a method needs that may not be installed: the package, and the module in it."""
-_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
-"""What it needs besides for images."""
+"""The optional package of a method, and the module to import."""
+_PACKAGES_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
+"""A further package that a method needs for images."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Importance of the parts of a source for target words; the higher the more a part speaks for the word."""
+    """The importance of the parts of a source for target words: the higher, the more a part supports the word."""
 
     method: str
     source: list[str]
     """Names of the parts: words, or cells or superpixels."""
     target: list[str]
+    """The target words."""
     importance: Tensor
     """[target words, parts]."""
     fit: list[float] = field(default_factory=list)
-    """Of LIME: the local R² of each target word."""
+    """LIME's local R² for each target word; empty for other methods."""
 
     def _repr_html_(self) -> str:
-        """Show itself in a notebook: the darker the more a source word speaks for the target word."""
+        """Show itself in a notebook: the darker a cell, the more the source word supports the target word."""
         weights = self.importance.clamp(min=0) / self.importance.abs().max().clamp(min=1e-9)
         return notebook_table(WordMap(self.source, self.target, weights))
 
 
 def methods_here(*, images: bool = False) -> list[str]:
-    """Return the methods that can be used with what is installed, for texts or for images."""
-    return [name for name in METHODS if all(find_spec(module) for _, module in _needed(name, images=images))]
+    """Return the methods whose packages are installed, for texts or for images."""
+    return [method for method in METHODS if _missing_package(method, images=images) is None]
 
 
 def refuse_method(method: str, *, images: bool = False) -> None:
-    """Check, before any work, that a method can be used, for texts or for images.
+    """Check, before any work, that a method exists and its packages are installed, for texts or for images.
 
     Raises:
-        UserError: there is no such method, or a library for it is not installed.
+        UserError: there is no such method, or a package for it is not installed.
     """
     if method not in METHODS:
         raise UserError(f"there is no method {method!r}", fix=nearest(method, METHODS))
-    for package, module in _needed(method, images=images):
-        if not find_spec(module):
-            raise missing_package(method, package, "explain")
+    package = _missing_package(method, images=images)
+    if package:
+        raise missing_package(method, package, "explain")
 
 
-def _needed(method: str, *, images: bool) -> list[tuple[str, str]]:
-    """Return what a method needs: packages, and the module in each."""
-    return [needs[method] for needs in (_PACKAGES, *([_FOR_IMAGES] if images else [])) if method in needs]
+def _missing_package(method: str, *, images: bool) -> str | None:
+    """Return a package that a method needs and that is not installed, if any."""
+    for packages in (_PACKAGES, _PACKAGES_FOR_IMAGES):
+        if method in packages and (images or packages is _PACKAGES):
+            package, module = packages[method]
+            if not find_spec(module):
+                return package
+    return None
 
 
 class Explained(Perturbed, Integrable, Protocol):
-    """All that any method asks for."""
+    """A case that any method can explain."""
 
     def attention(self) -> Tensor:
-        """Return where the model looked [target words, parts].
+        """Return the attention [target words, parts].
 
         Raises:
             UserError: the model has no attention.
@@ -89,11 +95,11 @@ def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) 
     Args:
         case: source, target and model.
         method: one of `METHODS`.
-        samples: of LIME.
-        seed: of LIME and of `random`.
+        samples: the number of LIME's perturbed sources.
+        seed: the seed of LIME and of `random`.
 
     Raises:
-        UserError: there is no such method, a library for it is not installed, or the model has no attention.
+        UserError: there is no such method, a package for it is not installed, or the model has no attention.
     """
     refuse_method(method)
     fit: list[float] = []

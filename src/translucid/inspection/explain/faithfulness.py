@@ -1,4 +1,4 @@
-"""Is an explanation true? Take away what it says matters, or all the rest, and see what happens."""
+"""The faithfulness of explanations: how probabilities change without the important parts, and with only those."""
 
 from __future__ import annotations
 
@@ -11,50 +11,51 @@ from torch import Tensor
 
 from translucid.inspection.explain.case import Case, Perturbed
 from translucid.inspection.explain.explanation import Explanation, explain
+from translucid.inspection.plain_values import rounded, rounded_rows
 
 RANDOM_SUBSETS = 32
-"""Random choices of parts over which the baseline is averaged; where there are no more in all, it takes them all."""
+"""The number of random subsets of the parts over which the baseline is averaged."""
 
 
 class Faithfulness(NamedTuple):
-    """Falls of a target word's log-probability, in nats, averaged over the target words."""
+    """Decreases of a target word's log-probability, in nats, averaged over the target words."""
 
     comprehensiveness: float
-    """When the parts of the source said to matter are left out; high is faithful."""
+    """The decrease when the important parts of the source are left out; a faithful explanation has a high one."""
     sufficiency: float
-    """When only they are left; low is faithful."""
+    """The decrease when only they are left; a faithful explanation has a low one."""
 
 
 def part_count(share: float, parts: int) -> int:
-    """Return how many of the parts are a share of them, at least one."""
+    """Return the number of parts in a share of them, at least one."""
     return max(1, round(share * parts))
 
 
 def faithfulness(case: Perturbed, explanation: Explanation, k: int = 1) -> Faithfulness:
     """Measure both with the k most important parts of the source (DeYoung et al. 2020, arXiv 1911.03429).
 
-    The measures are theirs (section 4.2), as differences of log-probabilities.
+    The measures are those of section 4.2, as differences of log-probabilities.
     """
-    words = len(case.target_words)
-    k = min(k, len(case.source_words))
-    best = explanation.importance.topk(k, dim=1).indices
-    only = torch.zeros(words, len(case.source_words), dtype=torch.bool).scatter_(1, best, value=True)
-    whole = case.log_probs(torch.ones(1, len(case.source_words), dtype=torch.bool))[0]
-    without, alone = (case.log_probs(keep).diagonal() for keep in (~only, only))
+    words, parts = len(case.target_words), len(case.source_words)
+    best = explanation.importance.topk(min(k, parts), dim=1).indices
+    only = torch.zeros(words, parts, dtype=torch.bool).scatter_(1, best, value=True)
+    whole = case.log_probs(torch.ones(1, parts, dtype=torch.bool))[0]
+    # Row i leaves the parts for target word i, so that only its own probability counts: the diagonal.
+    without, alone = case.log_probs(~only).diagonal(), case.log_probs(only).diagonal()
     return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
 
 
 def random_faithfulness(case: Perturbed, k: int = 1, subsets: int = RANDOM_SUBSETS, seed: int = 1) -> Faithfulness:
-    """Measure both with k parts of the source chosen at random: the baseline that an explanation has to beat.
+    """Measure both with k random parts of the source: the baseline that an explanation has to exceed.
 
-    One random choice may happen to be the best one. The baseline is the mean over `subsets` choices, or over all
-    choices of k parts if there are no more than that.
+    A single random subset may happen to be the best one. The baseline is the mean over `subsets` random subsets, or
+    over all subsets of k parts if there are no more than that.
 
     Args:
-        case: what is explained.
-        k: parts in each choice.
-        subsets: choices, at most.
-        seed: of the choices.
+        case: the case.
+        k: parts in each subset.
+        subsets: the most subsets.
+        seed: the seed of the random subsets.
     """
     parts = len(case.source_words)
     only = _random_subsets(parts, min(k, parts), subsets, seed)  # [n, parts]
@@ -79,14 +80,14 @@ def _random_subsets(parts: int, k: int, most: int, seed: int) -> Tensor:
 
 
 def why_record(case: Case, method: str) -> dict[str, Any]:
-    """Return an explanation as plain values, and its test of faithfulness beside the random baseline."""
-    why = explain(case, method, samples=200)
+    """Return an explanation as plain values, with its faithfulness and that of the random baseline."""
+    explanation = explain(case, method, samples=200)
     return {
         "method": method,
-        "source": why.source,
-        "target": why.target,
-        "importance": [[round(x, 4) for x in line] for line in why.importance.tolist()],
-        "fit": [round(x, 3) for x in why.fit],
-        "faithfulness": faithfulness(case, why)._asdict(),
+        "source": explanation.source,
+        "target": explanation.target,
+        "importance": rounded_rows(explanation.importance, 4),
+        "fit": rounded(explanation.fit, 3),
+        "faithfulness": faithfulness(case, explanation)._asdict(),
         "random": random_faithfulness(case)._asdict(),
     }

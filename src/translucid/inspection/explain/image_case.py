@@ -1,4 +1,4 @@
-"""A caption to be explained, and what happens to it when parts of the image are taken away."""
+"""The cases that explain captions, with cells or superpixels of the image as parts."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from torch import Tensor
 from translucid.data.images.pixels import Picture
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_result import look_at
+from translucid.inspection.attention_result import cell_names, look_at
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128
-"""Of the image in which nothing is."""
+"""The RGB values of the uninformative image, from which integrated gradients begin."""
 PIXELS = 1 << 20
-"""Of perturbed images that the network reads at a time, at most, at least those of one image."""
+"""The most pixels of perturbed images in a batch; every batch has at least one image."""
 SUPERPIXELS = 50
-"""Asked for; there are about so many."""
+"""The approximate number of superpixels: SLIC is asked for so many."""
 
 
 class ImageCase(ForcedCase):
-    """An image and its caption. Subclasses say what the parts are."""
+    """An image and its caption. Subclasses define the parts."""
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
     ) -> None:
-        """Watch the model write a caption.
+        """Decode a caption (forced decoding).
 
         Args:
-            model: in evaluation mode.
-            tokenizer: its own.
+            model: the captioner, in evaluation mode.
+            tokenizer: the tokenizer of the model.
             pixels: [height, width, 3].
-            target: usually the model's own caption.
-            grid: rows and columns of the cells that the model makes of the image.
+            target: the caption, usually the model's own.
+            grid: rows and columns of the cells into which the model divides the image.
 
         Raises:
             UserError: the caption has no words.
@@ -49,97 +49,101 @@ class ImageCase(ForcedCase):
         super().__init__(model, [*ids, model.eos], self.looked.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
 
-    def way(self) -> InterpolationPath:
+    def interpolation_path(self) -> InterpolationPath:
         """Begin with a grey image."""
+        grey = np.full_like(self.pixels, GREY)
         with torch.no_grad():
-            grey, source = (self.embedded(one) for one in (np.full_like(self.pixels, GREY), self.pixels))
-        return InterpolationPath(grey, source)
+            return InterpolationPath(self.embedded(grey), self.embedded(self.pixels))
 
     def embedded(self, pixels: NDArray[np.uint8]) -> Tensor:
-        """Return the cells [n, S, D] that the model makes of images [n, height, width, 3], or of one without n."""
+        """Return the embedded cells [n, S, D] of images [n, height, width, 3], or of one image [height, width, 3]."""
         images = torch.from_numpy(np.array(pixels.reshape(-1, *self.pixels.shape))).to(self.device)
         cells: Tensor = self.model.source_embedding(images)
         return cells
 
     def attention(self) -> Tensor:
-        """Return where the model looked, as `AttentionResult.weights` says."""
+        """Return the attention of each word's first piece, summed over the parts."""
         return self.by_part(self.looked.weights().float().flatten(1))
 
     @abstractmethod
     def over(self, importance: Tensor) -> NDArray[np.float32]:
-        """Lay what belongs to parts [.., parts] over the image [.., rows, columns]."""
+        """Arrange values of parts [.., parts] as they lie in the image [.., rows, columns]."""
 
 
 class CellCase(ImageCase):
-    """The parts are the cells. One that is left out can't be looked at; what its neighbours have seen of it stays."""
+    """A case whose parts are the cells.
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
-    ) -> None:
-        """See `ImageCase`."""
-        super().__init__(model, tokenizer, pixels, target, grid)
-        self.source_words = [f"{row},{column}" for row in range(grid[0]) for column in range(grid[1])]
-        with torch.no_grad():
-            self._cells = self.embedded(pixels)
-
-    def without(self, keep: Tensor) -> Memory:
-        """Read the cells with some of them masked out."""
-        return self.model.read(self._cells.expand(len(keep), -1, -1), keep.to(self.device))
-
-    def by_part(self, shares: Tensor) -> Tensor:
-        """Return them as they are: a part is a position."""
-        return shares
-
-    def over(self, importance: Tensor) -> NDArray[np.float32]:
-        """Put the cells back into rows and columns."""
-        return importance.unflatten(-1, self.grid).float().numpy()
-
-
-class SuperpixelCase(ImageCase):
-    """The parts are superpixels: patches of like colour. One that is left out is painted over with its mean colour.
-
-    So LIME explains images (Ribeiro et al. 2016, arXiv 1602.04938, section 3.4). A patch of one colour is left as it is
-    by that: what is all of one colour can't be shown to matter.
+    A cell that is left out is masked, so that nothing attends to it. But the image encoder has already mixed what it
+    shows into the neighbouring cells.
     """
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
     ) -> None:
-        """See `ImageCase`."""
+        """Decode a caption, and embed the cells once for all perturbations."""
+        super().__init__(model, tokenizer, pixels, target, grid)
+        self.source_words = cell_names(grid)
+        with torch.no_grad():
+            self._cells = self.embedded(pixels)
+
+    def without(self, keep: Tensor) -> Memory:
+        """Read the embedded cells with some of them masked."""
+        return self.model.read(self._cells.expand(len(keep), -1, -1), keep.to(self.device))
+
+    def by_part(self, shares: Tensor) -> Tensor:
+        """Return the values unchanged: each source position is a part."""
+        return shares
+
+    def over(self, importance: Tensor) -> NDArray[np.float32]:
+        """Arrange the cells in rows and columns."""
+        return importance.unflatten(-1, self.grid).float().numpy()
+
+
+class SuperpixelCase(ImageCase):
+    """A case whose parts are superpixels: patches of similar colour.
+
+    A superpixel that is left out is painted with its mean colour, as LIME explains images (Ribeiro et al. 2016, arXiv
+    1602.04938, section 3.4). This does not change a patch of uniform colour, whose importance is therefore always 0.
+    """
+
+    def __init__(
+        self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
+    ) -> None:
+        """Decode a caption, and divide the image into superpixels."""
         super().__init__(model, tokenizer, pixels, target, grid)
         self.regions = superpixels(pixels)
         """[height, width], the number of each pixel's superpixel."""
-        count = int(self.regions.max()) + 1
-        self.source_words = [str(number) for number in range(count)]
-        flat, sizes = self.regions.ravel(), np.bincount(self.regions.ravel())
-        colours = pixels.reshape(-1, 3).astype(float)
-        means = np.stack([np.bincount(flat, channel) / sizes for channel in colours.T], -1)
-        self._flattened = means.round().astype(np.uint8)[self.regions]
+        self.source_words = list(map(str, range(int(self.regions.max()) + 1)))
+        flat = self.regions.ravel()
+        sizes = np.bincount(flat)
+        channels = pixels.reshape(-1, 3).astype(float).T  # [3, pixels]
+        means = np.stack([np.bincount(flat, channel) / sizes for channel in channels], -1)  # [superpixels, 3]
+        self._painted = means.round().astype(np.uint8)[self.regions]  # [height, width, 3]
 
     @property
     def together(self) -> int:
-        """How many perturbed images are read at a time."""
+        """The number of perturbed images in a batch."""
         return max(1, min(super().together, PIXELS // self.regions.size))
 
     def without(self, keep: Tensor) -> Memory:
-        """Read the image with some superpixels painted over."""
+        """Encode the image with some superpixels painted over."""
         kept = keep.cpu().numpy()[:, self.regions]  # [n, height, width]
-        images = torch.from_numpy(np.where(kept[..., None], self.pixels, self._flattened)).to(self.device)
+        images = torch.from_numpy(np.where(kept[..., None], self.pixels, self._painted)).to(self.device)
         return self.model.encode(images)
 
     def by_part(self, shares: Tensor) -> Tensor:
-        """Spread what a cell has over its pixels, and sum over each superpixel."""
-        rows, columns = (
-            np.arange(side) * cells // side for side, cells in zip(self.regions.shape, self.grid, strict=True)
-        )
-        cell = torch.from_numpy(rows[:, None] * self.grid[1] + columns).flatten()  # of each pixel
-        region = torch.from_numpy(self.regions).flatten()
+        """Distribute the value of a cell evenly over its pixels, and sum over each superpixel."""
+        height, width = self.regions.shape
+        rows = np.arange(height) * self.grid[0] // height
+        columns = np.arange(width) * self.grid[1] // width
+        cell = torch.from_numpy(rows[:, None] * self.grid[1] + columns).flatten()  # [pixels]
+        region = torch.from_numpy(self.regions).flatten()  # [pixels]
         spread = (shares.cpu().float() / cell.bincount(minlength=shares.size(-1)))[..., cell]  # [.., pixels]
         parts = spread.new_zeros(*shares.shape[:-1], len(self.source_words))
         return parts.index_add_(-1, region, spread)
 
     def over(self, importance: Tensor) -> NDArray[np.float32]:
-        """Give each pixel what its superpixel has."""
+        """Return for each pixel the value of its superpixel."""
         return importance.float().numpy()[..., self.regions]
 
 
@@ -151,18 +155,19 @@ def image_case(
     target: str,
     grid: tuple[int, int],
 ) -> CellCase | SuperpixelCase:
-    """Return the case for a method: LIME explains by superpixels, the others by cells; see `ImageCase`."""
+    """Return the case for a method: LIME explains by superpixels, the other methods by cells."""
     kind = SuperpixelCase if method == "lime" else CellCase
     return kind(model, tokenizer, pixels, target, grid)
 
 
 def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of the superpixel, from 0, that each pixel is in [height, width].
+    """Return the number, from 0, of the superpixel of each pixel [height, width].
 
-    By SLIC (Achanta et al. 2012, IEEE TPAMI 34): k-means of colours and places.
+    The method is SLIC (Achanta et al. 2012, IEEE TPAMI 34): k-means clustering of colours and positions.
     """
     from skimage.segmentation import slic
 
     labels = slic(pixels, n_segments=SUPERPIXELS, compactness=10, sigma=1, start_label=0, channel_axis=-1)
+    # Numbers without gaps: each superpixel must have pixels, or its mean colour would be undefined.
     numbers: NDArray[np.int64] = np.unique(labels, return_inverse=True)[1]
     return numbers.reshape(labels.shape)

@@ -9,13 +9,13 @@ from torch import Tensor
 from translucid.inspection.explain.case import Perturbed
 
 KERNEL = 0.25
-"""Width of LIME's kernel in cosine distance, that of its authors."""
+"""The width of LIME's kernel in cosine distance: the default of its authors."""
 
 
 def erasure(case: Perturbed) -> Tensor:
-    """Return by how much each target word's log-probability falls when one part of the source is left out.
+    """Return the decrease of each target word's log-probability when one part is left out [target words, parts].
 
-    [target words, parts] (Li et al. 2016, arXiv 1612.08220, equation 1, as a difference of log-probabilities).
+    This is equation 1 of Li et al. 2016 (arXiv 1612.08220), as a difference of log-probabilities.
     """
     count = len(case.source_words)
     keep = torch.cat([torch.ones(1, count, dtype=torch.bool), ~torch.eye(count, dtype=torch.bool)])
@@ -24,22 +24,22 @@ def erasure(case: Perturbed) -> Tensor:
 
 
 def lime(case: Perturbed, samples: int = 500, seed: int = 1) -> tuple[Tensor, list[float]]:
-    """Fit a linear model to what happens when random parts are left out (Ribeiro et al. 2016, arXiv 1602.04938).
+    """Fit a linear model to probabilities when random parts are left out (Ribeiro et al. 2016, arXiv 1602.04938).
 
-    As in the paper's text explanations: draw how many parts go, then which; weigh each sample by an exponential kernel
-    of its cosine distance to the whole source; fit a weighted ridge regression of the target word's probability on the
-    presence of parts.
+    As in the paper's text explanations: draw how many parts are left out, then which; weight each sample by an
+    exponential kernel of its cosine distance to the whole source; fit a weighted ridge regression of the target word's
+    probability on the presence of parts.
 
     Returns:
         The coefficients [target words, parts], and for each target word the weighted R² of its local model: how much of
-        what the model does near this source the explanation explains.
+        the variance near this source the explanation explains.
     """
     from sklearn.linear_model import Ridge
 
     count = len(case.source_words)
     random = np.random.default_rng(seed)
     keep = np.ones((samples, count), dtype=bool)
-    for row in keep[1:]:  # the first is the whole source
+    for row in keep[1:]:  # the first sample is the whole source
         row[random.choice(count, random.integers(1, count + 1), replace=False)] = False
     # The cosine of a 0/1 vector with n ones and the vector of all ones is sqrt(n / count).
     distance = 1 - np.sqrt(keep.mean(1))

@@ -1,4 +1,4 @@
-"""Pictures by Matplotlib: attention (words, images), masks, positions, beam, training, calibration; all are figures."""
+"""Figures by Matplotlib: attention over words and images, masks, positions, beam search, training, calibration."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves

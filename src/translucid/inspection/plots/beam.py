@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -20,50 +21,50 @@ def draw_beam(trace: BeamTrace, *, dark: bool = False) -> Figure:
     The path of the output that was chosen is drawn thick.
 
     Args:
-        trace: of one sentence.
-        dark: for a dark page.
+        trace: the search of one sentence.
+        dark: use colours for a dark page.
     """
     nodes, colours = trace.nodes, _DARK if dark else _LIGHT
-    step = [0] * len(nodes)
-    for i, node in enumerate(nodes[1:], 1):
-        step[i] = step[node.parent] + 1
-    place = [0.0] * len(nodes)
-    rows: dict[int, int] = {}
-    for i in range(1, len(nodes)):  # in the order of their probability at each step
-        place[i] = rows.get(step[i], 0)
-        rows[step[i]] = int(place[i]) + 1
-    chosen = set(trace.path(trace.best)) if trace.best is not None else set()
-    depth, height = max(step), max(rows.values(), default=1)
-    place[0] = (height - 1) / 2 if not chosen else 0.0
+    step, place = _positions(trace)
+    depth, height = max(step), int(max(place)) + 1
+    chosen: set[int] = set()
+    if trace.best is None:
+        place[0] = (height - 1) / 2  # no path is drawn thick: the root stands in the middle
+    else:
+        chosen = set(trace.path(trace.best))
     figure = new_figure(max(4.0, 1.25 * (depth + 1)), max(2.0, 0.55 * height + 0.8))
     figure.set_facecolor(colours["paper"])
     axes = figure.subplots()
     axes.set_facecolor(colours["paper"])
     axes.tick_params(colors=colours["ink"])
     axes.spines["bottom"].set_color(colours["ink"])
-    for i, node in enumerate(nodes[1:], 1):
-        thick = i in chosen
-        axes.plot(
-            [step[node.parent], step[i]],
-            [place[node.parent], place[i]],
-            color=colours[node.fate],
-            linewidth=2.5 if thick else 0.8,
-            alpha=1 if thick else 0.6,
-            zorder=1,
-        )
     for i, node in enumerate(nodes):
-        probability = math.exp(node.log_prob - nodes[node.parent].log_prob) if i else 1.0
-        label = f"{trace.name(node.token)}\n{percent(probability)}" if i else trace.name(node.token)
-        box = {"boxstyle": "round,pad=0.2", "facecolor": colours["paper"], "edgecolor": colours[node.fate]}
-        box["linewidth"] = 2 if i in chosen else 0.8  # type: ignore[assignment]
-        axes.text(
-            step[i], place[i], label, ha="center", va="center", fontsize=7, color=colours["ink"], bbox=box, zorder=2
-        )
+        thick = i in chosen
+        label = trace.name(node.token)
+        if i:  # the root has neither a parent nor a probability
+            line: dict[str, Any] = {"linewidth": 2.5, "alpha": 1} if thick else {"linewidth": 0.8, "alpha": 0.6}
+            ends = [step[node.parent], step[i]], [place[node.parent], place[i]]
+            axes.plot(*ends, color=colours[node.fate], zorder=1, **line)
+            label += "\n" + percent(math.exp(node.log_prob - nodes[node.parent].log_prob))
+        box: dict[str, Any] = {"boxstyle": "round,pad=0.2", "facecolor": colours["paper"]}
+        box |= {"edgecolor": colours[node.fate], "linewidth": 2 if thick else 0.8}
+        text = axes.text(step[i], place[i], label, fontsize=7, color=colours["ink"], bbox=box, zorder=2)
+        text.set(horizontalalignment="center", verticalalignment="center")
     axes.set(xlim=(-0.6, depth + 0.6), ylim=(height - 0.4, -0.7), yticks=[])
     axes.set_xlabel("step", color=colours["ink"])
     axes.set_xticks(range(depth + 1))
-    for side in ("top", "left", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "left", "right"]].set_visible(False)
     handles = [axes.plot([], [], color=colours[fate], label=fate)[0] for fate in ("kept", "ended", "dropped")]
     axes.legend(handles=handles, loc="lower left", fontsize=7, ncols=3, frameon=False, labelcolor=colours["ink"])
     return figure
+
+
+def _positions(trace: BeamTrace) -> tuple[list[int], list[float]]:
+    """Return the step of each node, and its place among the nodes of the step, which are in order of probability."""
+    step, place = [0] * len(trace.nodes), [0.0] * len(trace.nodes)
+    at_step: dict[int, int] = {}
+    for i, node in enumerate(trace.nodes[1:], 1):
+        step[i] = step[node.parent] + 1
+        place[i] = at_step.get(step[i], 0)
+        at_step[step[i]] = at_step.get(step[i], 0) + 1
+    return step, place

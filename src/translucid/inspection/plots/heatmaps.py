@@ -1,9 +1,11 @@
-"""Attention as shaded squares: one map, the heads of a layer, all layers."""
+"""Heatmaps of attention: one map, the heads of a layer, all layers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,7 +18,7 @@ COLOURS = "Blues"
 
 
 def draw_words(words: WordMap, title: str = "") -> Figure:
-    """One map between words: target words down, source words across, the darker the more."""
+    """Draw one map between words: target words down, source words across; the darker, the greater the weight."""
     figure = new_figure(*_size(words, 0.36, 2.0))
     axes = figure.subplots()
     image = _squares(axes, words, 9)
@@ -27,51 +29,53 @@ def draw_words(words: WordMap, title: str = "") -> Figure:
 
 
 def draw_heads(inspected: Inspected, layer: int, kind: str = "cross") -> Figure:
-    """The heads of a layer as small multiples; `kind` as for `draw_attention`.
+    """Draw the heads of a layer as small multiples; `kind` is `cross`, `encoder` or `decoder` (self-attention).
 
     Raises:
         UserError: there is no such attention, or no such layer.
     """
     (name,) = chosen_maps(inspected.heads, kind, layer)
     maps = inspected.word_maps(name)
-    columns = min(len(maps), 4 if len(maps[0].source) < 15 else 2)
+    most = 4 if len(maps[0].source) < 15 else 2  # wide maps stay readable
+    columns = min(len(maps), most)
     rows = -(-len(maps) // columns)
     width, height = _size(maps[0], 0.22, 1.2)
     figure = new_figure(width * columns, height * rows)
     for head, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
-        if head >= len(maps):
-            axes.set_axis_off()
-            continue
-        _squares(axes, maps[head], 6)
-        axes.set_title(f"{name}, head {head}", fontsize=8)
+        _draw_head(axes, name, maps, head, 6, 8)
     return figure
 
 
 def draw_attention(inspected: Inspected, kind: str = "cross") -> Figure:
-    """All layers down and all heads across; `kind` is `cross`, `encoder` or `decoder` (the two self-attentions).
+    """Draw all layers down and all heads across; `kind` is `cross`, `encoder` or `decoder` (self-attention).
 
     Raises:
         UserError: the model has no such attention.
     """
-    found = {name: inspected.word_maps(name) for name in chosen_maps(inspected.heads, kind)}
-    layers, heads = len(found), max(map(len, found.values()))
-    first = next(iter(found.values()))[0]
+    layers = {name: inspected.word_maps(name) for name in chosen_maps(inspected.heads, kind)}
+    heads = max(map(len, layers.values()))
+    first = next(iter(layers.values()))[0]
     width, height = _size(first, 0.13, 0.5)
-    figure = new_figure(width * heads, height * layers + 0.4)
-    grid = figure.subplots(layers, heads, squeeze=False)
-    for row, (name, maps) in zip(grid, found.items(), strict=True):
+    figure = new_figure(width * heads, height * len(layers) + 0.4)
+    grid = figure.subplots(len(layers), heads, squeeze=False)
+    for row, (name, maps) in zip(grid, layers.items(), strict=True):
         for head, axes in enumerate(row):
-            if head >= len(maps):
-                axes.set_axis_off()
-                continue
-            _squares(axes, maps[head], 5)
-            axes.set_title(f"{name}, head {head}", fontsize=6)
+            _draw_head(axes, name, maps, head, 5, 6)
     figure.suptitle(f"{kind} attention: layers down, heads across", fontsize=9)
     return figure
 
 
+def _draw_head(axes: Axes, name: str, maps: Sequence[WordMap], head: int, font: int, title_font: int) -> None:
+    """Draw a head in its place of a grid, which may have more places than the layer has heads."""
+    if head >= len(maps):
+        axes.set_axis_off()
+        return
+    _squares(axes, maps[head], font)
+    axes.set_title(f"{name}, head {head}", fontsize=title_font)
+
+
 def _size(words: WordMap, inches: float, margin: float) -> tuple[float, float]:
-    """Room for the squares and for the words beside and above them."""
+    """Return the width and height of a map with squares of this size, in inches, with room for the words around it."""
     beside = 0.09 * max(map(len, words.target))
     above = 0.09 * max(map(len, words.source))
     return margin + beside + inches * len(words.source), margin / 2 + above + inches * len(words.target)
@@ -83,8 +87,9 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     axes.set_yticks(range(len(words.target)), words.target, fontsize=size)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    axes.set_xticks([i - 0.5 for i in range(1, len(words.source))], minor=True)
-    axes.set_yticks([i - 0.5 for i in range(1, len(words.target))], minor=True)
+    # White lines between the squares: a grid at minor ticks, halfway between the words.
+    axes.set_xticks(np.arange(1, len(words.source)) - 0.5, minor=True)
+    axes.set_yticks(np.arange(1, len(words.target)) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
     return image

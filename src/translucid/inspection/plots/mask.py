@@ -1,8 +1,9 @@
-"""A mask as squares."""
+"""Attention masks as coloured squares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,12 +16,12 @@ def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
     """Draw the padding mask [B, 1, 1, S] of a batch: a row for each text, its pieces in the squares.
 
     Raises:
-        ValueError: the texts are not as many as the mask is large, or not as long.
+        ValueError: the numbers of texts and pieces don't match the shape of the mask.
     """
     batch, length = mask.size(0), mask.size(-1)
-    if len(texts) != batch or any(len(text) != length for text in texts):
+    if [*map(len, texts)] != [length] * batch:
         raise ValueError(f"a mask {tuple(mask.shape)} for {len(texts)} texts of {sorted(map(len, texts))} pieces")
-    longest = max(len(piece) for text in texts for piece in text)
+    longest = max(map(len, chain.from_iterable(texts)))
     figure = new_figure(1.2 + max(0.36, 0.11 * longest) * length, 1.2 + 0.36 * batch)
     axes = figure.subplots()
     flat = mask.reshape(batch, length)
@@ -33,14 +34,15 @@ def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
 
 
 def draw_mask(mask: Tensor, rows: Sequence[str], columns: Sequence[str], title: str = "") -> Figure:
-    """Draw a mask [.., rows, columns], of the first entry of each leading dimension; filled = attention is allowed.
+    """Draw a mask [.., rows, columns], the first entry of each leading dimension; green = attention is allowed.
 
     Raises:
-        ValueError: the labels are not as many as the mask is large.
+        ValueError: the numbers of labels don't match the shape of the mask.
     """
     while mask.dim() > 2:
         mask = mask[0]
-    mask = mask.expand(len(rows), -1) if mask.size(0) == 1 else mask
+    if mask.size(0) == 1:  # a row that holds for all queries
+        mask = mask.expand(len(rows), -1)
     figure = new_figure(1.5 + 0.36 * len(columns), 1.2 + 0.36 * len(rows))
     _draw(figure.subplots(), mask, rows, columns)
     figure.suptitle(title, fontsize=10)
@@ -51,14 +53,14 @@ def draw_masks(mask: Tensor, labels: Sequence[Sequence[str]], title: str = "") -
     """Draw the masks [B, 1, T, T] of a batch side by side, with the tokens of each of its texts [B][T].
 
     Raises:
-        ValueError: the labels are not as many as the mask is large.
+        ValueError: the numbers of labels don't match the shape of the mask.
     """
     length = mask.size(-1)
     if len(labels) != len(mask):
         raise ValueError(f"masks {tuple(mask.shape)} for {len(labels)} texts")
     figure = new_figure((1.5 + 0.36 * length) * len(labels), 1.4 + 0.36 * length)
-    for axes, one, tokens in zip(figure.subplots(1, len(labels), squeeze=False)[0], mask, labels, strict=True):
-        _draw(axes, one[0], tokens, tokens)
+    for axes, of_text, tokens in zip(figure.subplots(1, len(labels), squeeze=False)[0], mask, labels, strict=True):
+        _draw(axes, of_text[0], tokens, tokens)
     figure.suptitle(title, fontsize=10)
     return figure
 

@@ -1,4 +1,4 @@
-"""Positional encodings: the matrix, single dimensions over positions, one position over the dimensions."""
+"""Figures of positional encodings: the matrix, dimensions over positions, and one position over the dimensions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ def draw_positions(table: Tensor, position: int | None = None, dimensions: tuple
     """Draw a table of positions [length, D] in three ways.
 
     Args:
-        table: such as `sinusoidal_positions(100, 128)`, or the learned ones of a model.
-        position: the one to draw over the dimensions; that in the middle if not given.
-        dimensions: those to draw over the positions.
+        table: the encodings, such as `sinusoidal_positions(100, 128)`, or those that a model has learned.
+        position: the position that is drawn over the dimensions; the middle one if not given.
+        dimensions: the dimensions that are drawn over the positions.
     """
     length, width = table.shape
-    position = length // 2 if position is None else position
+    if position is None:
+        position = length // 2
     figure = new_figure(13, 4)
     matrix, lines, single = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
     image = matrix.imshow(table, cmap="RdBu", aspect="auto", interpolation="nearest")

@@ -1,4 +1,4 @@
-"""How far probabilities can be relied on: what was said against what was seen."""
+"""A reliability diagram: predicted probabilities against observed frequencies."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from translucid.inspection.plots.saving import new_figure
 
 
 def draw_reliability(bins: Sequence[Bin], error: float) -> Figure:
-    """Draw bins of translations, with the standard error of each share; on the diagonal, what is said is true.
+    """Draw bins of translations, with the standard error of each share; perfect calibration is the diagonal.
 
-    `error`: the expected calibration error, for the title.
+    `error` is the expected calibration error, for the title.
     """
     figure = new_figure(5, 5)
     axes = figure.subplots()
-    said, seen = np.array([one.said for one in bins]), np.array([one.seen for one in bins])
-    spread = np.sqrt(seen * (1 - seen) / np.array([one.count for one in bins]))
+    table = np.array([(bin_.said, bin_.seen, bin_.count) for bin_ in bins], float)  # [bins, 3]
+    predicted, observed, count = table.reshape(-1, 3).T
+    error_bars = np.sqrt(observed * (1 - observed) / count)
     axes.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)
-    axes.errorbar(said, seen, yerr=spread, marker="o", capsize=3)
+    axes.errorbar(predicted, observed, yerr=error_bars, marker="o", capsize=3)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence", ylabel="share of good translations")
     axes.set_title(f"expected calibration error {error:.3f}")
     axes.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""The figure of "Show, Attend and Tell": one panel a word, lit where the model looked."""
+"""The figure of "Show, Attend and Tell": one panel for each word, bright where the model attends."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from translucid.inspection.plots.saving import new_figure
 from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 INCHES = 1.7
-"""Of a panel's longer side."""
+"""The longer side of a panel."""
 SMALL = 1.0
-"""Of a panel's longer side where each row is a whole caption."""
+"""The longer side of a panel, in inches, if each row is a whole caption."""
 WIDEST = 12.0
-"""Inches of a row of panels, at most."""
+"""The greatest width of a row of panels, in inches."""
 FINENESS = 240
 """Pixels of a panel's longer side."""
 
 
 def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
-    """Draw the image alone, then lit for each word, as many panels a row as fit (Xu et al. 2015, figures 2 and 3)."""
+    """Draw the image, then its saliency for each word, as many panels a row as fit (Xu et al. 2015, figures 2, 3)."""
     height, width = lit.pixels.shape[:2]
     inches = INCHES * width / max(height, width), INCHES * height / max(height, width) + 0.42
     count = len(lit.words) + 1
     columns = min(count, max(1, int(WIDEST / inches[0])))
     rows = -(-count // columns)
-    columns = -(-count // rows)  # rows of like length
+    columns = -(-count // rows)  # rows of similar length
     figure = new_figure(inches[0] * columns, inches[1] * rows + (0.3 if title else 0))
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes in grid:
@@ -42,7 +42,7 @@ def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
 
 
 def draw_lit_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
-    """Draw several ways in which the same words light up the same image, such as heads: one a row, by name."""
+    """Draw several overlays of the same words and image, such as those of heads: one a row, by name."""
     first = next(iter(sections.values()))
     height, width = first.pixels.shape[:2]
     inches = SMALL * width / max(height, width), SMALL * height / max(height, width) + 0.12

@@ -1,25 +1,27 @@
-"""Figures without a screen, in the fonts that are there, and onto disk."""
+"""Rendering figures without a screen, with the installed fonts, and saving them."""
 
 from __future__ import annotations
 
 import io
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 from matplotlib import font_manager, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 
 _SCRIPTS = ("CJK", "Arabic", "Hebrew", "Devanagari", "Thai", "Bengali", "Tamil", "Georgian", "Armenian", "Ethiopic")
-"""What fonts of other scripts have in their names."""
+"""Parts of the names of fonts for other scripts."""
 
 
 class ShownFigure(Figure):
-    """A figure that shows itself in a notebook, whatever is said of Matplotlib there."""
+    """A figure that shows itself in a notebook, whatever backend Matplotlib has there."""
 
     def _repr_png_(self) -> bytes:
         return rendered(self, "png", dpi=90)
@@ -28,7 +30,7 @@ class ShownFigure(Figure):
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of this size in inches; nothing is drawn on a screen."""
     figure = ShownFigure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)  # registers itself as the figure's canvas
     return figure
 
 
@@ -36,7 +38,7 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     """Write a figure as .png, .svg or .pdf.
 
     Raises:
-        UserError: the file ends in something else.
+        UserError: the file has another ending.
     """
     kind = file.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
@@ -46,24 +48,30 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
 
 def _widen_for_titles(figure: Figure) -> None:
     """Widen a figure whose titles are cut off at its edges: the layout makes room for their height only."""
-    figure.draw_without_rendering()  # only then titles are where they will be
-    titles = [*figure.texts, *(text for axes in figure.axes for text in (axes.title, axes.xaxis.label))]
-    extents = [title.get_window_extent() for title in titles if title.get_text()]
-    over = max((max(-box.x0, box.x1 - figure.bbox.width) for box in extents), default=0)
-    if over > 0:
-        # Titles are centred, so that each side needs as much; 4 points stay free.
-        figure.set_figwidth(figure.get_figwidth() + 2 * over / figure.dpi + 8 / 72)
+    figure.draw_without_rendering()  # determines the positions of titles
+    titles = list(figure.texts)
+    for axes in figure.axes:
+        titles += [axes.title, axes.xaxis.label]
+    excess = 0.0
+    for title in titles:
+        if title.get_text():
+            box = title.get_window_extent()
+            excess = max(excess, -box.x0, box.x1 - figure.bbox.width)
+    if excess > 0:
+        # Titles are centred, so that both sides need the same room; 4 points (of 1/72 inch) stay free on each.
+        figure.set_figwidth(figure.get_figwidth() + 2 * excess / figure.dpi + 8 / 72)
 
 
 def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     """Return the bytes of a figure as `png`, `svg` or `pdf`."""
-    # Matplotlib says on the log what glyphs no font has; it draws a box for them, which says it as well.
+    # Matplotlib warns of each glyph that no font has; the box that it draws in its place is enough.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     buffer = io.BytesIO()
-    # Without dates and random names, so that the same figure gives the same bytes.
+    # Without dates and random names, so that the same figure always has the same bytes.
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"font.family": _fonts(), "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
-        for text in figure.findobj(lambda artist: hasattr(artist, "set_fontfamily")):
+        # The settings apply to new texts only; those of the figure were created with the default font.
+        for text in figure.findobj(Text):
             text.set_fontfamily(_fonts())  # type: ignore[attr-defined]
         _widen_for_titles(figure)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
@@ -71,7 +79,7 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
 
 
 def _fonts() -> list[str]:
-    """Matplotlib's own font first, then those installed for other scripts, which fill in what it lacks."""
-    installed = sorted({font.name for font in font_manager.fontManager.ttflist})
-    others = [name for name in installed if any(script in name for script in _SCRIPTS)]
-    return ["DejaVu Sans", *others]
+    """Return Matplotlib's own font, then the installed fonts of other scripts, for the glyphs that it lacks."""
+    names = {font.name for font in font_manager.fontManager.ttflist}
+    pattern = re.compile("|".join(_SCRIPTS))
+    return ["DejaVu Sans", *sorted(filter(pattern.search, names))]

@@ -1,1 +1,1 @@
-"""The server: a web page, an API that LibreTranslate's clients can use, and one for looking inside."""
+"""The server: a web page, the APIs of LibreTranslate and DeepL, and an API for inspection."""

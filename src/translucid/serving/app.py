@@ -1,16 +1,17 @@
-"""The application: routes, errors, figures, the page."""
+"""The ASGI application: routes, error handling, metrics, the page."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-import fastapi_offline  # at the top, so that its absence is told like that of any other package
+import fastapi_offline  # at the top, so that its absence is reported like that of any other package
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, RedirectResponse, Response
@@ -18,6 +19,7 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
+from translucid.inspection.bundle import WEB
 from translucid.kernels.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.assets import Asset
@@ -43,7 +45,7 @@ from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
 TIDY_SECONDS, WORK_SECONDS = 2.0, 0.2
-"""How often freed memory is given back, and how long the process has to have worked meanwhile."""
+"""The interval at which freed memory is returned, and the least work of the process in it, in seconds."""
 
 
 def create_app(
@@ -54,50 +56,28 @@ def create_app(
 ) -> FastAPI:
     """Return the application that serves these models, with a translation memory if there is one.
 
-    `lessons`: gives the routes of the lessons, if they are to be beside the models; the page leads to them.
+    `lessons` returns the routes of the interactive lessons, if the page is to link to them.
     """
     options = options or ServerOptions()
     context = RequestContext(catalogue, options, RateLimits(options), memory, lessons=lessons is not None)
     jobs = DocumentJobs(context)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tidying = asyncio.create_task(_tidy_up(jobs))
-        yield
-        tidying.cancel()
-        await asyncio.to_thread(jobs.close)
-        await asyncio.to_thread(catalogue.close)
-        await asyncio.to_thread(context.worker_pool.close)
-        await asyncio.to_thread(jobs.clean)
-        if memory:
-            memory.close()
-
     app = FastAPI(
         title="Translucid",
         version=__version__,
         description="Translation, captions and judgements you can see through. "
         "The routes of translation are those of LibreTranslate 1.9; those under /v2 and /v3 are of DeepL's API.",
-        lifespan=lifespan,
+        lifespan=partial(_lifespan, context=context, jobs=jobs),
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
         root_path_in_servers=False,
-        docs_url=None,  # its page is fetched from other hosts; ours is below
+        docs_url=None,  # FastAPI's page loads scripts from other hosts; `docs.html` has its own
         redoc_url=None,
     )
-    app.include_router(_with_heads(LibreTranslate(context, jobs).routes()))
-    deepl = DeepL(context)
-    app.include_router(_with_heads(deepl.routes()))
-    app.include_router(_with_heads(DeepLDocuments(deepl, jobs).routes()))
-    app.include_router(_with_heads(DeepLGlossaries(deepl).routes()))
-    app.include_router(_with_heads(DeepLMultilingualGlossaries(deepl).routes()))
-    app.include_router(_with_heads(Editing(context, jobs).routes()))
-    app.include_router(_with_heads(DocumentReview(context, jobs).routes()))
-    app.include_router(_with_heads(InspectionRoutes(context).routes()))
-    app.include_router(PlotRoutes(context).routes())
-    app.include_router(CaptionRoutes(context).routes())
-    app.include_router(TextModelRoutes(context).routes())
+    for routes in _api_routes(context, jobs):
+        app.include_router(routes)
     if lessons:
         app.include_router(_with_heads(lessons(context)))
     answer_errors(app)
+    # The middleware that is added last is the first to see a request.
     if options.origins:
         app.add_middleware(CORSMiddleware, allow_origins=options.origins, allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(HostCheck, options=options, bodies=context.bodies)
@@ -112,15 +92,45 @@ def create_app(
     if options.url_prefix:
 
         @app.api_route("", methods=["GET", "HEAD"], include_in_schema=False)
-        async def whole() -> RedirectResponse:  # so that the page finds its files beside it
+        async def add_slash() -> RedirectResponse:  # the page refers to its files by relative paths
             return RedirectResponse(options.url_prefix + "/")
 
         app.add_middleware(_Below, prefix=options.url_prefix)
     return app
 
 
+def _api_routes(context: RequestContext, jobs: DocumentJobs) -> Iterator[APIRouter]:
+    """Yield the routes of all APIs but that of the lessons."""
+    deepl = DeepL(context)
+    yield _with_heads(LibreTranslate(context, jobs).routes())
+    yield _with_heads(deepl.routes())
+    yield _with_heads(DeepLDocuments(deepl, jobs).routes())
+    yield _with_heads(DeepLGlossaries(deepl).routes())
+    yield _with_heads(DeepLMultilingualGlossaries(deepl).routes())
+    yield _with_heads(Editing(context, jobs).routes())
+    yield _with_heads(DocumentReview(context, jobs).routes())
+    yield _with_heads(InspectionRoutes(context).routes())
+    yield PlotRoutes(context).routes()
+    yield CaptionRoutes(context).routes()
+    yield TextModelRoutes(context).routes()
+
+
+@asynccontextmanager
+async def _lifespan(_: FastAPI, context: RequestContext, jobs: DocumentJobs) -> AsyncIterator[None]:
+    tidying = asyncio.create_task(_tidy_up(jobs))
+    yield
+    tidying.cancel()
+    # In this order: what still runs in the worker pool uses the folder of the jobs and the memory.
+    await asyncio.to_thread(jobs.close)
+    await asyncio.to_thread(context.catalogue.close)
+    await asyncio.to_thread(context.worker_pool.close)
+    await asyncio.to_thread(jobs.clean)
+    if context.memory:
+        context.memory.close()
+
+
 async def _tidy_up(jobs: DocumentJobs) -> None:
-    """Give memory back after work, and forget old documents."""
+    """Delete old documents, and return freed memory to the system after work."""
     worked = time.process_time()
     while True:
         await asyncio.sleep(TIDY_SECONDS)
@@ -129,12 +139,12 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
             if time.process_time() > worked + WORK_SECONDS:
                 await asyncio.to_thread(give_memory_back)
                 worked = time.process_time()
-        except Exception:  # nothing may end this task, or documents would stay for ever
+        except Exception:  # if an error ended this task, documents would never be deleted again
             log.exception("old documents could not be forgotten")
 
 
 class _Below:
-    """Takes every path to begin with a prefix, whether or not a proxy has cut it off."""
+    """Middleware for a server below a URL prefix, whether or not a proxy removes the prefix from paths."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self.app, self.prefix = app, prefix
@@ -146,20 +156,22 @@ class _Below:
 
 
 def _with_heads(routes: APIRouter) -> APIRouter:
-    """Let HEAD be asked wherever GET can."""
-    for route in [one for one in routes.routes if isinstance(one, APIRoute) and "GET" in (one.methods or ())]:
-        routes.head(route.path, include_in_schema=False)(route.endpoint)
+    """Let every GET route answer HEAD as well, which FastAPI does not."""
+    for route in list(routes.routes):
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
+            routes.head(route.path, include_in_schema=False)(route.endpoint)
     return routes
 
 
 def _page() -> dict[str, Path]:
-    """Return every file that is served, by its path; nothing else is."""
-    ours, shared = files("translucid.serving") / "page", files("translucid.inspection") / "web"
-    swagger = files(fastapi_offline.__name__) / "static"
-    shown = [Path(str(file)) for folder in (ours, shared) for file in folder.iterdir()]
-    shown += [Path(str(swagger / name)) for name in ("swagger-ui.css", "swagger-ui-bundle.js")]
-    page = {f"/{file.name}": file for file in shown if file.suffix in (".css", ".js")}
-    return {"/": Path(str(ours / "index.html")), "/docs": Path(str(ours / "docs.html")), **page}
+    """Return the files of the page by their paths; no other file is served."""
+    own = Path(str(files("translucid.serving") / "page"))
+    swagger = Path(str(files(fastapi_offline.__name__) / "static"))
+    page = {"/": own / "index.html", "/docs": own / "docs.html"}
+    for file in (*own.iterdir(), *WEB.iterdir(), swagger / "swagger-ui.css", swagger / "swagger-ui-bundle.js"):
+        if file.suffix in (".css", ".js"):
+            page[f"/{file.name}"] = file
+    return page
 
 
 def _file(file: Path) -> Callable[[Request], Awaitable[Response]]:

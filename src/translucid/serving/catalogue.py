@@ -1,9 +1,9 @@
-"""The models that are served: translators by language pair, others by name."""
+"""The served models: translators by language pair, other models by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from translucid.api.translator import Translator
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
+from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import ANY, LanguagePairs, Served, begin_with, is_language, offer
@@ -28,48 +29,45 @@ if TYPE_CHECKING:
 
 
 Model = TypeVar("Model")
+Label = tuple[str | None, str | None]
+"""The source and target language before a run folder on the command line, if any."""
 
 
 @dataclass(frozen=True)
 class Named(Generic[Model]):
-    """One model that does not translate."""
+    """A model that does not translate, with its name."""
 
     name: str
-    """As shown on the page; no other model has it."""
+    """The name on the page, which no other model has."""
     model: Model
 
 
+@dataclass(eq=False)
 class Catalogue:
-    """All models; the first one of a language pair, or of those of another kind, answers unless another is named."""
+    """All models; the first of a language pair, or of another kind, answers unless a request names another one."""
 
-    def __init__(
-        self,
-        models: Sequence[LanguagePairs],
-        captioners: Sequence[Named[Captioner]] = (),
-        classifiers: Sequence[Named[TextClassifier]] = (),
-        generators: Sequence[Named[Generator]] = (),
-    ) -> None:
-        """At least one of all."""
-        self.models, self.captioners = list(models), list(captioners)
-        self.classifiers, self.generators = list(classifiers), list(generators)
+    models: list[LanguagePairs] = field(default_factory=list)
+    captioners: list[Named[Captioner]] = field(default_factory=list)
+    classifiers: list[Named[TextClassifier]] = field(default_factory=list)
+    generators: list[Named[Generator]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[LanguagePairs]:
-        """The translators."""
+        """Iterate over the translators."""
         return iter(self.models)
 
     def need_translators(self) -> None:
-        """Check that anything can be translated.
+        """Check that there is a translator.
 
         Raises:
-            ApiError: 400, there are only models that write about images.
+            ApiError: 400, there are only other models.
         """
         if not self.models:
-            ways = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
-            there = ", ".join(path for path, models in ways.items() if models)
-            raise ApiError(400, f"No translator is served here, only other models ({there})")
+            others = {"/caption": self.captioners, "/classify": self.classifiers, "/generate": self.generators}
+            paths = ", ".join(path for path, models in others.items() if models)
+            raise ApiError(400, f"No translator is served here, only other models ({paths})")
 
     def captioner(self, name: str | None = None) -> Named[Captioner]:
-        """Return a model that writes about images.
+        """Return a captioner, the first one if none is named.
 
         Raises:
             ApiError: 400, there is none.
@@ -77,29 +75,47 @@ class Catalogue:
         return _named(self.captioners, name, "writes about images")
 
     def classifier(self, name: str | None = None) -> Named[TextClassifier]:
-        """Return a model that says what a text is; errors as of `captioner`."""
+        """Return a text classifier, the first one if none is named.
+
+        Raises:
+            ApiError: 400, there is none.
+        """
         return _named(self.classifiers, name, "says what a text is")
 
     def generator(self, name: str | None = None) -> Named[Generator]:
-        """Return a language model; errors as of `captioner`."""
+        """Return a language model, the first one if none is named.
+
+        Raises:
+            ApiError: 400, there is none.
+        """
         return _named(self.generators, name, "goes on with a text")
 
     @property
     def languages(self) -> list[str]:
-        """Every language that something can be translated from or to."""
-        return sorted({code for offered in self.models for code in (*offered.sources, *offered.targets)})
+        """All source and target languages."""
+        codes: set[str] = set()
+        for pairs in self.models:
+            codes.update(pairs.sources, pairs.targets)
+        return sorted(codes)
 
     def targets(self, source: str) -> list[str]:
-        """The languages that a language can be translated to; itself is one, as with LibreTranslate."""
-        return sorted({source}.union(*(offered.targets for offered in self.models if source in offered.sources)))
+        """Return the target languages of a source, which is itself among them, as in LibreTranslate."""
+        codes = {source}
+        for pairs in self.models:
+            if source in pairs.sources:
+                codes.update(pairs.targets)
+        return sorted(codes)
 
     def sources(self, target: str) -> list[str]:
-        """The languages that can be translated to a language, the first of which is meant where nothing is known."""
-        offers = [offered for offered in self.models if offered.find(offered.targets, target)]
-        return [*dict.fromkeys(source for offered in offers for source in offered.sources)]
+        """Return the source languages of a target; the first is the default where the source is not known."""
+        codes: dict[str, None] = {}
+        for pairs in self.models:
+            if pairs.find(pairs.targets, target):
+                codes |= dict.fromkeys(pairs.sources)
+        return list(codes)
 
     def candidates(self, target: str) -> list[str]:
-        """Return the languages that a text to be translated to a language may be in: its sources, and itself.
+        """Return the possible languages of a text that is translated to a target: its sources, and itself.
 
         Raises:
             ApiError: 400, there are none.
@@ -111,29 +127,30 @@ class Catalogue:
         return [*dict.fromkeys([*sources, target])]
 
     def find(self, source: str, target: str, name: str | None = None) -> Served:
-        """Return a model of a language pair.
+        """Return a translator of a language pair.
 
         Raises:
             ApiError: 400, there is none.
         """
         self.need_translators()
-        for offered in self.models:
-            if name in (None, offered.name) and (served := offered.between(source, target)):
+        for pairs in self.models:
+            if name in (None, pairs.name) and (served := pairs.between(source, target)):
                 return served
         for code in (source, target):
-            if not any(offered.find(side, code) for offered in self.models for side in offered.sides):
+            if not any(pairs.has(code) for pairs in self.models):
                 raise ApiError(400, f"{code[:20]} is not supported")
         if name is not None:
             raise ApiError(400, f"there is no model {name[:50]!r} for {source} to {target}")
         raise ApiError(400, f"{target} is not available as a target language from {source}")
 
     def close(self) -> None:
-        """Finish what was taken, and stop."""
-        for offered in self.models:
-            offered.batcher.close()
+        """Finish the requests in all queues, and stop."""
+        for pairs in self.models:
+            pairs.batcher.close()
 
 
 def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named[Model]:
+    """Return the model of a name, the first if none is given; `does` describes the models in messages."""
     for served in models:
         if name in (None, served.name):
             return served
@@ -149,75 +166,103 @@ def load(
     engine: EngineName = "auto",
     terms: Sequence[Term] = (),
 ) -> Catalogue:
-    """Load run folders; `en-es=FOLDER` says the languages of one that was trained without naming them.
+    """Load run folders; `en-es=FOLDER` names the languages of a run that was trained without naming them.
 
-    Of a model of many languages, `en-es=FOLDER` offers this pair alone, `en-*=FOLDER` all that it translates English
-    to; where it does not say which language it reads, that is needed. Translations between the languages of the first
-    translator keep to `terms`.
+    For a model of many languages, `en-es=FOLDER` serves this pair only, and `en-*=FOLDER` all languages into which it
+    translates English; the source is necessary if the model does not say which language it reads. Translations between
+    the languages of the first translator apply `terms`.
 
     Raises:
-        UserError: one is no run folder, a label is not two languages, or the languages of one are not known.
+        UserError: a folder is no run folder, a label does not name two languages, or the languages of a run are not
+            known.
     """
-    models: list[LanguagePairs] = []
-    captioners: list[Named[Captioner]] = []
-    classifiers: list[Named[TextClassifier]] = []
-    generators: list[Named[Generator]] = []
-    labelled = [_labelled(given) for given in runs]
-    for (source, target), folder in labelled:
-        taken = {served.name for kind in (models, captioners, classifiers, generators) for served in kind}
-        name = folder.rstrip("/").rsplit("/", 1)[-1] or "model"
-        unique = next(n for n in (name, *(f"{name} {i}" for i in range(2, len(runs) + 2))) if n not in taken)
+    catalogue = Catalogue()
+    names: set[str] = set()
+    labelled = [_languages_and_folder(argument) for argument in runs]  # a wrong label is reported before any loading
+    for languages, folder in labelled:
+        name = _unused(folder.rstrip("/").rsplit("/", 1)[-1] or "model", names)
+        names.add(name)
         run = RunFolder(resolve_run(folder))
         configuration = run.configuration()
         reads = configuration.model.reads
-        if reads != "text" and source:
+        if reads == "text":
+            translator = _translator(run, configuration, name, languages, folder, device, options, engine)
+            if not catalogue.models or translator.pair == catalogue.models[0].pair:
+                translator = replace(translator, terms=terms)
+            catalogue.models.append(translator)
+            continue
+        if languages[0]:
             raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
         if reads == "images":
             from translucid.api.captioner import Captioner  # needs Pillow
 
-            captioners.append(Named(unique, Captioner.open(run, configuration, device)))
-            continue
-        if reads == "texts with labels":
-            classifiers.append(Named(unique, TextClassifier.load(run.path, device=device)))
-            continue
-        if reads == "running text":
-            generators.append(Named(unique, Generator.open(run, configuration, device)))
-            continue
-        sources, targets = offer(configuration, source, target, folder)
-        first, second = begin_with(sources, targets)
-        translator = Translator.open(run, configuration.between(sources[first], targets[second]), device, engine)
-        batcher = Batcher(options.queue, options.batch)
-        theirs = sources[first] in (None, configuration.data.languages[0])  # else they would be in another language
-        examples = examples_of(run.path, configuration) if theirs else []
-        offered = LanguagePairs(unique, sources, targets, translator, batcher, examples)
-        if not models or offered.pair == models[0].pair:
-            offered = replace(offered, terms=terms)
-        models.append(offered)
-    return Catalogue(models, captioners, classifiers, generators)
+            catalogue.captioners.append(Named(name, Captioner.open(run, configuration, device)))
+        elif reads == "texts with labels":
+            catalogue.classifiers.append(Named(name, TextClassifier.load(run.path, device=device)))
+        else:
+            catalogue.generators.append(Named(name, Generator.open(run, configuration, device)))
+    return catalogue
 
 
-def _labelled(given: str) -> tuple[tuple[str | None, str | None], str]:
-    """Return the languages that `en-es=FOLDER` names, and the folder.
+def _unused(name: str, names: set[str]) -> str:
+    """Return the name if no model has it yet, else the name with a number from 2 on."""
+    unused, number = name, 1
+    while unused in names:
+        number += 1
+        unused = f"{name} {number}"
+    return unused
+
+
+def _translator(
+    run: RunFolder,
+    configuration: Configuration,
+    name: str,
+    languages: Label,
+    folder: str,
+    device: str,
+    options: ServerOptions,
+    engine: EngineName,
+) -> LanguagePairs:
+    """Load a translator between the languages of its label, or of its run."""
+    sources, targets = offer(configuration, *languages, folder)
+    source, target = begin_with(sources, targets)
+    translator = Translator.open(run, configuration.between(sources[source], targets[target]), device, engine)
+    examples: list[str] = []
+    # The examples of a run are sentences of its own source language.
+    if sources[source] in (None, configuration.data.languages[0]):
+        examples = examples_of(run.path, configuration)
+    return LanguagePairs(name, sources, targets, translator, Batcher(options.queue, options.batch), examples)
+
+
+def _languages_and_folder(argument: str) -> tuple[Label, str]:
+    """Return the languages and the folder of an argument such as `en-es=FOLDER` or `FOLDER`.
 
     Raises:
-        UserError: what stands before the folder is not two languages.
+        UserError: the text before the folder does not name two languages.
     """
-    label, equals, folder = given.partition("=")
-    if not equals or Path(given).exists():
-        return (None, None), given
+    label, equals, folder = argument.partition("=")
+    if not equals or Path(argument).exists():  # the path of a folder may contain `=`
+        return (None, None), argument
     pair = _languages(label)
-    if pair is None or not folder:
-        known = get_global("language_aliases")  # such as eng of en
-        short = "-".join(known.get(part, part) for part in label.split("-"))
-        example = short if _languages(short) else "en-es"
-        fix = f"Write {example}={folder or 'FOLDER'}, with the codes of the source and the target language."
-        what = f"{label!r} does not name two languages" if pair is None else "names no run folder"
-        raise UserError(what, file=given, fix=fix)
-    return pair, folder
+    if pair is not None and folder:
+        return pair, folder
+    aliases = get_global("language_aliases")  # such as eng for en
+    suggestion = "-".join(aliases.get(part, part) for part in label.split("-"))
+    example = suggestion if _languages(suggestion) else "en-es"
+    what = "names no run folder" if pair else f"{label!r} does not name two languages"
+    fix = f"Write {example}={folder or 'FOLDER'}, with the codes of the source and the target language."
+    raise UserError(what, file=argument, fix=fix)
 
 
 def _languages(label: str) -> tuple[str, str] | None:
-    """Return the two languages that a label such as `en-es` or `pt-BR-zh-Hans` names, if it does."""
+    """Return the two languages in a label such as `en-es` or `pt-BR-zh-Hans`, if it names two."""
     parts = label.split("-")
-    ways = (("-".join(parts[:i]), "-".join(parts[i:])) for i in range(1, len(parts)))
-    return next((way for way in ways if all(code == ANY or is_language(code) for code in way)), None)
+    for i in range(1, len(parts)):  # a code may contain hyphens itself
+        source, target = "-".join(parts[:i]), "-".join(parts[i:])
+        if _is_code(source) and _is_code(target):
+            return source, target
+    return None
+
+
+def _is_code(code: str) -> bool:
+    return code == ANY or is_language(code)

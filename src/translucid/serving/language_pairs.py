@@ -1,4 +1,4 @@
-"""Between which languages a translator is offered: a model of one pair, or of many, with the same weights for all."""
+"""The language pairs of a translator: one pair, or many with the same weights."""
 
 from __future__ import annotations
 
@@ -18,108 +18,115 @@ from translucid.serving.queue.batcher import Batcher
 from translucid.terminology.term import Term
 
 PAIRS = 64
-"""Pairs of languages of a model that are kept ready, those asked for last; each has some kilobytes."""
+"""The most recently used language pairs whose translators are cached for each model; each takes some kilobytes."""
 ANY = "*"
-"""Stands in a label for all languages of a model that has many."""
+"""All languages of a multilingual model, in a label."""
 
 Codes = Mapping[str, str | None]
-"""Languages by usual code, each with the model's own code; none of a model that has one pair."""
+"""Languages by their usual code, each with the model's own code, which is None for a model of one pair."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """One translator between two languages, with the queue of its model."""
+    """A translator between two languages, with the queue of its model."""
 
     name: str
-    """Of the model, as shown on the page."""
+    """The name of the model on the page."""
     source: str
-    """Usual code."""
+    """The usual code."""
     target: str
+    """The usual code."""
     translator: Translator
     batcher: Batcher
 
 
 @dataclass(frozen=True)
 class LanguagePairs:
-    """A model with the languages that it is offered between."""
+    """A model with its source and target languages."""
 
     name: str
-    """As shown on the page; unique."""
+    """The name on the page, which no other model has."""
     sources: Codes
-    """The first is meant where nothing else is known."""
+    """The source languages; the first is the default."""
     targets: Codes
     translator: Translator
-    """Between two of them."""
+    """A translator between two of the languages."""
     batcher: Batcher
     examples: Sequence[str] = ()
-    """Sentences to try it with, in the first source language."""
+    """Example sentences in the first source language."""
     terms: Sequence[Term] = ()
-    """That translations keep to, between the languages of `pair`."""
-    _ready: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
+    """The terms for translations between the languages of `pair`."""
+    _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def sides(self) -> tuple[Codes, Codes]:
-        """Sources and targets."""
+        """The source and the target languages."""
         return self.sources, self.targets
 
     @property
     def pair(self) -> tuple[str, str]:
-        """A pair of languages to begin with."""
+        """The default language pair."""
         return begin_with(self.sources, self.targets)
 
     def find(self, side: Codes, code: str) -> str | None:
-        """Return the usual code of a language on one of `sides` that is meant by a code, if there is one."""
+        """Return the usual code of a language among `sources` or `targets` to which a code refers, if there is one."""
         if code in side:
             return code
         usual = {own or code: code for code, own in side.items()}
         found = find_code(code, usual)
         return usual[found] if found else None
 
+    def has(self, code: str) -> bool:
+        """Return whether a code refers to a source or a target language."""
+        return any(self.find(side, code) is not None for side in self.sides)
+
     def between(self, source: str, target: str) -> Served | None:
-        """Return a translator from one language to another, if it is offered."""
-        codes = self.find(self.sources, source), self.find(self.targets, target)
-        if codes[0] is None or codes[1] is None or (codes[0] == codes[1] and len(self.targets) > 1):
+        """Return a translator from one language to another, if the model has the pair."""
+        first, second = self.find(self.sources, source), self.find(self.targets, target)
+        if first is None or second is None or (first == second and len(self.targets) > 1):
             return None
-        pair = codes[0], codes[1]
+        pair = first, second
         with self._lock:
-            if pair not in self._ready:
-                translator = self.translator.between(self.sources[pair[0]], self.targets[pair[1]])
+            if pair not in self._translators:
+                translator = self.translator.between(self.sources[first], self.targets[second])
                 if self.terms and pair == self.pair:
                     translator = translator.with_terms(self.terms)
-                self._ready[pair] = Served(self.name, *pair, translator, self.batcher)
-            return self._ready[pair]
+                self._translators[pair] = Served(self.name, *pair, translator, self.batcher)
+            return self._translators[pair]
 
 
 def offer(configuration: Configuration, source: str | None, target: str | None, folder: str) -> tuple[Codes, Codes]:
-    """Return the languages that a run's model is offered between, sources and targets, those to begin with first.
+    """Return the source and target languages of a run's model, the default ones first.
 
     Args:
-        configuration: of the run.
-        source: the one that a label names, if any; `ANY` for all.
-        target: likewise.
-        folder: of the run, for messages.
+        configuration: the configuration of the run.
+        source: the source language in the label of the run, if any; `ANY` for all.
+        target: the target language in the label, if any; `ANY` for all.
+        folder: the run folder, for messages.
 
     Raises:
-        UserError: the run does not say which they are, or the model does not have them.
+        UserError: the run does not name its languages, or the model does not have those of the label.
     """
     tokenizer = configuration.data.tokenizer
-    own = configuration.data.languages
+    source = None if source == ANY else source
+    target = None if target == ANY else target
+    own_source, own_target = configuration.data.languages
     if not tokenizer.languages:
-        known = [named if named not in (None, ANY) else code for named, code in zip((source, target), own, strict=True)]
-        if not known[0] or not known[1]:
+        source, target = source or own_source, target or own_target
+        if not source or not target:
             what, fix = "does not say which languages it translates", f"Write en-es={folder} (with its codes)."
             raise UserError(what, file=folder, fix=fix)
-        return {known[0]: None}, {known[1]: None}
+        return {source: None}, {target: None}
     every = _by_usual_code(tokenizer.languages)
-    targets = _chosen(every, target, own[1], folder)
+    targets = _chosen(every, target, own_target, folder)
     if tokenizer.told == "each on its own side":
-        return _chosen(every, source, own[0], folder), targets
-    read = source if source not in (None, ANY) else own[0]
-    if not read:
+        return _chosen(every, source, own_source, folder), targets
+    source = source or own_source
+    if not source:
         fix = f"Write 'en-*={folder}' (with its code)."
         raise UserError("does not say which language it reads", file=folder, fix=fix)
-    return {usual_code(read) or read: read}, targets
+    return {usual_code(source) or source: source}, targets
 
 
 def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:
@@ -129,27 +136,30 @@ def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:
 
 
 def _by_usual_code(languages: Iterable[str]) -> dict[str, str]:
-    """Return a model's own codes by the usual ones, or by themselves: those without, and the second of two alike."""
-    found: dict[str, str] = {}
+    """Return a model's own codes by their usual codes; codes without a usual one, or with one in use, by themselves."""
+    by_code: dict[str, str] = {}
     for own in sorted(languages):
         code = usual_code(own)
-        found[code if code and code not in found else own] = own
-    return dict(sorted(found.items()))
+        if not code or code in by_code:
+            code = own
+        by_code[code] = own
+    return dict(sorted(by_code.items()))
 
 
 def _chosen(every: dict[str, str], named: str | None, own: str | None, folder: str) -> Codes:
-    """Return what a label names, or all, the run's own language first, or else English."""
-    if named not in (None, ANY):
-        found = find_code(named or "", every.values())
+    """Return the language of a label; without one all languages, that of the run first, or else English."""
+    if named is not None:
+        found = find_code(named, every.values())
         if not found:
             some = ", ".join([*every][:20]) + ", …" * (len(every) > 20)
             raise UserError(f"has no language {named!r}", file=folder, fix=f"It has {some}.")
         return {code: one for code, one in every.items() if one == found}
-    first = [code for code, one in every.items() if one == own] or [code for code in every if code == "en"]
-    return {code: every[code] for code in [*first, *(code for code in every if code not in first)]}
+    default = next((code for code, one in every.items() if one == own), "en")
+    # `sorted` keeps the order of all others: False comes before True.
+    return dict(sorted(every.items(), key=lambda item: item[0] != default))
 
 
 def is_language(code: str) -> bool:
-    """Whether a code is one of a language, written as usual: `en`, `pt-BR`, `zh-Hans`."""
+    """Return whether a code is a language code in its usual form: `en`, `pt-BR`, `zh-Hans`."""
     form = re.fullmatch(r"([a-z]{2,3})(-[A-Z][a-z]{3})?(-[A-Z]{2}|-[0-9]{3})?", code)
     return form is not None and form[1] in Locale("en").languages

@@ -1,4 +1,4 @@
-"""What the API takes and gives, for its OpenAPI page; `incoming.py` checks what really comes."""
+"""Requests and responses of the API for its OpenAPI page; `incoming.py` validates the real requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MANY: dict[str, Any] = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
 
 def body(required: list[str], **properties: Any) -> dict[str, Any]:
     """Describe a body that may be JSON or a form."""
-    schema = {"type": "object", "properties": {**properties, "api_key": TEXT}, "required": required}
+    media = {"schema": {"type": "object", "properties": {**properties, "api_key": TEXT}, "required": required}}
     kinds = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds}}}
+    return {"requestBody": {"required": True, "content": dict.fromkeys(kinds, media)}}
 
 
 def _form_with_file(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -175,7 +175,8 @@ DEEPL_GLOSSARY_CHANGES = body([], name=TEXT, dictionaries=_DICTIONARIES)
 DEEPL_NEW_DICTIONARY = body([*_DICTIONARY], **_DICTIONARY)
 DEEPL_DICTIONARY = {
     "parameters": [
-        {"name": name, "in": "query", "required": True, "schema": TEXT} for name in ("source_lang", "target_lang")
+        {"name": "source_lang", "in": "query", "required": True, "schema": TEXT},
+        {"name": "target_lang", "in": "query", "required": True, "schema": TEXT},
     ],
 }
 
@@ -234,9 +235,9 @@ _CAPTIONED = _record(
 
 def _with_image(**asked: dict[str, Any]) -> dict[str, Any]:
     """Describe a form with an image, or an image with fields in the query."""
-    kinds = ("jpeg", "png", "webp", "gif", "bmp")
+    kinds = ("image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp")
     form = _record(file={**TEXT, "format": "binary"}, **asked) | {"required": ["file"]}
-    images = {f"image/{kind}": {"schema": {**TEXT, "format": "binary"}} for kind in kinds}
+    images = {kind: {"schema": {**TEXT, "format": "binary"}} for kind in kinds}
     return {
         "parameters": [{"name": name, "in": "query", "schema": schema} for name, schema in asked.items()],
         "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}, **images}},

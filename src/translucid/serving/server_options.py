@@ -1,4 +1,4 @@
-"""What bounds the server, and who may ask it."""
+"""The limits of the server, its API keys, and the sites that may use it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""Of every page: it fetches nothing from elsewhere, tells nobody where its reader comes from, and no other site can
-show it in a frame, where clicks could be led to it (X-Frame-Options is for browsers without `frame-ancestors`)."""
+"""Headers of every page. It loads nothing from other sites and sends them no referrer, and no other site can show it in
+a frame, where it could redirect clicks (clickjacking); X-Frame-Options is for browsers without `frame-ancestors`."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """Requests that may come from one address, or with one key; 0 is no limit."""
+    """The most requests from one address, or with one key; 0 is no limit."""
 
     per_minute: int = 0
     per_day: int = 0
@@ -32,71 +32,71 @@ class Quota:
 
 @dataclass(frozen=True)
 class ApiKey:
-    """What the file of keys says of one."""
+    """The settings of an API key."""
 
     quota: Quota | None = None
-    """Its own, if it has one."""
+    """The key's own quota, if it has one."""
     name: str = ""
-    """Stands in the log in the place of the key."""
+    """The name in the log, where the key itself must not appear."""
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Nobody can ask for more than this."""
+    """The limits of requests and clients."""
 
     characters: int = 5000
-    """In one request, all texts together."""
+    """The most characters of all texts of a request."""
     texts: int = 200
-    """In one request."""
+    """The most texts of a request."""
     file_bytes: int = 20 << 20
-    """Of a document."""
+    """The most bytes of a document."""
     documents: int = 32
-    """That wait or are worked on; who comes with one more is sent away with 503."""
+    """The most documents that wait or are being translated; further ones are refused with 503."""
     document_segments: int = 50_000
-    """Of a document."""
+    """The most segments of a document."""
     document_seconds: float = 3600.0
-    """That the translation of a document may take."""
+    """The longest translation of a document."""
     keep_seconds: float = 3600.0
-    """Until a document is forgotten that nobody asks for."""
+    """The time after the last request for a document at which it is deleted."""
     image_bytes: int = 8 << 20
-    """Of an image to write about."""
+    """The most bytes of an image."""
     alternatives: int = 5
-    """Of each text, and of each caption."""
+    """The most alternatives to a translation or a caption."""
     queue: int = 512
-    """Sentences that wait; who comes when it is full is sent away with 503."""
+    """The most sentences in a queue; further requests are refused with 503."""
     batch: int = 64
-    """Sentences that are translated together."""
+    """The most sentences in a batch."""
     seconds: float = 60.0
-    """That the work for a request may take, waiting included."""
+    """The longest time for the work of a request, waiting included."""
     quota: Quota = Quota()
-    """For each address, and for each key that has none of its own."""
+    """The quota of each address, and of each key without its own quota."""
     api_keys: Mapping[str, ApiKey | None] = field(default_factory=dict)
-    """If there are any, a request must carry one."""
+    """The API keys; if there are any, every request must have one."""
     metrics: Literal["key", "open", "off"] = "key"
-    """Who may read /metrics: who has a key, if there are keys; everybody; nobody."""
+    """Who may read /metrics: clients with a key, if there are keys; everybody; nobody."""
     log: Literal["text", "json", "off"] = "off"
-    """How requests are logged."""
+    """The format in which requests are logged."""
     hosts: tuple[str, ...] = ()
-    """Names that clients may call the server by, besides this machine's own; `*` is any."""
+    """Host names of the server besides those of this machine; `*` is any."""
     origins: tuple[str, ...] = ()
-    """Of other sites whose pages may use the server, such as `https://example.org`; `*` is any."""
+    """Other sites whose pages may use the server, such as `https://example.org`; `*` is any."""
     url_prefix: str = ""
-    """What stands before every path, such as `/translate-app`."""
+    """The beginning of all paths, such as `/translate-app`."""
 
 
-_FACTS = {"name": r"[\w.@-]{1,50}", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}
-"""What may stand behind a key, and how its value is written."""
+_SETTINGS = {"name": r"[\w.@-]{1,50}", "per-minute": "[0-9]{1,9}", "per-day": "[0-9]{1,9}"}
+"""The settings of a key by name, with patterns of their values."""
 
 
 def read_keys(file: Path, usual: Quota | None = None) -> dict[str, ApiKey]:
     """Read API keys: one a line, `KEY` or `KEY name=office per-minute=60 per-day=1000`; lines with # are comments.
 
     Args:
-        file: with the keys.
-        usual: the limits that a line does not name; 0 lifts one.
+        file: the file of keys.
+        usual: the limits of keys whose line does not name them; 0 there is no limit.
 
     Raises:
-        UserError: there are none, or a line is something else.
+        UserError: the file has no keys, or an invalid line.
     """
     usual = usual or Quota()
     keys: dict[str, ApiKey] = {}
@@ -104,13 +104,17 @@ def read_keys(file: Path, usual: Quota | None = None) -> dict[str, ApiKey]:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        facts = dict(word.partition("=")[::2] for word in words[1:])
-        if not all(name in _FACTS and re.fullmatch(_FACTS[name], value) for name, value in facts.items()):
-            fix = "Write KEY, or KEY name=office per-minute=60 per-day=1000."
-            raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
-        name = facts.pop("name", "")
-        quota = Quota(int(facts.get("per-minute", usual.per_minute)), int(facts.get("per-day", usual.per_day)))
-        keys[words[0]] = ApiKey(quota if facts else None, name)
+        settings: dict[str, str] = {}
+        for word in words[1:]:
+            name, _, value = word.partition("=")
+            if name not in _SETTINGS or not re.fullmatch(_SETTINGS[name], value):
+                fix = "Write KEY, or KEY name=office per-minute=60 per-day=1000."
+                raise UserError("is no API key with its limits", file=file, line=number, fix=fix)
+            settings[name] = value
+        name = settings.pop("name", "")
+        per_minute = int(settings.get("per-minute", usual.per_minute))
+        quota = Quota(per_minute, int(settings.get("per-day", usual.per_day)))
+        keys[words[0]] = ApiKey(quota if settings else None, name)
     if not keys:
         raise UserError("holds no API key", file=file, fix="Write one a line.")
     return keys

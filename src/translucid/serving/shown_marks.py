@@ -1,4 +1,4 @@
-"""Marks as a person sees and moves them in a text: ⟨1⟩bold⟨/1⟩, ⟨2/⟩; and back."""
+"""Tags in the form in which a person reads and moves them in a text: ⟨1⟩bold⟨/1⟩, ⟨2/⟩; and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = re.compile(r"⟨(?:[1-9][0-9]{0,5}/?|/[1-9][0-9]{0,5})⟩")
 
 
 def tags_of(source: TaggedText) -> dict[str, Mark]:
-    """Return the marks of a source by what stands for each, in their order.
+    """Return the marks of a source by their tags, in the order of the text.
 
     >>> list(tags_of(TaggedText("a", (Mark(0, "<b>", Side.opens, 0), Mark(1, "</b>", Side.closes, 0), Mark(1, "%s")))))
     ['⟨1⟩', '⟨/1⟩', '⟨2/⟩']
@@ -20,41 +20,43 @@ def tags_of(source: TaggedText) -> dict[str, Mark]:
     numbers: dict[object, int] = {}
     tags: dict[str, Mark] = {}
     for i, mark in enumerate(source.marks):
-        alone = mark.side is Side.alone
-        number = numbers.setdefault(("alone", i) if alone else mark.pair, len(numbers) + 1)
-        tags[f"⟨{number}/⟩" if alone else f"⟨{number}⟩" if mark.side is Side.opens else f"⟨/{number}⟩"] = mark
+        if mark.side is Side.alone:
+            tags[f"⟨{numbers.setdefault(('alone', i), len(numbers) + 1)}/⟩"] = mark
+            continue
+        number = numbers.setdefault(mark.pair, len(numbers) + 1)  # an opening and a closing mark share theirs
+        tags[f"⟨{number}⟩" if mark.side is Side.opens else f"⟨/{number}⟩"] = mark
     return tags
 
 
 def shown(source: TaggedText, marked: TaggedText) -> str:
-    """Return a text with what stands for its marks.
+    """Return a text with tags in place of its marks.
 
     Args:
-        source: whose marks they are.
-        marked: itself, or its translation.
+        source: the text with the marks.
+        marked: the same text, or its translation.
     """
-    left = defaultdict[tuple[object, ...], deque[str]](deque)  # of equal marks, the first tag is the first one's
+    unused = defaultdict[tuple[object, ...], deque[str]](deque)  # equal marks use their tags in order
     for tag, mark in tags_of(source).items():
-        left[_look(mark)].append(tag)
+        unused[_identity(mark)].append(tag)
     parts = []
     for part in marked.parts:
         if isinstance(part, Mark):
-            same = left[_look(part)]
-            part = same.popleft() if same else part.raw  # one that is none of the source's stays as it is
+            tags = unused[_identity(part)]
+            part = tags.popleft() if tags else part.raw  # a mark that is not in the source stays as it is
         parts.append(part)
     return "".join(parts)
 
 
-def _look(mark: Mark) -> tuple[object, ...]:
-    """Return what a mark has in common with the same mark in a translation."""
+def _identity(mark: Mark) -> tuple[object, ...]:
+    """Return the properties that a mark shares with the same mark in a translation."""
     return mark.raw, mark.side, mark.pair
 
 
 def read_shown(source: TaggedText, text: str) -> TaggedText:
-    """Return the translation that a person has written, with the marks of its source.
+    """Return the translation that a person has written with tags, with the marks of its source.
 
     Raises:
-        UserError: a mark is missing, there twice, or not where it can be.
+        UserError: a tag is missing, occurs twice, or closes the wrong one.
     """
     tags = tags_of(source)
     left = dict(tags)
@@ -65,7 +67,7 @@ def read_shown(source: TaggedText, text: str) -> TaggedText:
     for match in _SHOWN.finditer(text):
         tag = match[0]
         if tag not in tags:
-            continue  # a text may hold such brackets
+            continue  # the text itself may contain such brackets
         if tag not in left:
             raise UserError(f"{tag} is there twice", fix="Each stands once.")
         mark = left.pop(tag)

@@ -1,4 +1,4 @@
-"""Texts with tags in requests: each is a short document of its own."""
+"""The translation of HTML and XML texts in requests: each is a short document."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ async def translate_tagged(
     texts: Sequence[str],
     read: Callable[[str], Document],
 ) -> list[str]:
-    """Translate texts with tags in them, all else kept.
+    """Translate texts with tags; everything but the text stays as it is.
 
     Args:
-        context: of the server.
-        task: whose texts they are.
-        request: likewise.
-        served: translates.
-        texts: with their tags.
-        read: takes one apart.
+        context: the context of the server.
+        task: the task of the request.
+        request: the request.
+        served: the translator.
+        texts: texts with tags.
+        read: parses a text.
 
     Raises:
-        UserError: one can't be read.
-        ApiError: 503, there is no room, or it took too long.
-        ClientLeft: nobody waits.
+        UserError: a text can't be parsed.
+        ApiError: 503, the server is busy, or the translation took too long.
+        ClientLeft: the client has disconnected.
     """
-    work = context.worker_pool.submit(task, lambda: fill(context, served, [read(text) for text in texts]))
-    return [found.decode("utf-8-sig") for found in await task.result(request, work)]
+    work = context.worker_pool.submit(task, lambda: fill(context, served, list(map(read, texts))))
+    return [document.decode("utf-8-sig") for document in await task.result(request, work)]
 
 
 async def translate_html(
     context: RequestContext, task: RequestTask, request: Request, served: Served, texts: Sequence[str]
 ) -> list[str]:
-    """Translate HTML, whole pages or fragments; errors as of `translate_tagged`."""
+    """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
     languages = served.source, served.target
 
-    def read(text: str) -> Document:  # the mark says that it is UTF-8, whatever it says itself
+    def read(text: str) -> Document:  # the byte order mark overrides an encoding that the page declares
         return read_document("text.html", BOM_UTF8 + text.encode(), languages)
 
     return await translate_tagged(context, task, request, served, texts, read)

@@ -1,4 +1,4 @@
-"""From a request's texts to translations: taken apart into sentences, queued, awaited, put together again."""
+"""The translation of a request's texts: split into sentences, queued, awaited, and joined again."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from translucid.serving.queue.request_context import RequestContext, off_the_loo
 from translucid.serving.queue.request_task import RequestTask
 
 SHORT = 600
-"""Characters of a request that is translated together with others; longer ones take turns in the worker_pool."""
+"""The most characters of a request that is translated in a batch with others; longer ones go to the worker pool."""
 LONGEST = 2000
-"""Characters of what is translated as one sentence, at most; a longer one is cut between words where it has some."""
+"""The most characters of a sentence; a longer one is cut, between words if it has any."""
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A text of any shape: its sentences are translated, its white space and line breaks stay as they are."""
+    """A text split into sentences; its white space and line breaks stay as they are."""
 
     sentences: list[str]
-    """What is to be translated."""
+    """The sentences, which are translated."""
     between: list[str]
     """White space before the first sentence, between two, and after the last: one more than sentences."""
 
     @classmethod
     def of(cls, text: str, language: str, stays_whole: Callable[[str], bool] = lambda part: False) -> Layout:
-        """Take a text apart.
+        """Split a text into sentences.
 
         Args:
-            text: any.
+            text: the text.
             language: its code.
-            stays_whole: whether the text, or a line of it, is not cut into sentences, as a memory has all of it.
+            stays_whole: whether the text, or a line of it, is not split, because a translation memory has all of it.
         """
         whole = text.strip()
         if whole and stays_whole(whole):
@@ -57,11 +57,11 @@ class Layout:
             return cls([whole], [text[:start], text[start + len(whole) :]])
         sentences: list[str] = []
         between: list[str] = []
-        gap: list[str] = []  # the white space since the last sentence, in parts
+        gap = ""  # the white space since the last sentence
         at = 0
         for line in _LINE.finditer(text):
             start = line.start() + len(line[0]) - len(line[0].lstrip())
-            gap.append(text[at:start])
+            gap += text[at:start]
             at = line.end()
             content = text[start:at].rstrip()
             if content and stays_whole(content):
@@ -71,14 +71,13 @@ class Layout:
             for sentence, after in _cut(parts):
                 if sentence:
                     sentences.append(sentence)
-                    between.append("".join(gap))
-                    gap.clear()
-                gap.append(after)
-        gap.append(text[at:])
-        return cls(sentences, [*between, "".join(gap)])
+                    between.append(gap)
+                    gap = ""
+                gap += after
+        return cls(sentences, [*between, gap + text[at:]])
 
-    def fill(self, translations: list[str]) -> str:
-        """Put translations into the places of the sentences."""
+    def fill(self, translations: Sequence[str]) -> str:
+        """Return the text with translations in place of the sentences."""
         parts = [self.between[0]]
         for translation, after in zip(translations, self.between[1:], strict=True):
             parts += [translation, after]
@@ -86,24 +85,27 @@ class Layout:
 
 
 def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Cut what is too long to be a sentence."""
+    """Cut sentences that are too long for a model, at a space in the second half of the limit if there is one."""
     for sentence, after in sentences:
         at = 0
         while len(sentence) - at > LONGEST:
             space = sentence.rfind(" ", at + LONGEST // 2, at + LONGEST)
-            end = at + LONGEST if space < 0 else space
-            yield sentence[at:end], "" if space < 0 else " "
-            at = end + (space >= 0)
+            if space < 0:
+                yield sentence[at : at + LONGEST], ""
+                at += LONGEST
+            else:
+                yield sentence[at:space], " "
+                at = space + 1
         yield sentence[at:], after
 
 
 def begin(
     context: RequestContext, task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1
 ) -> Future[list[Translation]]:
-    """Have some sentences of one request translated.
+    """Queue sentences of one request for translation.
 
     Raises:
-        ApiError: 503, there is no room.
+        ApiError: 503, the queue is full.
     """
     if sum(map(len, texts)) <= SHORT:
         return served.batcher.submit(task, served.translator, texts, nbest)
@@ -114,15 +116,17 @@ def with_terminology(served: Served, terms: Mapping[str, str]) -> Served:
     """Return a translator that applies terms, with the same model and queue.
 
     Raises:
-        UserError: there is something wrong with the terms.
+        UserError: a term is invalid.
     """
-    return replace(served, translator=served.translator.with_terms(terms.items())) if terms else served
+    if not terms:
+        return served
+    return replace(served, translator=served.translator.with_terms(terms.items()))
 
 
 def translated(
     context: RequestContext, served: Served, sources: Iterable[TaggedText], nbest: int = 1
 ) -> Iterator[Target]:
-    """Translate texts with their marks, in small parts, between which others may have their turn."""
+    """Translate texts with tags, in small parts, between which other requests may have their turn."""
     recall = context.memory.recall(served.source, served.target) if context.memory else None
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
     for part in in_chunks(sources, lambda source: len(source.text)):
@@ -133,47 +137,50 @@ def translated(
 
 
 def fill(context: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
-    """Translate short documents, such as HTML or XML of a request; in the worker_pool."""
-    targets = translated(context, served, [segment.source for document in documents for segment in document.segments])
+    """Translate short documents, such as HTML or XML of a request; called in the worker pool."""
+    sources: list[TaggedText] = []
+    for document in documents:
+        sources += [segment.source for segment in document.segments]
+    targets = translated(context, served, sources)  # together, so that documents of a sentence share batches
     filled = []
     for document in documents:
-        count = len(document.segments)
-        filled.append(document.filled(dict(enumerate(islice(targets, count)))))
+        ours = islice(targets, len(document.segments))
+        filled.append(document.filled(dict(enumerate(ours))))
     return filled
 
 
 Origin = Literal["model", "memory", "mixed"]
-"""Where a translation is from; `mixed`: some of its sentences are from the memory."""
+"""The origin of a translation; `mixed`: some of its sentences are from the translation memory."""
 
 
-class Answered(NamedTuple):
-    """What comes back for a text."""
+class TextTranslation(NamedTuple):
+    """The translation of a text, or of a sentence."""
 
     versions: list[str]
-    """Its translation, and others that are different."""
+    """The translation, then different alternatives."""
     confidence: float | None = None
-    """Of the sentence that is least sure, if that was asked for and the run can tell."""
+    """The lowest confidence of a sentence, if it was requested and the run has a quality estimator."""
     origin: Origin = "model"
 
 
-class TakenApart(NamedTuple):
-    """Texts as they are translated."""
+class SplitTexts(NamedTuple):
+    """Texts split into sentences."""
 
     layouts: list[Layout]
     known: dict[str, str]
-    """The translations of those sentences that a memory has."""
+    """The translations of sentences that the translation memory has."""
 
 
-async def take_apart(context: RequestContext, served: Served, texts: Sequence[str]) -> TakenApart:
-    """Take texts apart into sentences, and look these up in the server's memory, exactly.
+async def split_texts(context: RequestContext, served: Served, texts: Sequence[str]) -> SplitTexts:
+    """Split texts into sentences, and look these up in the server's translation memory: exact matches only.
 
-    A text or a line that the memory has as a whole stays whole.
+    A text or a line that the memory has as a whole is not split.
     """
     recall = context.memory.recall(served.source, served.target) if context.memory else None
     if recall is None:
         size = sum(map(len, texts))
         layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
-        return TakenApart(layouts, {})
+        return SplitTexts(layouts, {})
     known: dict[str, str] = {}
 
     def look_up(part: str) -> bool:
@@ -181,14 +188,14 @@ async def take_apart(context: RequestContext, served: Served, texts: Sequence[st
             known[part] = match.target
         return part in known
 
-    def work() -> TakenApart:
+    def work() -> SplitTexts:
         layouts = [Layout.of(text, served.source, look_up) for text in texts]
         for layout in layouts:
             for sentence in layout.sentences:
                 look_up(sentence)
-        return TakenApart(layouts, known)
+        return SplitTexts(layouts, known)
 
-    return await run_in_threadpool(work)  # a disk may be slow
+    return await run_in_threadpool(work)  # the memory is a file, and a disk may be slow
 
 
 async def translate_texts(
@@ -200,24 +207,26 @@ async def translate_texts(
     alternatives: int = 0,
     *,
     sure: bool = False,
-) -> list[Answered]:
-    """Return for each text its translation and up to so many different alternatives; and how sure it is, if asked.
+) -> list[TextTranslation]:
+    """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
-    What the server's memory has is taken from there, and the model's own translations are alternatives to it.
+    Exact matches of the server's translation memory come first; the model's translations are alternatives to them.
 
     Raises:
-        ApiError: 503, there is no room, or it took too long.
-        ClientLeft: nobody waits.
+        ApiError: 503, the queue is full, or the translation took too long.
+        ClientLeft: the client has disconnected.
     """
-    layouts, known = await take_apart(context, served, texts)
-    sentences = [sentence for layout in layouts for sentence in layout.sentences]
-    asked = [sentence for sentence in sentences if alternatives or sentence not in known]
-    answers: list[Answered] = []
-    if asked:
-        answers = await _by_model(context, task, request, served, asked, alternatives, sure=sure)
-    every = list(_with_known(sentences, known, asked, answers))
+    layouts, known = await split_texts(context, served, texts)
+    sentences: list[str] = []
+    for layout in layouts:
+        sentences += layout.sentences
+    for_model = sentences if alternatives else [sentence for sentence in sentences if sentence not in known]
+    by_model: list[TextTranslation] = []
+    if for_model:
+        by_model = await _by_model(context, task, request, served, for_model, alternatives, sure=sure)
+    translations = _with_known(sentences, known, iter(by_model), all_by_model=bool(alternatives))
     size = sum(map(len, texts))
-    return await off_the_loop(size, lambda: _filled(layouts, every, alternatives, sure=sure))
+    return await off_the_loop(size, lambda: _filled(layouts, translations, alternatives, sure=sure))
 
 
 async def _by_model(
@@ -229,84 +238,94 @@ async def _by_model(
     alternatives: int,
     *,
     sure: bool,
-) -> list[Answered]:
-    """Translate sentences; those of whose placeholders one is missing a second time, in another way."""
+) -> list[TextTranslation]:
+    """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
     size = sum(map(len, sentences))
-    found = await task.result(request, begin(context, task, served, sentences, alternatives + 1))
+    translations = await task.result(request, begin(context, task, served, sentences, alternatives + 1))
     sources = [TaggedText(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
-    kept = await off_the_loop(size, lambda: list(map(_complete, sources, found)))
+    complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
     again: dict[int, Target] = {}
-    if lost := [i for i, one in enumerate(found) if one.text not in kept[i][:1]]:
-        wanted = [sources[i] for i in lost]
-        mending = context.worker_pool.submit(task, lambda: list(translated(context, served, wanted, alternatives + 1)))
-        mended: list[Target] = await task.result(request, mending)
-        again = dict(zip(lost, mended, strict=True))
-    confidences: list[float | None] = [None] * len(found)
+    if incomplete := [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]:
+        retried = [sources[i] for i in incomplete]
+        work = context.worker_pool.submit(task, lambda: list(translated(context, served, retried, alternatives + 1)))
+        targets: list[Target] = await task.result(request, work)
+        again = dict(zip(incomplete, targets, strict=True))
+    confidences: list[float | None] = [None] * len(translations)
     if sure:
-        work = context.worker_pool.submit(task, lambda: served.translator.confidences(found))
-        confidences = await task.result(request, work)
-    return [
-        _of_target(again[i], kept[i]) if i in again else Answered(kept[i], confidence)
-        for i, confidence in enumerate(confidences)
-    ]
+        estimate = context.worker_pool.submit(task, lambda: served.translator.confidences(translations))
+        confidences = await task.result(request, estimate)
+    results = []
+    for i, confidence in enumerate(confidences):
+        if i in again:
+            results.append(_of_target(again[i], complete[i]))
+        else:
+            results.append(TextTranslation(complete[i], confidence))
+    return results
 
 
 def _with_known(
-    sentences: Sequence[str], known: Mapping[str, str], asked: Sequence[str], answers: Sequence[Answered]
-) -> Iterator[Answered]:
-    """Yield what came of each sentence, those that the memory has included.
+    sentences: Sequence[str], known: Mapping[str, str], by_model: Iterator[TextTranslation], *, all_by_model: bool
+) -> list[TextTranslation]:
+    """Return the translation of each sentence; those that the translation memory has come first.
 
     Args:
-        sentences: all of them.
-        known: the memory's translations.
-        asked: those that the model has translated, in the same order.
-        answers: what came of these.
+        sentences: all sentences.
+        known: the translations of the memory.
+        by_model: the translations of the model, in order.
+        all_by_model: whether the model has also translated the sentences that the memory has.
     """
-    left = iter(zip(asked, answers, strict=True))
-    ahead = next(left, None)
+    results = []
     for sentence in sentences:
-        answer = Answered([])
-        if ahead and ahead[0] == sentence:
-            answer, ahead = ahead[1], next(left, None)
-        if sentence in known:
-            versions = dict.fromkeys([known[sentence], *answer.versions])
-            answer = Answered([*versions], None, "memory")
-        yield answer
+        if sentence not in known:
+            results.append(next(by_model))
+            continue
+        versions = [known[sentence]]
+        if all_by_model:
+            versions += next(by_model).versions
+        results.append(TextTranslation(list(dict.fromkeys(versions)), None, "memory"))
+    return results
 
 
-def _complete(source: TaggedText, found: Translation) -> list[str]:
-    """Return the translations in which everything is that has to be, such as placeholders and numbers."""
-    way = PlaceholderStrategy.first(source)
-    return [text for text in found.alternatives if way.after(text) is None]
+def _complete(source: TaggedText, translation: Translation) -> list[str]:
+    """Return the alternatives that have everything that must stay, such as placeholders and numbers."""
+    strategy = PlaceholderStrategy.first(source)
+    return [text for text in translation.alternatives if strategy.after(text) is None]
 
 
-def _of_target(target: Target, kept: Sequence[str]) -> Answered:
-    """Return a sentence that was translated again, and other translations, those of the first time last."""
-    versions = [target.marked.whole, *(other.whole for other in target.alternatives), *kept]
-    return Answered(list(dict.fromkeys(versions)), target.confidence)
+def _of_target(target: Target, complete: Sequence[str]) -> TextTranslation:
+    """Return a sentence that was translated again, its alternatives, and at last those of the first translation."""
+    versions = [target.marked.whole]
+    versions += [other.whole for other in target.alternatives]
+    versions += complete
+    return TextTranslation(list(dict.fromkeys(versions)), target.confidence)
 
 
 def _filled(
-    layouts: Sequence[Layout], sentences: Sequence[Answered], alternatives: int, *, sure: bool
-) -> list[Answered]:
-    """Put sentences together to texts."""
+    layouts: Sequence[Layout], sentences: Sequence[TextTranslation], alternatives: int, *, sure: bool
+) -> list[TextTranslation]:
+    """Join the translations of sentences to those of texts."""
     results, at = [], 0
     for layout in layouts:
         ours = sentences[at : at + len(layout.sentences)]
         at += len(ours)
-        versions: list[str] = []
+        versions: dict[str, None] = {}
         for rank in range(alternatives + 1):
-            # The k-th version has the k-th best of every sentence, or its best where there are fewer.
-            filled = layout.fill([one.versions[rank if rank < len(one.versions) else 0] for one in ours])
-            if filled not in versions:
-                versions.append(filled)
-        told = [one.confidence for one in ours if one.confidence is not None] if sure else []
-        results.append(Answered(versions, min(told, default=None), origin_of([one.origin == "memory" for one in ours])))
+            versions[layout.fill([_version(sentence, rank) for sentence in ours])] = None
+        confidence = None
+        if sure:
+            confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
+        origin = origin_of([sentence.origin == "memory" for sentence in ours])
+        results.append(TextTranslation(list(versions), confidence, origin))
     return results
 
 
+def _version(sentence: TextTranslation, rank: int) -> str:
+    """Return the sentence's part of a text's k-th version: its own k-th, or its best if it has fewer."""
+    return sentence.versions[rank if rank < len(sentence.versions) else 0]
+
+
 def origin_of(from_memory: Sequence[bool]) -> Origin:
-    """Return where a text is from whose sentences are from the memory or not."""
+    """Return the origin of a text from whether each of its sentences is from the translation memory."""
     if not any(from_memory):
         return "model"
     return "memory" if all(from_memory) else "mixed"

@@ -72,7 +72,7 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     with rc_context({"font.family": _fonts(), "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
-            text.set_fontfamily(_fonts())  # type: ignore[attr-defined]
+            text.set_fontfamily(_fonts())
         _widen_for_titles(figure)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
     return buffer.getvalue()

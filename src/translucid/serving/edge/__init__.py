@@ -1,1 +1,1 @@
-"""Checks on requests and responses: hosts, limits, sizes, errors."""
+"""Checks of requests and responses: hosts, rate limits, sizes, errors."""

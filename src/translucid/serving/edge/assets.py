@@ -1,8 +1,9 @@
-"""Files that a browser may keep, but asks about each time: after an upgrade it runs no old script."""
+"""Files of the page, which browsers cache but revalidate each time, so that they run no old script after an upgrade."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -13,19 +14,19 @@ _KINDS = {"js": "text/javascript", "css": "text/css"}
 
 
 class Asset:
-    """A file of the page, as it was when the server started."""
+    """A file of the page, with its content from the start of the server."""
 
     def __init__(self, name: str, content: bytes) -> None:
-        """`name`: its ending says what kind it is; a page if it has none that is known."""
+        """Determine the media type from the ending of the name: HTML unless it is `.js` or `.css`."""
         self.content = content
         self.media = _KINDS.get(name.rpartition(".")[2], "text/html")
         self.etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     def answer(self, request: Request) -> Response:
-        """Send it, unless the browser has this version already."""
+        """Return the file, or 304 if the browser has this version already."""
         headers = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": self.etag}
         known = request.headers.get("if-none-match", "")
-        # A proxy that compresses makes the tag a weak one, W/"...", which is as good here (RFC 9110, section 13.1.2).
-        if self.etag in [tag.strip().removeprefix("W/") for tag in known.split(",")]:
+        # A proxy that compresses makes the tag a weak one, W/"...", which is enough here (RFC 9110, section 13.1.2).
+        if self.etag in re.findall(r'"[^"]*"', known):
             return Response(status_code=304, headers=headers)
         return Response(self.content, media_type=self.media, headers=headers)

@@ -1,4 +1,4 @@
-"""What a client is told when there is no result: {"error": "..."} as LibreTranslate's expect it, or as DeepL's do."""
+"""Error responses: {"error": "..."}, which clients of LibreTranslate expect, or {"message": "..."} for DeepL's."""
 
 from __future__ import annotations
 
@@ -20,47 +20,53 @@ from translucid.ground.errors import UserError
 log = logging.getLogger("translucid.serving")
 
 LEFT = 499
-"""What stands for the status of a request whose client has left before its answer, as in nginx's logs."""
+"""The status in the log of a request whose client disconnected before the answer, as in nginx's logs."""
 
 INTERNAL = "Internal error; it is in the server's log"
-"""All that a client is told of what goes wrong in the server itself."""
+"""The only message to clients about errors in the server itself."""
 
 NO_ROOM = "The server's disk is full, please come again later"
 
 DEEPL = "/v2/", "/v3/"
-"""What the paths of DeepL's API begin with."""
+"""The beginnings of the paths of DeepL's API."""
 
 
 class ApiError(Exception):
-    """The request can't be answered."""
+    """The request can't be answered, for a reason that the client may know."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
-        """`status`: 400, 403, 404, 408, 413, 415, 421, 429 or 503; `retry_after`: seconds after which to come again."""
+        """Store the response.
+
+        Args:
+            status: 400, 403, 404, 408, 413, 415, 421, 429 or 503.
+            message: the error message.
+            retry_after: the seconds after which the client should retry.
+        """
         super().__init__(message)
         self.status, self.message, self.retry_after = status, message, retry_after
 
 
 class ServerError(Exception):
-    """Something is wrong with the server, its models or its files: no request is to blame for it."""
+    """An error in the server, its models or its files, which no request has caused."""
 
 
 class GoneError(ApiError):
-    """A document is not there, or not any more."""
+    """A document does not exist, or not any more."""
 
     def __init__(self) -> None:
-        """Say no more than that: whether it ever was there is nobody's business."""
+        """Use a message that does not reveal whether the document ever existed."""
         super().__init__(404, "There is no such file, or not any more")
 
 
 class ClientLeft(Exception):  # noqa: N818  # no error of ours
-    """Nobody is there to be answered."""
+    """The client has disconnected, so that nobody needs an answer."""
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Let an application tell every error."""
+    """Register handlers that turn exceptions into error responses."""
 
     @app.exception_handler(ApiError)
-    async def told(request: Request, error: ApiError) -> JSONResponse:
+    async def refused(request: Request, error: ApiError) -> JSONResponse:
         headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
         return JSONResponse(said(request.scope, error.message), error.status, headers)
 
@@ -78,15 +84,15 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
-    async def nobody_there(_: Request, error: Exception) -> Response:
+    async def client_left(_: Request, error: Exception) -> Response:
         return Response(status_code=LEFT)
 
 
 @contextmanager
 def no_request_to_blame() -> Iterator[None]:
-    """Within it, a `UserError` is about the server's own models and files, and becomes a `ServerError`.
+    """Within the context, a `UserError` is about the server's own models and files, and becomes a `ServerError`.
 
-    A model whose weights are damaged, for instance, fails in the middle of a search for any text.
+    A model with damaged weights, for instance, fails during the search of any text.
     """
     try:
         yield
@@ -95,23 +101,26 @@ def no_request_to_blame() -> Iterator[None]:
 
 
 def status_of(error: BaseException) -> tuple[int, str]:
-    """Return the status and the message of an error; what goes wrong in the server itself is logged, and never 400."""
+    """Return the status and the message of an error; errors of the server itself are logged, and never 400."""
     if isinstance(error, ApiError):
         return error.status, error.message
-    # A document has a name; a path is one of this machine, such as that of a damaged run.
+    # The file of a client's document is a text; a path is a file on this machine, such as that of a damaged run.
     if isinstance(error, UserError) and not isinstance(error.file, Path):
         return 400, str(error)
     log.error("a request failed", exc_info=error)
-    return (503, NO_ROOM) if _is_full(error) else (500, INTERNAL)
+    if _is_full(error):
+        return 503, NO_ROOM
+    return 500, INTERNAL
 
 
 def said(scope: Scope, message: str) -> dict[str, str]:
-    """Return an error in the words of the API that was asked."""
+    """Return the body of an error response in the form of the API to which the path belongs."""
     path = scope["path"].removeprefix(scope.get("root_path", ""))
     return {"message" if path.startswith(DEEPL) else "error": message}
 
 
 def _is_full(error: BaseException) -> bool:
+    """Return whether an error is that the disk, or the user's quota of it, is full."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,4 +1,4 @@
-"""The outermost: who may come in by which name and from which pages, and that every request ends in one answer."""
+"""The outermost checks: the Host and Origin headers of requests, and that every request has exactly one answer."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from translucid.serving.server_options import ServerOptions
 log = logging.getLogger("translucid.serving")
 ANY = "*"
 LINGER = 1.0
-"""Seconds in which a client may hear that it is refused while it still sends."""
+"""The seconds for which a client that is refused may continue to send, so that it receives the answer."""
 
 
 class HostCheck:
-    """Refuses what a web page of somebody else sends, and what is not one clear request."""
+    """Middleware that refuses requests from pages of other sites, and ambiguous requests."""
 
     def __init__(self, app: ASGIApp, options: ServerOptions, bodies: Bodies) -> None:
         self.app, self.options, self.bodies = app, options, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let the application answer it."""
+        """Refuse a request, or let the application answer it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        whole = answered = closing = False
+        complete = answered = closing = False
 
         async def received() -> Message:
-            nonlocal whole
+            nonlocal complete
             message = await receive()
-            whole |= message["type"] == "http.request" and not message.get("more_body", False)
+            complete |= message["type"] == "http.request" and not message.get("more_body", False)
             return message
 
         async def sent(message: Message) -> None:
             nonlocal answered, closing
             if message["type"] == "http.response.start":
                 answered = True
-                _tell_rate_limit(scope, message)
-                closing = not whole and _has_body(Headers(scope=scope))
-                if closing:  # what is still coming is no other request
+                _add_rate_limit(scope, message)
+                closing = not complete and _has_body(Headers(scope=scope))
+                if closing:  # otherwise the rest of the body would be parsed as the next request
                     MutableHeaders(scope=message)["Connection"] = "close"
             elif closing and not message.get("more_body", False):
                 await send({**message, "more_body": True})
-                await _drop_the_rest(receive)
+                await _discard_body(receive)
                 message = {"type": message["type"], "body": b""}
             await send(message)
 
@@ -70,6 +70,8 @@ class HostCheck:
             self.bodies.release(scope)
 
     def _refusal(self, headers: Headers) -> JSONResponse | None:
+        """Return the answer to a request that is refused, None for others."""
+        # A proxy and this server might disagree on where such a request ends (request smuggling).
         if "transfer-encoding" in headers and "content-length" in headers:
             error = "Invalid request: Content-Length and Transfer-Encoding contradict each other"
             return JSONResponse({"error": error}, 400, {"Connection": "close"})
@@ -78,24 +80,28 @@ class HostCheck:
             error = f"This server does not go by the name {_name(host)[:100]!r}; --hosts says which names it has"
             return JSONResponse({"error": error}, 421)
         origin = headers.get("origin")
-        # A browser says this of our own page also where a proxy has exchanged the Host header; no page can.
+        # Browsers send this header for our own page even if a proxy has replaced Host; no script can set it.
         ours = headers.get("sec-fetch-site") == "same-origin"
         if origin is not None and not ours and not self._welcome(origin, host):
             return JSONResponse({"error": "Pages of other sites may not use this server (--origins)"}, 403)
         return None
 
     def _known(self, host: str) -> bool:
-        """Whether a Host header names this server: a page can have its own name point to any address."""
+        """Return whether a Host header names this server: a site may let its own name resolve to any address.
+
+        So it could read answers as if they were its own (DNS rebinding).
+        """
         name = _name(host)
         return ANY in self.options.hosts or name in self.options.hosts or is_loopback(name)
 
     def _welcome(self, origin: str, host: str) -> bool:
+        """Return whether pages of an origin may use the server."""
         allowed = self.options.origins
         return ANY in allowed or origin in allowed or urlsplit(origin).netloc.lower() == host.lower()
 
 
-def _tell_rate_limit(scope: Scope, message: Message) -> None:
-    """Tell a client how many requests are left to it, as drafts of the IETF (RateLimit headers) have it."""
+def _add_rate_limit(scope: Scope, message: Message) -> None:
+    """Add headers with the number of requests that remain, as drafts of the IETF (RateLimit headers) define them."""
     if RATE_LIMIT in scope:
         limit, remaining, seconds = scope[RATE_LIMIT]
         headers = MutableHeaders(scope=message)
@@ -103,8 +109,8 @@ def _tell_rate_limit(scope: Scope, message: Message) -> None:
         headers["RateLimit-Reset"] = str(math.ceil(seconds))
 
 
-async def _drop_the_rest(receive: Receive) -> None:
-    """Read what still comes: to close a connection with unread bytes can take the answer back."""
+async def _discard_body(receive: Receive) -> None:
+    """Read the rest of a body: closing a connection with unread bytes resets it, and the answer may be lost."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER):
             while (await receive()).get("more_body", False):
@@ -112,7 +118,7 @@ async def _drop_the_rest(receive: Receive) -> None:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or an address is always this machine's own."""
+    """Return whether a name or an address always refers to this machine."""
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Requests on their way in: their bodies, bounded in bytes and in time, and what they say, every value checked."""
+"""Reading requests: their bodies, limited in bytes and in time, and their fields, each of which is validated."""
 
 from __future__ import annotations
 
@@ -19,39 +19,40 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
 SECONDS = 30.0
-"""That a body may take to come in, and a second more for each `SLOWEST` bytes of it."""
+"""The longest time in which a body may arrive, and a second more for each `SLOWEST` bytes of it."""
 SLOWEST = 100_000
-"""Bytes a second of a large body."""
+"""The lowest rate of a large body in bytes a second."""
 SMALL = 1 << 16
-"""Bytes that every connection may have; a body of more counts towards what all may have together."""
+"""The size in bytes up to which a body does not count towards `TOGETHER`."""
 TOGETHER = 1 << 26
-"""Bytes that all larger bodies may have, from their first byte to the end of the answer."""
+"""The most bytes of all larger bodies together, each from its first byte to the end of its answer."""
 IN_MEMORY = 1 << 20
-"""Bytes of a document that come in before it is written to a file without a name."""
+"""The size in bytes from which a document is written to a temporary file."""
 MOST_FIELDS = 1000
-"""Of a multipart form."""
+"""The most fields of a multipart form."""
 _HELD = "translucid.held"
 
 
 class Bodies:
-    """Reads bodies, and knows how many bytes of them there are."""
+    """Reads bodies, and limits the memory of all bodies together."""
 
     def __init__(self, seconds: float = SECONDS, together: int = TOGETHER) -> None:
         self.seconds, self.together = seconds, together
         self.held = 0
 
     async def read(self, request: Request, most: int) -> bytes:
-        """Return the body of a request; bounds and errors as of `stream`."""
+        """Return the body of a request; limits and errors are those of `stream`."""
         return b"".join([chunk async for chunk in self.stream(request, most)])
 
     async def stream(self, request: Request, most: int) -> AsyncGenerator[bytes, None]:
-        """Give the body of a request as it comes, no more than `most` bytes.
+        """Yield the body of a request as it arrives, at most `most` bytes.
 
         Raises:
-            ApiError: 408, it comes too slowly; 413, it is too large; 503, there is no room for it now.
-            ClientDisconnect: the client leaves in the middle.
+            ApiError: 408, it arrives too slowly; 413, it is too large; 503, all bodies together are too large.
+            ClientDisconnect: the client disconnects before the end.
         """
         announced = request.headers.get("content-length", "")
+        # Python refuses to convert numbers of thousands of digits.
         if announced.isdecimal() and (len(announced) > 15 or int(announced) > most):
             raise ApiError(413, f"Invalid request: more than {most} bytes")
         chunks, size = aiter(request.stream()), 0
@@ -71,6 +72,7 @@ class Bodies:
             yield chunk
 
     def _hold(self, scope: Scope, size: int) -> None:
+        """Count a body of this size, which may have been counted with a smaller one."""
         if size <= SMALL:
             return
         more = size - scope.get(_HELD, 0)
@@ -80,7 +82,7 @@ class Bodies:
         scope[_HELD] = size
 
     def release(self, scope: Scope) -> None:
-        """Forget the body of a request that has its answer."""
+        """Stop counting the body of a request that has been answered."""
         self.held -= scope.pop(_HELD, 0)
 
 
@@ -88,9 +90,9 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
     """Return the fields of a JSON or form request; some clients send them in the query instead.
 
     Raises:
-        ApiError: 400, it is neither; 413, it is too large; 415, it says that it is something else.
+        ApiError: 400, the body is neither; 413, it is too large; 415, its content type is another one.
     """
-    # A character may take twelve bytes of JSON (two \\uXXXX), and of a form.
+    # A character may take twelve bytes, in JSON (two \\uXXXX) as in a form (four %XX).
     most = 12 * options.characters + 20_000
     kind = _kind(request)
     if kind == "multipart/form-data":
@@ -101,9 +103,8 @@ async def read_fields(request: Request, bodies: Bodies, options: ServerOptions) 
         if kind == "application/json" or (kind == "" and body.lstrip().startswith(b"{")):
             fields = json.loads(body)
         elif kind in ("application/x-www-form-urlencoded", ""):
-            values = parse_qs(body.decode(), keep_blank_values=True)
-            fields = {key: v[0] if len(v) == 1 else v for key, v in values.items()}
-        else:  # a page of any site may send text/plain without being asked whether it may
+            fields = _single_values(parse_qs(body.decode(), keep_blank_values=True))
+        else:  # browsers let the page of any site send text/plain without a CORS preflight
             raise ApiError(415, f"Invalid request: send application/json or a form, not {kind[:50]}")
         fields = _characters(fields)
     except (ValueError, RecursionError) as error:
@@ -119,7 +120,7 @@ async def read_upload(
     """Return the fields of a multipart form, and the file in it, if there is one called `file`.
 
     Raises:
-        ApiError: 400, it is no such form; 413, it is too large.
+        ApiError: 400, the body is no such form; 413, it is too large.
     """
     if _kind(request) != "multipart/form-data":
         raise ApiError(400, "Invalid request: send a form with a file")
@@ -130,7 +131,7 @@ async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -
     """Return the fields of a request, and its image: a form's `file`, or the whole body, with fields in the query.
 
     Raises:
-        ApiError: 400, there is none; 413, it is too large; 415, the request says that it is something else.
+        ApiError: 400, there is no image; 413, it is too large; 415, the content type is neither a form nor an image.
     """
     kind, most = _kind(request), options.image_bytes
     fields: dict[str, Any] = dict(request.query_params)
@@ -151,42 +152,50 @@ async def read_image(request: Request, bodies: Bodies, options: ServerOptions) -
 
 
 def _kind(request: Request) -> str:
+    """Return the content type without its parameters, such as the charset."""
     return request.headers.get("content-type", "").split(";")[0].strip().lower()
 
 
 async def _form(
     request: Request, bodies: Bodies, most: int, in_memory: int = 0
 ) -> tuple[dict[str, Any], UploadFile | None]:
-    """Read a multipart form as it comes; a field that comes several times is a list.
+    """Read a multipart form as it arrives; a field that occurs several times is a list.
 
     Args:
-        request: with the form.
-        bodies: reads it.
-        most: bytes of it.
-        in_memory: bytes of its file, beyond which it is written to a disk; 0 is never.
+        request: the request with the form.
+        bodies: reads the body.
+        most: the most bytes of the form.
+        in_memory: the size from which the file of the form is written to disk; 0 is never.
 
     Raises:
-        ApiError: 400, it can't be read; those of `Bodies.stream`.
+        ApiError: 400, the form is invalid; also the errors of `Bodies.stream`.
     """
     stream = bodies.stream(request, most)
     try:
         parser = MultiPartParser(request.headers, stream, max_files=1, max_fields=MOST_FIELDS, max_part_size=most)
         parser.spool_max_size = in_memory
         form = await parser.parse()
-    except (ApiError, ClientDisconnect, OSError):  # of the last, such as a full disk, the form is innocent
+    except (ApiError, ClientDisconnect, OSError):  # an OSError, such as a full disk, is not the fault of the form
         raise
     except Exception as error:
         raise ApiError(400, "Invalid request: the form can't be read") from error
     finally:
         await stream.aclose()
-    texts = {key: [value for value in form.getlist(key) if isinstance(value, str)] for key in form}
-    fields = {key: values[0] if len(values) == 1 else values for key, values in texts.items() if values}
+    texts: dict[str, list[str]] = {}
+    for key, value in form.multi_items():
+        if isinstance(value, str):
+            texts.setdefault(key, []).append(value)
     file = form.get("file")
-    return _characters(fields), file if isinstance(file, UploadFile) else None
+    return _characters(_single_values(texts)), file if isinstance(file, UploadFile) else None
+
+
+def _single_values(fields: dict[str, list[str]]) -> dict[str, Any]:
+    """Return the fields of a form; those that occur once have a text, the others a list."""
+    return {key: values[0] if len(values) == 1 else values for key, values in fields.items()}
 
 
 def _characters(value: Any) -> Any:
-    """Return JSON with a ? for every half surrogate: they are no characters, and can't be sent back."""
+    """Replace lone surrogates by ?: JSON may contain them as escapes, but no answer in UTF-8 can."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
@@ -200,7 +209,7 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
     """Return a field that is a text.
 
     Raises:
-        ApiError: 400, it is missing or something else.
+        ApiError: 400, the field is missing or no text.
     """
     value = fields.get(name)
     if value is None:
@@ -213,10 +222,10 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
 
 
 def method_field(fields: dict[str, Any], name: str, default: str = "", *, images: bool = False) -> str:
-    """Return the method of an explanation, of texts or of images; "" if none is asked for and there is no default.
+    """Return the method of an explanation, for texts or for images; "" if the field is missing without a default.
 
     Raises:
-        ApiError: 400, it can't be used here.
+        ApiError: 400, there is no such method here.
     """
     method = text_field(fields, name, default)
     if (method or default) and method not in methods_here(images=images):
@@ -228,10 +237,10 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int, lea
     """Return a field that is a whole number from `least` to `most`.
 
     Raises:
-        ApiError: 400, it is something else, or less, or more.
+        ApiError: 400, the field is no whole number, or out of range.
     """
     value = fields.get(name, default)
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:  # from a form or the query
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ApiError(400, f"Invalid request: {name} is not a whole number")
@@ -243,22 +252,24 @@ def number_field(fields: dict[str, Any], name: str, default: int, most: int, lea
 
 
 def flag_field(fields: dict[str, Any], name: str) -> bool:
-    """Return a field that says yes or no, no if it is not given; in forms it is `true` or `false`.
+    """Return a boolean field, false if it is missing; in forms it is `true` or `false`.
 
     Raises:
-        ApiError: 400, it is something else.
+        ApiError: 400, the field has another value.
     """
-    value = {"true": True, "false": False}.get(value, value) if isinstance(value := fields.get(name), str) else value
-    if value not in (None, True, False):
-        raise ApiError(400, f"Invalid request: {name} is neither true nor false")
-    return bool(value)
+    value = fields.get(name)
+    if value in (True, "true"):
+        return True
+    if value in (None, False, "false"):
+        return False
+    raise ApiError(400, f"Invalid request: {name} is neither true nor false")
 
 
 def texts_field(fields: dict[str, Any], options: ServerOptions, name: str = "q") -> tuple[list[str], bool]:
     """Return the texts of a field, and whether it was a list.
 
     Raises:
-        ApiError: 400, it is missing, too much, or something else.
+        ApiError: 400, the field is missing, too long, or neither a text nor a list of texts.
     """
     value = fields.get(name)
     if value is None:

@@ -1,4 +1,4 @@
-"""What the server counts and logs of each request: never a text, a key or an address within a path."""
+"""Metrics and the log of requests, which never contain a text, an API key or the id of a document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from translucid.serving.edge.rate_limits import KEY_NAME, address_of
 from translucid.serving.queue.request_context import RequestContext
 
 requests = logging.getLogger("translucid.serving.requests")
-"""Where a line for each request goes."""
+"""The logger of requests, one line for each."""
 
 
 def measure(app: FastAPI, context: RequestContext) -> None:
@@ -26,7 +26,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     seconds = Histogram(
         "translucid_http_request_duration_seconds", "Time to answer", ["path", "status"], registry=registry
     )
-    flying = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
+    in_flight = Gauge("translucid_http_requests_in_flight", "Requests being answered", registry=registry)
     characters = Counter("translucid_http_bytes_total", "Bytes of request bodies as announced", registry=registry)
     waiting = Gauge("translucid_sentences_waiting", "Sentences in the queues", registry=registry)
     working = Gauge(
@@ -36,7 +36,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     waiting.set_function(lambda: sum(served.batcher.sentences for served in context.catalogue))
 
     class Measured:
-        """Around all else."""
+        """Middleware around everything else, so that it also measures requests that are refused."""
 
         def __init__(self, inner: ASGIApp) -> None:
             self.app = inner
@@ -50,7 +50,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
             announced = request.headers.get("content-length", "")
             size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
             characters.inc(size)
-            status = LEFT  # if there is no answer
+            status = LEFT  # unless there is an answer
 
             async def sent(message: Message) -> None:
                 nonlocal status
@@ -58,13 +58,13 @@ def measure(app: FastAPI, context: RequestContext) -> None:
                     status = message["status"]
                 await send(message)
 
-            with flying.track_inprogress():
+            with in_flight.track_inprogress():
                 try:
                     await self.app(scope, receive, sent)
                 finally:
                     spent = time.perf_counter() - started
                     route = scope.get("route")
-                    path = getattr(route, "path", "other")  # the template, so that clients can't make up labels
+                    path = getattr(route, "path", "other")  # the route's template, so that clients can't create labels
                     seconds.labels(path, status).observe(spent)
                     if options.log != "off":
                         requests.info(_line(request, path, status, spent, size, as_json=options.log == "json"))
@@ -81,7 +81,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
 
 
 def _line(request: Request, path: str, status: int, spent: float, size: int, *, as_json: bool) -> str:
-    """Return what is logged of a request; `path` is the route's, as a path itself may hold the key of a file."""
+    """Return the log line of a request; `path` is the route's, because a real path may contain a document's id."""
     time_of_day = datetime.now(UTC).isoformat(timespec="milliseconds")
     client, key = address_of(request), request.scope.get(KEY_NAME, "")
     if as_json:
@@ -96,5 +96,6 @@ def _line(request: Request, path: str, status: int, spent: float, size: int, *, 
             "bytes": size,
         }
         return json.dumps(record)
-    who = f"{client} {key}" if key else client
-    return f"{time_of_day} {who} {request.method} {path} {status} {spent:.3f} s {size} bytes"
+    if key:
+        client += f" {key}"
+    return f"{time_of_day} {client} {request.method} {path} {status} {spent:.3f} s {size} bytes"

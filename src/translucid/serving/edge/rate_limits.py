@@ -16,36 +16,36 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ApiKey, ServerOptions
 
 REMEMBERED = 10_000
-"""Addresses and keys, at most; the one that was heard of longest ago is forgotten first."""
+"""The most addresses and keys that are counted; the one whose last request is longest ago is forgotten first."""
 WRONG_KEYS = 10
-"""A minute from one address; then none is looked at but those that it has been let in with before."""
+"""The wrong keys a minute after which an address may only use keys that it has used successfully before."""
 KEY_NAME = "translucid.key"
-"""Under which a request's scope holds the name of its key."""
+"""The entry of a request's scope with the name of its key."""
 IPV6_PREFIX = 64
-"""Bits of an IPv6 address that name its network; providers give each customer at least one such network."""
-_HOLDING_IPV4 = ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses whose last 32 bits are an IPv4 address: of sockets for both (RFC 4291), of translators (RFC 6052)."""
+"""The bits of an IPv6 address that name its network; providers give each customer at least one such network."""
+_CONTAINING_IPV4 = ipaddress.ip_network("::ffff:0:0/96"), ipaddress.ip_network("64:ff9b::/96")
+"""IPv6 addresses whose last 32 bits are an IPv4 address: on dual-stack sockets (RFC 4291), behind NAT64 (RFC 6052)."""
 
 LIGHT = 10
-"""Light requests that may pass for one other: a person who corrects a document sends one for each segment."""
+"""The number of light requests that count as one: a person who corrects a document sends one for each segment."""
 RATE_LIMIT = "translucid.rate_limit"
-"""Where a scope has the limit of requests a minute, how many are left, and the seconds until the next minute."""
+"""The entry of a scope with the limit of requests a minute, how many remain, and the seconds until the next minute."""
 
 
 class Counter:
-    """Counts requests in windows of time, each of which begins with somebody's first request.
+    """Counts requests by client in windows of time, each of which begins with the client's first request.
 
-    Few are remembered: in memory, the package `limits` keeps everybody until their window is over, and an attacker may
-    have as many addresses of IPv6 in a day as there is memory for.
+    The memory of the package `limits` keeps all clients until their windows end, and an attacker may have more IPv6
+    addresses in a day than fit into memory. Therefore this class forgets clients.
     """
 
     def __init__(self, seconds: float) -> None:
-        """`seconds`: of a window."""
+        """Count in windows of this many seconds."""
         self.seconds = seconds
         self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def count(self, who: str, most: int) -> float | None:
-        """Count a request; return the seconds to wait if there were `most` in the window before it."""
+        """Count a request; return the seconds to wait if the window had `most` requests before it."""
         wait = self.wait(who, most)
         began, count = self.windows.pop(who, (time.monotonic(), 0))
         self.windows[who] = began, min(count + 1, most)
@@ -54,28 +54,29 @@ class Counter:
         return wait
 
     def wait(self, who: str, most: int) -> float | None:
-        """Return the seconds to wait if there were `most` in the window, and forget a window that is over."""
+        """Return the seconds to wait if the window has `most` requests, and forget a window that has ended."""
         began, count = self.windows.get(who, (0.0, 0))
         left = began + self.seconds - time.monotonic()
         if left <= 0:
             self.windows.pop(who, None)
-        return left if left > 0 and count >= most else None
+            return None
+        return left if count >= most else None
 
     def state(self, who: str, most: int) -> tuple[int, float]:
-        """Return how many requests are left in the window, and the seconds until the next one begins."""
+        """Return how many requests remain in the window, and the seconds until the next one begins."""
         began, count = self.windows.get(who, (time.monotonic(), 0))
         return max(0, most - count), max(0.0, began + self.seconds - time.monotonic())
 
 
 def address_of(request: Request) -> str:
-    """Return the client's address for the log; `-` where it is none."""
+    """Return the client's address for the log; `-` if it is invalid."""
     return str(_address(request) or "-")
 
 
 def network_of(request: Request) -> str:
-    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address; `-` where it is none.
+    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address; `-` if it is invalid.
 
-    Whoever has one IPv6 address usually has all 2**64 of its network, and could use another one for each request.
+    A client with one IPv6 address usually has all 2**64 of its network, and could use another one for each request.
     """
     address = _address(request)
     if isinstance(address, ipaddress.IPv6Address):
@@ -84,10 +85,10 @@ def network_of(request: Request) -> str:
 
 
 def trusted_proxies(proxies: Iterable[str]) -> list[str]:
-    """Return the networks whose X-Forwarded-For counts, as uvicorn takes them.
+    """Return the networks of proxies whose X-Forwarded-For header is trusted, in uvicorn's form.
 
     Raises:
-        UserError: one is neither an address nor a network, nor `*`.
+        UserError: an entry is neither an address nor a network, nor `*`.
     """
     networks = []
     for proxy in proxies:
@@ -100,66 +101,72 @@ def trusted_proxies(proxies: Iterable[str]) -> list[str]:
             raise UserError(f"--proxies {proxy!r} is no address", fix=fix) from error
         networks.append(str(network))
         if isinstance(network, ipaddress.IPv4Network):
-            # On a socket for both IPv6 and IPv4, the connection of an IPv4 proxy comes from ::ffff:127.0.0.1.
+            # On a dual-stack socket, an IPv4 proxy has an address such as ::ffff:127.0.0.1.
             networks.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
     return networks
 
 
 def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse the client's address; a proxy's header may say anything, of any length."""
-    host = request.client.host if request.client else ""
+    """Parse the client's address, which may be any text, of any length, from a proxy's header."""
+    if not request.client:
+        return None
     try:
-        address = ipaddress.ip_address(host.partition("%")[0])
+        address = ipaddress.ip_address(
+            request.client.host.partition("%")[0]
+        )  # without an IPv6 zone, as in fe80::1%eth0
     except ValueError:
         return None
-    if any(address in network for network in _HOLDING_IPV4):
+    if any(address in network for network in _CONTAINING_IPV4):
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address
 
 
 class RateLimits:
-    """Checks API keys, and counts requests by key, or by address (IPv6: by network) where no keys are needed."""
+    """Checks API keys, and limits requests by key, or by address (IPv6: by network) if no keys are required."""
 
     def __init__(self, options: ServerOptions) -> None:
-        """`options`: keys and limits."""
+        """Use the keys and limits of the options."""
         self.options = options
         self.minute, self.day, self.wrong = Counter(60), Counter(24 * 60 * 60), Counter(60)
         self.known: OrderedDict[tuple[str, str], None] = OrderedDict()
-        """Addresses or networks, each with a key that it has been let in with."""
+        """Addresses or networks, each with a key that it has used successfully."""
 
     def check(self, request: Request, fields: dict[str, Any], *, light: bool = False) -> str:
-        """Let a request pass; return who it is from.
+        """Check the key of a request, and count it; return the client, a key or an address.
 
         Args:
-            request: that is to pass.
-            fields: of it.
-            light: whether it asks little of the server: of such requests `LIGHT` times as many may pass, and they are
-                counted apart.
+            request: the request.
+            fields: its fields, which may contain the key.
+            light: whether the request takes little work: clients may send `LIGHT` times as many of them, which are
+                counted separately.
 
         Raises:
-            ApiError: 400 without a key where one is needed, 403 with a wrong one, 429 too many requests.
+            ApiError: 400 without a key where one is required, 403 with a wrong one, 429 for too many requests.
         """
         key = self.key(request, fields)
-        facts = (self.options.api_keys[key] if key else None) or ApiKey()
-        quota = facts.quota or self.options.quota
-        who = f"key {key}" if key else f"address {network_of(request)}"
-        for counter, most, when in (
-            (self.minute, quota.per_minute, "minute"),
-            (self.day, quota.per_day, "day"),
-        ):
-            most *= LIGHT if light else 1
-            wait = counter.count(f"light {who}" if light else who, most) if most else None
-            if most and counter is self.minute and not light:
-                request.scope[RATE_LIMIT] = (most, *counter.state(who, most))
+        quota = self.options.quota
+        client = f"address {network_of(request)}"
+        if key:
+            client = f"key {key}"
+            settings = self.options.api_keys[key] or ApiKey()
+            quota = settings.quota or quota
+        counted_as = f"light {client}" if light else client
+        for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
+            if not limit:
+                continue
+            most = limit * LIGHT if light else limit
+            wait = counter.count(counted_as, most)
+            if counter is self.minute and not light:
+                request.scope[RATE_LIMIT] = (most, *counter.state(client, most))
             if wait is not None:
-                raise ApiError(429, f"Slowdown: more than {most} requests a {when}", retry_after=int(wait) + 1)
-        return who
+                raise ApiError(429, f"Slowdown: more than {most} requests a {period}", retry_after=int(wait) + 1)
+        return client
 
     def key(self, request: Request, fields: dict[str, Any]) -> str | None:
-        """Return the key that a request carries, None where none are needed.
+        """Return the API key of a request, None if no keys are required.
 
         Raises:
-            ApiError: 400 without a key where one is needed, 403 with a wrong one, 429 after too many wrong ones.
+            ApiError: 400 without a key where one is required, 403 with a wrong one, 429 after too many wrong ones.
         """
         if not self.options.api_keys:
             return None
@@ -170,21 +177,25 @@ class RateLimits:
         if not given:
             raise ApiError(400, "Invalid request: an API key is needed (api_key)")
         address = network_of(request)
-        found = [key for key in self.options.api_keys if hmac.compare_digest(str(given).encode(), key.encode())]
-        if found and (address, found[0]) in self.known:
-            return self._admitted(request, found[0])
-        if (wait := self.wrong.wait(address, WRONG_KEYS)) is not None:
-            raise ApiError(429, "Slowdown: too many wrong API keys", retry_after=int(wait) + 1)
-        if not found:
-            self.wrong.count(address, WRONG_KEYS)
-            raise ApiError(403, "Invalid API key")
-        self.known[address, found[0]] = None
-        while len(self.known) > REMEMBERED:
-            self.known.popitem(last=False)
-        return self._admitted(request, found[0])
-
-    def _admitted(self, request: Request, key: str) -> str:
-        """Note for the log whose key a request has; return the key."""
-        facts = self.options.api_keys[key]
-        request.scope[KEY_NAME] = facts.name if facts else ""
+        key = self._valid_key(str(given))
+        # A client that has a valid key is served even if others behind the same address try wrong ones.
+        if key is None or (address, key) not in self.known:
+            if (wait := self.wrong.wait(address, WRONG_KEYS)) is not None:
+                raise ApiError(429, "Slowdown: too many wrong API keys", retry_after=int(wait) + 1)
+            if key is None:
+                self.wrong.count(address, WRONG_KEYS)
+                raise ApiError(403, "Invalid API key")
+            self.known[address, key] = None
+            while len(self.known) > REMEMBERED:
+                self.known.popitem(last=False)
+        settings = self.options.api_keys[key] or ApiKey()
+        request.scope[KEY_NAME] = settings.name  # for the log
         return key
+
+    def _valid_key(self, given: str) -> str | None:
+        """Return the key that equals a text, if there is one, in a time that does not depend on matching characters."""
+        valid = None
+        for key in self.options.api_keys:
+            if hmac.compare_digest(given.encode(), key.encode()):
+                valid = key
+        return valid

@@ -1,4 +1,4 @@
-"""Large answers as JSON, written off the event loop and in parts."""
+"""Large answers as JSON, serialised in the worker pool and in parts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from translucid.ground.cancellation import between_steps
 
 
 def rendered(value: Any) -> Response:
-    """Return an answer as JSON; to be called in the worker_pool.
+    """Return an answer as JSON; called in the worker pool.
 
-    `json.dumps` lets nothing else run until it returns, so that maps of some megabytes would stop the event loop, in
-    whatever thread they are written. Each row of them is written by itself.
+    `json.dumps` holds the interpreter lock until it returns, so that attention maps of some megabytes would block the
+    event loop from any thread. Therefore each row of them is serialised by itself.
     """
     return Response("".join(_parts(value)).encode(), media_type="application/json")
 
 
 def _parts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         opening = "{"
         for name, item in value.items():
             yield f"{opening}{_dumped(name)}:"
             yield from _parts(item)
             opening = ","
-        yield "{}" if opening == "{" else "}"
+        yield "}"
     elif isinstance(value, list) and any(isinstance(item, list | dict) for item in value):
         opening = "["
         for item in value:

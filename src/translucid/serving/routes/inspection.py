@@ -29,7 +29,7 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect
-from translucid.serving.texts import begin, origin_of, take_apart
+from translucid.serving.texts import begin, origin_of, split_texts
 
 LOOKED = 500
 """Characters of a text that is looked into; maps grow with the square of its length."""
@@ -84,7 +84,7 @@ class InspectionRoutes:
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected.confidence, 1)}
-        (layout,), known = await take_apart(self.context, served, [text])
+        (layout,), known = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
         given = _given(fields, len(layout.sentences))
@@ -132,7 +132,7 @@ class InspectionRoutes:
     async def beam(self, request: Request) -> Response:
         """Return the tree of the beam search of each of the first sentences."""
         _fields, task, served, text, _ = await read_text(self.context, request)
-        (layout,), _ = await take_apart(self.context, served, [text])
+        (layout,), _ = await split_texts(self.context, served, [text])
         sentences = layout.sentences[:TREES]
 
         def answer() -> Response:

@@ -23,7 +23,7 @@ from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect, detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.tagged import translate_html
-from translucid.serving.texts import Answered, translate_texts
+from translucid.serving.texts import TextTranslation, translate_texts
 
 SUGGESTED = "suggested"
 """What a memory notes of pairs that clients have suggested."""
@@ -76,7 +76,7 @@ class LibreTranslate:
             details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
             answer["detectedLanguage"] = details if many else details[0] if details else None
         sure = flag_field(fields, "confidence")
-        results = [Answered([])] * len(texts)
+        results = [TextTranslation([])] * len(texts)
         for code in dict.fromkeys(codes):
             ours = [i for i, one in enumerate(codes) if one == code]
             given = [texts[i] for i in ours], code, target, kind, wanted
@@ -103,13 +103,15 @@ class LibreTranslate:
         wanted: int,
         *,
         sure: bool,
-    ) -> list[Answered]:
+    ) -> list[TextTranslation]:
         """Return the translation of each text, and alternatives; of plain text also how sure it is, if asked."""
         if source == target and source in self.context.catalogue.languages:
-            return [Answered([text]) for text in texts]
+            return [TextTranslation([text]) for text in texts]
         served = self.context.catalogue.find(source, target)
         if kind == "html":
-            return [Answered([text]) for text in await translate_html(self.context, task, request, served, texts)]
+            return [
+                TextTranslation([text]) for text in await translate_html(self.context, task, request, served, texts)
+            ]
         return await translate_texts(self.context, task, request, served, texts, wanted, sure=sure)
 
     async def detect(self, request: Request) -> JSONResponse:

@@ -1,5 +1,6 @@
 """Translucid: translation you can see through."""
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
@@ -18,42 +19,22 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "Captioner": "translucid.api.captioner",
+    "DecodingOptions": "translucid.decoding.decoding_options",
+    "Embedder": "translucid.api.embedder",
+    "Generator": "translucid.api.generator",
+    "TextClassifier": "translucid.api.text_classifier",
+    "Translation": "translucid.api.translation",
+    "Translations": "translucid.api.translation",
+    "Translator": "translucid.api.translator",
+    "UserError": "translucid.ground.errors",
+    "train": "translucid.training.train",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Import the public classes when they are first used: PyTorch takes seconds, and `translucid --help` needs none."""
-    if name == "Translator":
-        from translucid.api.translator import Translator
-
-        return Translator
-    if name == "Captioner":
-        from translucid.api.captioner import Captioner
-
-        return Captioner
-    if name == "Embedder":
-        from translucid.api.embedder import Embedder
-
-        return Embedder
-    if name == "Generator":
-        from translucid.api.generator import Generator
-
-        return Generator
-    if name == "TextClassifier":
-        from translucid.api.text_classifier import TextClassifier
-
-        return TextClassifier
-    if name == "train":
-        from translucid.training.train import train
-
-        return train
-    if name in ("Translation", "Translations"):
-        from translucid.api import translation
-
-        return getattr(translation, name)
-    if name == "DecodingOptions":
-        from translucid.decoding.decoding_options import DecodingOptions
-
-        return DecodingOptions
-    if name == "UserError":
-        from translucid.ground.errors import UserError
-
-        return UserError
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'translucid' has no attribute {name!r}")

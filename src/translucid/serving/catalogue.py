@@ -15,7 +15,6 @@ from translucid.api.translator import Translator
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
-from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import ANY, LanguagePairs, Served, begin_with, is_language, offer
@@ -185,22 +184,30 @@ def load(
         run = RunFolder(resolve_run(folder))
         configuration = run.configuration()
         reads = configuration.model.reads
-        if reads == "text":
-            translator = _translator(run, configuration, name, languages, folder, device, options, engine)
-            if not catalogue.models or translator.pair == catalogue.models[0].pair:
-                translator = replace(translator, terms=terms)
-            catalogue.models.append(translator)
-            continue
-        if languages[0]:
+        if reads != "text" and languages[0]:
             raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
         if reads == "images":
             from translucid.api.captioner import Captioner  # needs Pillow
 
             catalogue.captioners.append(Named(name, Captioner.open(run, configuration, device)))
-        elif reads == "texts with labels":
+            continue
+        if reads == "texts with labels":
             catalogue.classifiers.append(Named(name, TextClassifier.load(run.path, device=device)))
-        else:
+            continue
+        if reads == "running text":
             catalogue.generators.append(Named(name, Generator.open(run, configuration, device)))
+            continue
+        sources, targets = offer(configuration, *languages, folder)
+        source, target = begin_with(sources, targets)
+        translator = Translator.open(run, configuration.between(sources[source], targets[target]), device, engine)
+        examples: list[str] = []
+        if sources[source] in (None, configuration.data.languages[0]):  # the language of the examples
+            examples = examples_of(run.path, configuration)
+        batcher = Batcher(options.queue, options.batch)
+        pairs = LanguagePairs(name, sources, targets, translator, batcher, examples)
+        if not catalogue.models or pairs.pair == catalogue.models[0].pair:
+            pairs = replace(pairs, terms=terms)
+        catalogue.models.append(pairs)
     return catalogue
 
 
@@ -211,27 +218,6 @@ def _unused(name: str, names: set[str]) -> str:
         number += 1
         unused = f"{name} {number}"
     return unused
-
-
-def _translator(
-    run: RunFolder,
-    configuration: Configuration,
-    name: str,
-    languages: Label,
-    folder: str,
-    device: str,
-    options: ServerOptions,
-    engine: EngineName,
-) -> LanguagePairs:
-    """Load a translator between the languages of its label, or of its run."""
-    sources, targets = offer(configuration, *languages, folder)
-    source, target = begin_with(sources, targets)
-    translator = Translator.open(run, configuration.between(sources[source], targets[target]), device, engine)
-    examples: list[str] = []
-    # The examples of a run are sentences of its own source language.
-    if sources[source] in (None, configuration.data.languages[0]):
-        examples = examples_of(run.path, configuration)
-    return LanguagePairs(name, sources, targets, translator, Batcher(options.queue, options.batch), examples)
 
 
 def _languages_and_folder(argument: str) -> tuple[Label, str]:

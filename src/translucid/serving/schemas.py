@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 TEXT: dict[str, Any] = {"type": "string"}
-ERROR = {
-    "description": "What is wrong.",
-    "content": {
-        "application/json": {"schema": {"type": "object", "properties": {"error": TEXT}, "required": ["error"]}}
-    },
-}
-ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503), ERROR)
+
+
+def _error(name: str) -> dict[str, Any]:
+    """Describe an error response: an object with a message under this name."""
+    schema = {"type": "object", "properties": {name: TEXT}, "required": [name]}
+    return {"description": "What is wrong.", "content": {"application/json": {"schema": schema}}}
+
+
+ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503), _error("error"))
 LIST: dict[str, Any] = {"type": "array", "items": TEXT}
 MANY: dict[str, Any] = {"oneOf": [TEXT, {"type": "array", "items": TEXT}]}
 
@@ -48,10 +50,7 @@ LOOK = body(
     ["q", "source", "target"],
     q=TEXT,
     source={**TEXT, "description": "a language code, or auto"},
-    target={
-        **TEXT,
-        "description": "where source is auto, another one if that language is not translated to it",
-    },
+    target={**TEXT, "description": "where source is auto, another one if that language is not translated to it"},
     model={**TEXT, "description": "a name from /models"},
     explain={"type": "string", "enum": ["lime", "erasure", "gradients"]},
     translations={**LIST, "description": "look at these instead, one for each sentence of q"},
@@ -112,7 +111,7 @@ SEGMENTS = {
             "schema": {"type": "integer", "minimum": 0, "maximum": 1},
             "description": "only those that want a look",
         },
-    ],
+    ]
 }
 SEGMENT = body(["text"], text={**TEXT, "description": "with what stands for its marks: ⟨1⟩bold⟨/1⟩"})
 ACCEPT = body(
@@ -122,13 +121,7 @@ ACCEPT = body(
     doubtful={"type": "boolean", "description": "of the rest, also those that want a look"},
 )
 FILE = _form_with_file({"source": TEXT, "target": TEXT, "api_key": TEXT}, ["file", "source", "target"])
-_MESSAGE = {
-    "description": "What is wrong.",
-    "content": {
-        "application/json": {"schema": {"type": "object", "properties": {"message": TEXT}, "required": ["message"]}}
-    },
-}
-DEEPL_ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((*ERRORS, 404, 456), _MESSAGE)
+DEEPL_ERRORS: dict[int | str, dict[str, Any]] = dict.fromkeys((*ERRORS, 404, 456), _error("message"))
 _FLAG: dict[str, Any] = {"type": "boolean"}
 _LANGUAGE_PAIR = {
     "source_lang": {**TEXT, "description": "a language code; found out if not given"},
@@ -151,9 +144,7 @@ DEEPL_TRANSLATE = body(
     context={**TEXT, "description": "not looked at"},
     show_billed_characters=_FLAG,
 )
-DEEPL_LANGUAGES = {
-    "parameters": [{"name": "type", "in": "query", "schema": {**TEXT, "enum": ["source", "target"]}}],
-}
+DEEPL_LANGUAGES = {"parameters": [{"name": "type", "in": "query", "schema": {**TEXT, "enum": ["source", "target"]}}]}
 DEEPL_DOCUMENT = _form_with_file(
     {**_LANGUAGE_PAIR, "filename": {**TEXT, "description": "the name of the file, if the form does not say it"}},
     ["file", "target_lang"],
@@ -165,10 +156,7 @@ _DICTIONARY: dict[str, Any] = {
     "entries": {**TEXT, "description": "a term and its translation a line"},
     "entries_format": {**TEXT, "enum": ["tsv", "csv"]},
 }
-_DICTIONARIES = {
-    "type": "array",
-    "items": {"type": "object", "properties": _DICTIONARY, "required": [*_DICTIONARY]},
-}
+_DICTIONARIES = {"type": "array", "items": {"type": "object", "properties": _DICTIONARY, "required": [*_DICTIONARY]}}
 DEEPL_GLOSSARY = body(["name", *_DICTIONARY], name=TEXT, **_DICTIONARY)
 DEEPL_MULTILINGUAL_GLOSSARY = body(["name", "dictionaries"], name=TEXT, dictionaries=_DICTIONARIES)
 DEEPL_GLOSSARY_CHANGES = body([], name=TEXT, dictionaries=_DICTIONARIES)
@@ -177,7 +165,7 @@ DEEPL_DICTIONARY = {
     "parameters": [
         {"name": "source_lang", "in": "query", "required": True, "schema": TEXT},
         {"name": "target_lang", "in": "query", "required": True, "schema": TEXT},
-    ],
+    ]
 }
 
 _NUMBER: dict[str, Any] = {"type": "number"}
@@ -244,10 +232,7 @@ def _with_image(**asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-CAPTION = {
-    **_with_image(**_ASKED),
-    "responses": {"200": {"content": {"application/json": {"schema": _CAPTIONED}}}},
-}
+CAPTION = {**_with_image(**_ASKED), "responses": {"200": {"content": {"application/json": {"schema": _CAPTIONED}}}}}
 CAPTION_PICTURE = _with_image(
     model=TEXT,
     caption={**TEXT, "maxLength": 500},

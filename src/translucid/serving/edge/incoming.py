@@ -221,6 +221,16 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
     return value
 
 
+def source_field(fields: dict[str, Any]) -> str | None:
+    """Return the source language of a request, None if it is `auto`.
+
+    Raises:
+        ApiError: 400, the field is missing or no text.
+    """
+    source = text_field(fields, "source")
+    return None if source == "auto" else source
+
+
 def method_field(fields: dict[str, Any], name: str, default: str = "", *, images: bool = False) -> str:
     """Return the method of an explanation, for texts or for images; "" if the field is missing without a default.
 

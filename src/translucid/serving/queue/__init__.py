@@ -1,1 +1,1 @@
-"""Scheduling: batches, workers, fairness between clients."""
+"""Scheduling: batches, workers, and fairness between clients."""

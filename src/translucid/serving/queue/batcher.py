@@ -7,6 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from translucid.api.translation import Translation
@@ -20,48 +21,48 @@ from translucid.serving.queue.request_task import RequestTask
 Item = TypeVar("Item")
 
 THREADS = 4
-"""Batches that may be under way; more than one are only when the first takes long."""
+"""The most batches at once; there are several only while the first takes longer than its turn."""
 TURN = 0.25
-"""Seconds of work on a batch after which those that have come since may have their turn."""
+"""The seconds of work on a batch after which later ones may have their turn."""
 CHUNK_TEXTS, CHUNK_CHARACTERS = 64, 1000
-"""Of a long request that are translated in one go."""
+"""The most texts and characters of a long request that are translated at once."""
 
 
 def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Cut a long request into what is translated in one go; an item that is longer than that is alone.
+    """Split the items of a long request into parts; an item that is longer than a part is one by itself.
 
     Args:
-        items: any number.
-        characters: how many an item has.
+        items: any number of items.
+        characters: returns the number of characters of an item.
     """
     chunk: list[Item] = []
     size = 0
     for item in items:
-        own = characters(item)
-        if chunk and (len(chunk) == CHUNK_TEXTS or size + own > CHUNK_CHARACTERS):
+        length = characters(item)
+        if chunk and (len(chunk) == CHUNK_TEXTS or size + length > CHUNK_CHARACTERS):
             yield chunk
             chunk, size = [], 0
         chunk.append(item)
-        size += own
+        size += length
     if chunk:
         yield chunk
 
 
 def options_for(translator: Translator, nbest: int) -> DecodingOptions:
-    """Return how a translator searches for so many translations of each text."""
+    """Return the decoding options of a translator for this many translations of each text."""
     own = translator.configuration.decoding
     return own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
 
 
 def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> list[Translation]:
-    """Translate any number of texts in small parts, between which others may have their turn."""
+    """Translate texts in small parts, between which other requests may have their turn; equal texts only once."""
     options = options_for(translator, nbest)
-    found: dict[str, Translation] = {}
+    translations: dict[str, Translation] = {}
     for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()
         with no_request_to_blame():
-            found.update(zip(part, translator.stream(part, options), strict=True))
-    return [found[text] for text in texts]
+            translations.update(zip(part, translator.stream(part, options), strict=True))
+    return [translations[text] for text in texts]
 
 
 @dataclass
@@ -70,36 +71,41 @@ class Portion:
 
     task: RequestTask
     translator: Translator
-    """Between its languages."""
+    """The translator for the languages of the request."""
     texts: Sequence[str]
     nbest: int
-    """Translations wanted of each."""
+    """The number of translations of each sentence."""
     future: Future[list[Translation]] = field(default_factory=Future)
 
     @property
     def kind(self) -> tuple[int, int]:
-        """Equal for portions that can be translated together."""
+        """A key that is equal for portions that can be translated in one batch."""
         return id(self.translator), self.nbest
 
     def over(self) -> bool:
-        """Whether nobody waits any more."""
+        """Return whether nobody waits for the result any more."""
         return self.task.over() or self.future.cancelled()
 
 
 class Batcher:
-    """A bounded queue, in which clients take turns, and threads that translate what is in it.
+    """A bounded queue, in which clients take turns, and threads that translate its sentences in batches.
 
-    What a sentence's translation is does not depend on the batch it is in, so nobody sees that others are there. A
-    model of many languages has one of them for all.
+    The translation of a sentence does not depend on its batch, so that no client notices the others. A multilingual
+    model has one queue for all languages.
     """
 
     def __init__(self, queue: int, batch: int) -> None:
-        """`queue`: sentences that may wait; `batch`: sentences translated together."""
+        """Start the threads.
+
+        Args:
+            queue: the most sentences that wait.
+            batch: the most sentences in a batch.
+        """
         self.queue, self.batch = queue, batch
         self.clients: OrderedDict[str, deque[Portion]] = OrderedDict()
-        """What waits, by client; the first one's turn is next."""
+        """The portions that wait, by client; the first client is served next."""
         self.sentences = 0
-        """That wait."""
+        """The number of sentences that wait."""
         self.changed = threading.Condition()
         self.turns = FairScheduler(TURN)
         self.closed = False
@@ -113,12 +119,13 @@ class Batcher:
         """Put sentences into the queue, all or none.
 
         Raises:
-            ApiError: 503, there is no room, or the server is going down.
+            ApiError: 503, the queue is full, or the server is shutting down.
         """
         portion = Portion(task, translator, texts, nbest)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
+            # An empty queue accepts any request, which might otherwise never be translated.
             if self.sentences and self.sentences + len(texts) > self.queue:
                 raise ApiError(503, "The server is busy, please come again", retry_after=2)
             self.clients.setdefault(task.client, deque()).append(portion)
@@ -127,7 +134,7 @@ class Batcher:
         return portion.future
 
     def close(self) -> None:
-        """Take nothing more, finish what was taken, and stop."""
+        """Refuse new requests, translate those in the queue, and stop."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
@@ -135,11 +142,11 @@ class Batcher:
             thread.join()
 
     def _take(self) -> list[Portion]:
-        """Take as many portions as fit into a batch, all of the first one's kind, from one client after the other."""
+        """Take portions of one kind for a batch, as many as fit, from one client after the other."""
         portions: list[Portion] = []
         room = self.batch
         with self.changed:
-            passed = 0  # clients whose next portion does not fit
+            passed = 0  # the number of clients in a row whose next portion does not fit
             while self.clients and passed < len(self.clients) and room > 0:
                 client, waiting = next(iter(self.clients.items()))
                 self.clients.move_to_end(client)
@@ -164,13 +171,9 @@ class Batcher:
                 if not self.clients:
                     return
             portions: list[Portion] = []
-
-            def over(portions: list[Portion] = portions) -> bool:
-                return bool(portions) and all(portion.over() for portion in portions)
-
             try:
-                with self.turns.taken(over):
-                    portions += self._take()  # all that has come until the turn did
+                with self.turns.taken(partial(_all_over, portions)):
+                    portions += self._take()  # only now, so that the batch has all requests that came before its turn
                     self._translate(portions)
             except Cancelled:
                 _fail(portions, Cancelled())
@@ -178,23 +181,30 @@ class Batcher:
     def _translate(self, portions: Sequence[Portion]) -> None:
         if not portions:
             return
+        texts: list[str] = []
+        for portion in portions:
+            texts += portion.texts
         try:
-            texts = [text for portion in portions for text in portion.texts]
-            found = translate(portions[0].translator, texts, portions[0].nbest)
+            translations = translate(portions[0].translator, texts, portions[0].nbest)
         except Cancelled:
             raise
-        except Exception as error:  # one of them is to blame, and the server goes on
+        except Exception as error:
             if len(portions) == 1:
                 _fail(portions, error)
-            else:
-                for portion in portions:
-                    self._translate([portion])
+                return
+            for portion in portions:  # one by one, so that only the portion with the error fails
+                self._translate([portion])
             return
         at = 0
         for portion in portions:
             if portion.future.set_running_or_notify_cancel():
-                portion.future.set_result(found[at : at + len(portion.texts)])
+                portion.future.set_result(translations[at : at + len(portion.texts)])
             at += len(portion.texts)
+
+
+def _all_over(portions: Sequence[Portion]) -> bool:
+    """Return whether nobody waits for a batch any more; a batch without portions has not been taken yet."""
+    return bool(portions) and all(portion.over() for portion in portions)
 
 
 def _fail(portions: Sequence[Portion], error: Exception) -> None:

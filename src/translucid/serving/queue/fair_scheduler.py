@@ -1,7 +1,7 @@
-"""Fair scheduling: one client at a time, next the one that has used least time.
+"""Fair scheduling: one piece of work at a time, next the one that has used least time.
 
-So what takes a moment is not kept waiting by what takes a minute. Who waits for long counts as having worked less, so
-that nobody waits for ever, and two that take long get on alike.
+So short work does not wait for long work. Waiting reduces the time that counts as used, so that no work waits for ever,
+and several long ones progress equally.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from dataclasses import dataclass, field
 from translucid.ground.cancellation import Cancelled, asked_between_steps
 
 _LOOK_AGAIN = 0.2
-"""Seconds after which one that waits looks whether it is still wanted."""
+"""The interval in seconds at which waiting work checks whether its result is still wanted."""
 PATIENCE = 0.1
-"""Seconds of work that are forgotten for each second of waiting."""
+"""The seconds of work that do not count for each second of waiting."""
 
 
 @dataclass(eq=False)
 class _Turn:
-    """One that works, or waits for its turn."""
+    """A piece of work that runs, or waits for its turn."""
 
     over: Callable[[], bool]
-    """Whether it is not wanted any more."""
+    """Returns whether nobody wants the result any more."""
     worked: float = 0.0
+    """The seconds of work before `since`."""
     waited: float = 0.0
-    """Seconds, before `since`."""
+    """The seconds of waiting before `since`."""
     since: float = 0.0
-    """When its present turn, or its present waiting, began."""
+    """The time at which its present turn, or its present waiting, began."""
     go: threading.Event = field(default_factory=threading.Event)
 
     def rank(self) -> float:
-        """The lower, the sooner it is its turn."""
+        """Return the time that counts as used; the lowest is next."""
         return max(0.0, self.worked - PATIENCE * self.waited)
 
     def pass_time(self, *, working: bool) -> None:
-        """Count the time until now."""
+        """Count the time since `since` as work or as waiting."""
         now = time.monotonic()
         if working:
             self.worked += now - self.since
@@ -48,10 +49,10 @@ class _Turn:
 
 
 class FairScheduler:
-    """Whose turn it is."""
+    """Lets one piece of work run at a time."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds`: of a turn, at least, if others wait."""
+        """Let a turn last at least this many seconds if others wait."""
         self.seconds = seconds
         self.lock = threading.Lock()
         self.working: _Turn | None = None
@@ -59,13 +60,13 @@ class FairScheduler:
 
     @contextmanager
     def taken(self, over: Callable[[], bool]) -> Iterator[None]:
-        """Wait for a turn and work; between steps (`stopping.py`), let others have theirs.
+        """Wait for a turn and work; between steps (`cancellation.py`), let others have theirs.
 
         Args:
-            over: whether the work is not wanted any more.
+            over: returns whether nobody wants the result any more.
 
         Raises:
-            Cancelled: it is not.
+            Cancelled: nobody does.
         """
         turn = _Turn(over)
         with self.lock:
@@ -79,6 +80,7 @@ class FairScheduler:
                 self._leave(turn)
 
     def _ask(self, turn: _Turn) -> None:
+        """Between two steps: end work that nobody wants, and pause if other work has used less time."""
         if turn.over():
             raise Cancelled
         if not self.waiting or time.monotonic() - turn.since < self.seconds:
@@ -100,7 +102,7 @@ class FairScheduler:
                     self._leave(turn)
                 raise Cancelled
 
-    # With the lock held.
+    # The caller of the following methods holds the lock.
 
     def _line_up(self, turn: _Turn) -> None:
         turn.since = time.monotonic()
@@ -118,9 +120,9 @@ class FairScheduler:
 
     def _next(self) -> None:
         if self.waiting:
-            for one in self.waiting:
-                one.pass_time(working=False)
-            turn = min(self.waiting, key=_Turn.rank)  # of equal ones, who has waited longer
+            for other in self.waiting:
+                other.pass_time(working=False)
+            turn = min(self.waiting, key=_Turn.rank)  # of equal ones, the first in the list, which came first
             self.waiting.remove(turn)
             self.working = turn
             turn.go.set()

@@ -1,4 +1,4 @@
-"""What is kept of one document: its bytes, its segments with their translations, and what comes of it; all on disk."""
+"""The files of one document: its content, a database of segments with their translations, and the result."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _TABLE = """CREATE TABLE segments (
     target TEXT, target_marks TEXT, origin TEXT, confidence REAL, doubts TEXT, accepted INTEGER DEFAULT 0)"""
 
 MOST_CHARACTERS = 200_000
-"""Of segments that are returned together, with their tags."""
+"""The most characters of segments that are returned together, tags included."""
 SURE = 0.5
-"""Confidence under which a translation wants to be looked at."""
+"""The confidence under which a translation is doubtful."""
 _DOUBTFUL = f"(NOT accepted AND target IS NOT NULL AND (doubts != '[]' OR confidence < {SURE}))"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A segment and what it has become."""
+    """A segment with its translation."""
 
     number: int
     segment: Segment
     target: Target | None
-    """None if it has no translation of ours yet."""
+    """The translation, None until there is one."""
     accepted: bool
-    """By a person."""
+    """Whether a person has accepted the translation."""
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its translation looks wrong, or is rather not good, and nobody has accepted it."""
+        """Whether the translation failed quality checks, or has a low confidence, and nobody has accepted it."""
         if self.accepted or self.target is None:
             return False
         unsure = self.target.confidence is not None and self.target.confidence < SURE
@@ -50,94 +50,94 @@ class Row:
 
 
 class Counts(NamedTuple):
-    """How many segments of a document are in which state."""
+    """The numbers of accepted and of doubtful segments of a document."""
 
     accepted: int = 0
     doubtful: int = 0
-    """Those that want a look; see `Row.is_doubtful`."""
+    """The segments that a person should check (`Row.is_doubtful`)."""
 
 
 class JobFiles:
-    """A folder of one document. No file in it has a name that a client has given."""
+    """The folder of one document. The names of its files are independent of names that clients give."""
 
     def __init__(self, folder: Path, content: IO[bytes]) -> None:
-        """Keep a document; `folder` is made."""
+        """Create the folder, and copy a document into it."""
         self.folder = folder
         folder.mkdir(mode=0o700)
         self._document = folder / "document"
         self.result = folder / "result-0"
-        """The translated document; each has a name of its own, as Windows replaces none that is being sent."""
+        """The translated document; each version has another name: Windows can't replace a file that is being sent."""
         self._results = count(1)
         self._changing = Lock()
         try:
             with self._document.open("xb") as file:
                 shutil.copyfileobj(content, file)
-        except BaseException:  # such as a full disk, which would stay full
+        except BaseException:  # such as a full disk, which would stay full with an incomplete file
             self.delete()
             raise
 
     @property
     def content(self) -> bytes:
-        """The document as it came."""
+        """The original document."""
         with self._kept():
             return self._document.read_bytes()
 
     @property
     def size(self) -> int:
-        """Bytes of all files that are there: SQLite's journal, for one, comes and goes with every correction."""
+        """The bytes of all files in the folder."""
         total = 0
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
-                with suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):  # SQLite creates and deletes its journal at every correction
                     total += file.stat().st_size
         return total
 
     def keep(self, result: bytes) -> None:
-        """Keep the translated document."""
+        """Store the translated document."""
         new = self.folder / f"result-{next(self._results)}"
         with self._kept():
             try:
                 new.write_bytes(result)
-            except OSError:  # such as a full disk, which would stay full
+            except OSError:  # such as a full disk, which would stay full with an incomplete file
                 with suppress(OSError):
                     new.unlink()
                 raise
         with self._changing:
             before, self.result = self.result, new
-            with suppress(OSError):  # there is none; or it is being sent, and Windows removes no file that is open
+            with suppress(OSError):  # there was none; or it is being sent, and Windows deletes no file that is open
                 before.unlink()
 
     def sent(self) -> tuple[Iterator[bytes], int]:
-        """Open the translated document; return its parts, which are there whatever becomes of the file, and its size.
+        """Open the translated document; return its parts, which remain readable if the file is deleted, and its size.
 
         Raises:
-            GoneError: it was deleted.
+            GoneError: the document was deleted.
         """
         with self._kept(), self._changing:
             file = self.result.open("rb")
         return _parts(file), os.fstat(file.fileno()).st_size
 
     def delete(self) -> None:
-        """Forget all; who is reading meanwhile is told `GoneError`."""
-        going = self.folder.with_suffix(".going")
+        """Delete the folder; concurrent readers get a `GoneError`."""
+        removed = self.folder.with_suffix(".going")
         try:
-            self.folder.rename(going)
-        except OSError:  # it was deleted before; or a file of it is open, which Windows does not move: the others go
-            going = self.folder
-        shutil.rmtree(going, ignore_errors=True)
+            self.folder.rename(removed)
+        except OSError:  # it was deleted before; or a file in it is open, which Windows keeps: delete the others
+            removed = self.folder
+        shutil.rmtree(removed, ignore_errors=True)
 
     def begin(self, segments: Sequence[Segment]) -> None:
-        """Write the segments down."""
-        rows = (
-            (i, one.place, one.source.text, _written(one.source.marks), one.existing, one.note, one.longest)
-            for i, one in enumerate(segments)
-        )
+        """Store the segments."""
+        rows = []
+        for i, segment in enumerate(segments):
+            source = segment.source.text, _written(segment.source.marks)
+            rows.append((i, segment.place, *source, segment.existing, segment.note, segment.longest))
         with self._database("rwc") as database:
             database.execute(_TABLE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
 
     def translated(self, targets: Sequence[tuple[int, Target]]) -> None:
-        """Write translations down, by the number of the segment; what a person has written already stays."""
+        """Store translations by the number of the segment; a translation that a person has accepted stays."""
         with self._database() as database:
             database.executemany(
                 "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=? "
@@ -146,7 +146,7 @@ class JobFiles:
             )
 
     def accept(self, targets: Mapping[int, Target]) -> None:
-        """Write down what a person says is right, by the number of the segment."""
+        """Store translations that a person has accepted, by the number of the segment."""
         with self._database() as database:
             database.executemany(
                 "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=1 "
@@ -155,18 +155,18 @@ class JobFiles:
             )
 
     def counts(self) -> Counts:
-        """Return how many segments are accepted, and how many want a look."""
+        """Return the numbers of accepted and of doubtful segments."""
         with self._database() as database:
-            ask = f"SELECT count(*) FILTER (WHERE accepted), count(*) FILTER (WHERE {_DOUBTFUL}) FROM segments"
-            return Counts(*database.execute(ask).fetchone())
+            query = f"SELECT count(*) FILTER (WHERE accepted), count(*) FILTER (WHERE {_DOUBTFUL}) FROM segments"
+            return Counts(*database.execute(query).fetchone())
 
     def rows(self, first: int = 0, count: int = -1, *, doubtful: bool = False) -> list[Row]:
         """Return segments from a number on.
 
         Args:
-            first: number.
-            count: how many at most, fewer if they are long; all if it is negative.
-            doubtful: only those that look wrong or are rather not good, and that nobody has accepted.
+            first: the first number.
+            count: the most segments, fewer if they are long; all if it is negative.
+            doubtful: return doubtful segments only.
         """
         which = f"AND {_DOUBTFUL}" if doubtful else ""
         with self._database() as database:
@@ -188,7 +188,7 @@ class JobFiles:
 
     @contextmanager
     def _database(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        # A crash ends the job, so nothing has to outlive one.
+        # A crash ends the job, so that SQLite need not wait for the disk.
         name = f"{(self.folder / 'segments.sqlite').absolute().as_uri()}?mode={mode}"
         with self._kept(), closing(sqlite3.connect(name, uri=True, timeout=30)) as database:
             database.execute("PRAGMA synchronous=OFF")
@@ -197,7 +197,7 @@ class JobFiles:
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Within it, a failure is `GoneError` if the document was deleted."""
+        """Within the context, turn errors into `GoneError` if the document was deleted."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -213,10 +213,12 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _written(marks: Sequence[Mark]) -> str:
+    """Return marks as JSON for the database."""
     return json.dumps([[mark.at, mark.raw, mark.side.value, mark.pair] for mark in marks])
 
 
 def _read(text: str, marks: str) -> TaggedText:
+    """Return a text with the marks that `_written` returned."""
     return TaggedText(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
 
 

@@ -1,4 +1,4 @@
-"""What every route needs: the models, the limits, and the way from a request to an task."""
+"""The context of all routes: the models, the limits, and the way from a request to a task."""
 
 from __future__ import annotations
 
@@ -21,59 +21,61 @@ from translucid.serving.server_options import ServerOptions
 Result = TypeVar("Result")
 
 ON_THE_LOOP = 2000
-"""Characters of a text that may be looked through on the event loop; it takes a millisecond."""
+"""The most characters of a text that is processed on the event loop, which takes about a millisecond."""
 
 
 @dataclass(frozen=True)
 class RequestContext:
-    """Where requests are taken in."""
+    """The shared objects of the server, with methods that read requests and check their keys and rate limits."""
 
     catalogue: Catalogue
     options: ServerOptions
     guard: RateLimits
     memory: MemoryRoutes | None = None
     lessons: bool = False
-    """Whether the lessons are on the same server."""
+    """Whether the server has the interactive lessons."""
     bodies: Bodies = field(default_factory=Bodies)
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
 
     async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
-        """Read a request, and let it in.
+        """Read and check a request.
 
         Raises:
-            ApiError: it can't be read, or it may not come in.
+            ApiError: the request is invalid or refused.
         """
         fields = await read_fields(request, self.bodies, self.options)
         return fields, RequestTask(self.guard.check(request, fields), self.options.seconds)
 
     async def light_fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
-        """Read a request that asks little, such as a correction, and let it in: ten of them count as one request.
+        """Read and check a request that takes little work, such as a correction: ten of them count as one request.
 
         Raises:
-            ApiError: it can't be read, or it may not come in.
+            ApiError: the request is invalid or refused.
         """
         fields = await read_fields(request, self.bodies, self.options)
         return fields, RequestTask(self.guard.check(request, fields, light=True), self.options.seconds)
 
     async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, str]:
-        """Read a request with a file, and let it in; return its fields, the file, and who it is from.
+        """Read and check a request with a file; return its fields, the file, and the client.
 
         Raises:
-            ApiError: it can't be read, or it may not come in.
+            ApiError: the request is invalid or refused.
         """
         fields, file = await read_upload(request, self.bodies, self.options)
         return fields, file, self.guard.check(request, fields)
 
     async def image(self, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
-        """Read a request with an image, and let it in.
+        """Read and check a request with an image.
 
         Raises:
-            ApiError: it can't be read, or it may not come in.
+            ApiError: the request is invalid or refused.
         """
         fields, image = await read_image(request, self.bodies, self.options)
         return fields, image, RequestTask(self.guard.check(request, fields), self.options.seconds)
 
 
 async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:
-    """Do what takes time with the size of a text: in a thread, unless the text is short."""
-    return work() if size <= ON_THE_LOOP else await run_in_threadpool(work)
+    """Do work whose time depends on the size of a text: in a thread, unless the text is short."""
+    if size <= ON_THE_LOOP:
+        return work()
+    return await run_in_threadpool(work)

@@ -1,4 +1,4 @@
-"""What one request wants: for whom, until when, and whether anybody still waits for it."""
+"""The work of one request: its client, its time limit, and whether anybody still waits for it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,29 @@ Result = TypeVar("Result")
 
 
 class RequestTask:
-    """All work of one request; it is over when its client has left or its time is up."""
+    """All work of one request; it is over when the client has disconnected or the time limit is exceeded."""
 
     def __init__(self, client: str, seconds: float) -> None:
-        """`client`: a key or an address, for fair shares; `seconds`: that all of it may take."""
+        """Start the time limit.
+
+        Args:
+            client: a key or an address, for fair scheduling.
+            seconds: the time limit of all work.
+        """
         self.client, self.seconds = client, seconds
         self.end = time.monotonic() + seconds
         self.left = False
 
     def over(self) -> bool:
-        """Whether nobody waits any more."""
+        """Return whether nobody waits for the work any more."""
         return self.left or time.monotonic() >= self.end
 
     async def result(self, request: Request, future: Future[Result]) -> Result:
-        """Wait for a part of it, as long as the client does and there is time.
+        """Wait for a part of the work until the time limit, or until the client disconnects.
 
         Raises:
-            ApiError: 503, it took too long.
-            ClientLeft: nobody is there to answer.
+            ApiError: 503, the work took too long.
+            ClientLeft: the client has disconnected.
         """
         wrapped = asyncio.wrap_future(future)
         gone = asyncio.ensure_future(until_disconnected(request))
@@ -56,6 +61,6 @@ class RequestTask:
 
 
 async def until_disconnected(request: Request) -> None:
-    """Return when the client has left."""
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

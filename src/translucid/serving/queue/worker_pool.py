@@ -1,4 +1,4 @@
-"""What takes long, off the event loop: each in a thread of its own, one working at a time."""
+"""Long work outside the event loop: each piece in its own thread, one running at a time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from translucid.serving.queue.request_task import RequestTask
 Result = TypeVar("Result")
 
 PLACES = 64
-"""Pieces of work inside, at work or waiting for their turn."""
+"""The most pieces of work, running or waiting for their turn."""
 SHARE = 48
-"""Of them one client may have."""
+"""The most pieces of work of one client."""
 TURN = 0.01
-"""Seconds of work after which others may have their turn."""
+"""The seconds of work after which others may have their turn."""
 
 
 class WorkerPool:
-    """Explanations, maps, trees, long texts, images: all that is not a sentence or two to translate."""
+    """Explanations, attention, beam trees, long texts, images: all work but the translation of a few sentences."""
 
     def __init__(self) -> None:
         self.turns = FairScheduler(TURN)
@@ -33,10 +33,10 @@ class WorkerPool:
         self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
 
     def submit(self, task: RequestTask, work: Callable[[], Result]) -> Future[Result]:
-        """Let some work be done that asks between its steps whether it is still wanted (`stopping.py`).
+        """Start work that asks between its steps whether its result is still wanted (`cancellation.py`).
 
         Raises:
-            ApiError: 503, there is no room.
+            ApiError: 503, there is too much work.
         """
         with self.lock:
             if self.inside.total() >= PLACES or self.inside[task.client] >= SHARE:
@@ -46,7 +46,7 @@ class WorkerPool:
         def leave(_: Future[Result]) -> None:
             with self.lock:
                 self.inside[task.client] -= 1
-                self.inside += Counter()  # forgets who has nothing inside
+                self.inside += Counter()  # adding counters drops the clients with a count of zero
 
         def run() -> Result:
             with self.turns.taken(task.over):
@@ -57,5 +57,5 @@ class WorkerPool:
         return future
 
     def close(self) -> None:
-        """Finish what is wanted, and stop."""
+        """Finish all work, and stop."""
         self.threads.shutdown()

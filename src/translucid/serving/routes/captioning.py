@@ -1,4 +1,4 @@
-"""Captions: what a model writes about an image, where it looked for each word, how else it could go on."""
+"""The API of captioners: captions of images, the attention of each word, and continuations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from translucid.ground.cancellation import between_steps
 from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
+from translucid.inspection.plain_values import rounded_rows
 from translucid.inspection.records import beam_record
-from translucid.inspection.words import word_spans
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.inspection import CHOICES, LOOKED, WIDEST
+from translucid.serving.routes.inspection import CHOICES, LOOKED, WIDEST, first_word
 
 if TYPE_CHECKING:
     from translucid.api.caption import AlternativeCaption
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from translucid.decoding.decoding_options import DecodingOptions
 
 BEAM = 10
-"""That may be asked for, if the run itself has no wider one."""
+"""The widest beam of a request, unless the run itself has a wider one."""
 
 
-class Wanted(NamedTuple):
-    """What is asked about an image."""
+class CaptionRequest(NamedTuple):
+    """The fields of a request about an image."""
 
     options: DecodingOptions
     prefix: str
-    """Words that the caption begins with."""
+    """The words with which the caption begins."""
     ways: int
-    """Ways to go on after them."""
+    """The number of continuations of the prefix."""
     caption: str
-    """One to look at, so that none is to be written."""
+    """A caption to inspect in place of the model's own."""
     maps: bool
-    """Whether each layer and head is wanted too."""
+    """Whether the attention of each layer and head is included."""
     tree: bool
-    """Whether the tree of the beam search is."""
+    """Whether the tree of the beam search is included."""
     method: str
-    """To explain it by, if it is to be explained."""
+    """The method of an explanation; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -65,70 +65,69 @@ class CaptionRoutes:
         return routes
 
     async def caption(self, request: Request) -> Response:
-        """Write a caption for an image, and return for each word where in the image the model looked.
+        """Write a caption for an image, and return the attention of each word over the image.
 
         The image is a form's `file`, or the whole body. It is never written to a disk.
         """
-        self.context.catalogue.captioner()  # before megabytes are read
+        self.context.catalogue.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
         served = self.context.catalogue.captioner(text_field(fields, "model", "") or None)
-        wanted = self._wanted(fields, served.model.configuration.decoding)
+        wanted = self._parsed(fields, served.model.configuration.decoding)
 
         def answer() -> Response:
             picture = served.model.picture(image, "image")
             between_steps()
-            (seen,) = served.model.seen([picture])
+            (encoded,) = served.model.seen([picture])
             between_steps()
-            return rendered({"model": served.name, **_answer(served.model, seen, wanted)})
+            return rendered({"model": served.name, **_answer(served.model, encoded, wanted)})
 
         return await task.result(request, self.context.worker_pool.submit(task, answer))
 
-    def _wanted(self, fields: dict[str, Any], own: DecodingOptions) -> Wanted:
-        """Read what is asked; `own` is how the run itself searches.
+    def _parsed(self, fields: dict[str, Any], own: DecodingOptions) -> CaptionRequest:
+        """Parse the fields of a request; `own` are the decoding options of the run.
 
         Raises:
-            ApiError: 400, something is too much, or something else.
+            ApiError: 400, a field is invalid or out of range.
         """
         nbest = number_field(fields, "nbest", 1, self.context.options.alternatives + 1, least=1)
         beam = number_field(fields, "beam", own.beam, max(BEAM, own.beam), least=1)
         ways = number_field(fields, "ways", 0, CHOICES)
-        prefix, caption = (text_field(fields, name, "").strip() for name in ("prefix", "caption"))
+        prefix, caption = text_field(fields, "prefix", "").strip(), text_field(fields, "caption", "").strip()
         if max(len(prefix), len(caption)) > LOOKED:
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
         options = own.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
         method = method_field(fields, "explain", images=True)
-        return Wanted(options, prefix, ways, caption, maps, tree, method)
+        return CaptionRequest(options, prefix, ways, caption, maps, tree, method)
 
 
-def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str, Any]:
-    """Return a caption with its words and all else that is wanted."""
+def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> dict[str, Any]:
+    """Return a caption with its words and everything else that is requested."""
     alpha = wanted.options.length_penalty
     prefix = _ids(captioner, wanted.prefix, "prefix")
     given = _ids(captioner, wanted.caption, "caption")
-    ways: list[AlternativeCaption] = []
+    continued: list[AlternativeCaption] = []
     if wanted.ways or prefix:
         count = max(wanted.ways, wanted.options.nbest if prefix else 1)
-        ways = captioner.continued(picture, wanted.prefix, count, wanted.options)
+        continued = captioner.continued(picture, wanted.prefix, count, wanted.options)
+    alternatives: Sequence[AlternativeCaption] = []
     if given:
-        found = []
-    elif prefix:
-        found = ways[: wanted.options.nbest]
+        text, tokens = captioner.tokenizer.decode(given), given
     else:
-        found = captioner.caption(picture, wanted.options).nbest
+        if prefix:
+            best, *alternatives = continued[: wanted.options.nbest]
+        else:
+            best, *alternatives = captioner.caption(picture, wanted.options).nbest
+        text, tokens = best.text, best.hypothesis.tokens
     between_steps()
-    looked = captioner.look(picture, found[0].hypothesis.tokens if found else given)
-    answer = {
-        "caption": found[0].text if found else captioner.tokenizer.decode(given),
-        "score": _score(looked.inspected.log_probs, alpha),
-        "alternatives": [
-            {"caption": one.text, "score": _score(one.hypothesis.token_log_probabilities, alpha)} for one in found[1:]
-        ],
-        "words": _words(looked),
-        "grid": list(looked.grid) if looked.looks else None,
-        "heads": len(looked.ways()) if looked.looks else 0,
-        "size": captioner.size,
-    }
+    looked = captioner.look(picture, tokens)
+    answer: dict[str, Any] = {"caption": text, "score": _score(looked.inspected.log_probs, alpha), "alternatives": []}
+    for other in alternatives:
+        score = _score(other.hypothesis.token_log_probabilities, alpha)
+        answer["alternatives"].append({"caption": other.text, "score": score})
+    answer |= {"words": _words(looked), "grid": None, "heads": 0, "size": captioner.size}
+    if looked.looks:
+        answer |= {"grid": list(looked.grid), "heads": len(looked.ways())}
     if wanted.maps:
         answer["maps"] = _maps(looked)
     if wanted.tree:
@@ -140,15 +139,15 @@ def _answer(captioner: Captioner, picture: Picture, wanted: Wanted) -> dict[str,
         case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
         answer["explanation"] = why_lit_record(case, wanted.method)
     if wanted.ways:
-        answer["ways"] = [_way(captioner, one, len(prefix)) for one in ways[: wanted.ways]]
+        answer["ways"] = [_continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.ways]]
     return answer
 
 
 def _ids(captioner: Captioner, text: str, name: str) -> list[int]:
-    """Return the tokens of words that the model is to write.
+    """Return the token ids of words of a caption.
 
     Raises:
-        ApiError: 400, it can't.
+        ApiError: 400, the words have characters that are not in the vocabulary.
     """
     ids = captioner.tokenizer.encode_target([text])[0] if text else []
     if captioner.model.special.unknown in ids:
@@ -157,11 +156,10 @@ def _ids(captioner: Captioner, text: str, name: str) -> list[int]:
 
 
 def _words(looked: AttentionResult) -> list[dict[str, Any]]:
-    """Return each word with its probability, and where the model looked for it."""
-    rows: list[dict[str, Any]] = [
-        {"word": word, "probability": _probability(log_prob), "pieces": after - first}
-        for (word, first, after), log_prob in zip(looked.inspected.target_spans, looked.log_probs, strict=False)
-    ]
+    """Return each word with its probability and its attention."""
+    rows: list[dict[str, Any]] = []
+    for (word, first, after), log_prob in zip(looked.inspected.target_spans[:-1], looked.log_probs, strict=True):
+        rows.append({"word": word, "probability": _probability(log_prob), "pieces": after - first})
     if looked.looks:
         for row, weights in zip(rows, _rounded(looked), strict=True):
             row["weights"] = weights
@@ -169,33 +167,31 @@ def _words(looked: AttentionResult) -> list[dict[str, Any]]:
 
 
 def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
-    """Return where the model looked for each word with all layers and heads, with each layer, with each head."""
-    ways = looked.ways().items() if looked.looks else ()
-    return [
-        {"name": name, "layer": layer, "head": head, "weights": _rounded(looked, layer, head)}
-        for name, (layer, head) in ways
-    ]
+    """Return the attention of each word averaged over all layers and heads, of each layer, and of each head."""
+    rows: list[dict[str, Any]] = []
+    if looked.looks:
+        for name, (layer, head) in looked.ways().items():
+            rows.append({"name": name, "layer": layer, "head": head, "weights": _rounded(looked, layer, head)})
+    return rows
 
 
 def _rounded(looked: AttentionResult, layer: int | None = None, head: int | None = None) -> list[list[list[float]]]:
-    weights = looked.weights(layer, head).tolist()
-    return [[[round(weight, 4) for weight in line] for line in word] for word in weights]
+    return [rounded_rows(grid, 4) for grid in looked.weights(layer, head)]
 
 
 def _tree(captioner: Captioner, picture: Picture) -> dict[str, Any]:
-    """Return the tree of the beam search, see `beam_record`; of the run's own beam if that is not too wide."""
+    """Return the tree of the beam search, with a beam that is not too wide for the page."""
     options = captioner.configuration.decoding
     beam = min(options.beam, WIDEST)
     record = beam_record(captioner.trace(picture, beam), beam, captioner.tokenizer, options.length_penalty)
     return record | {"own": options.beam}
 
 
-def _way(captioner: Captioner, one: AlternativeCaption, begun: int) -> dict[str, Any]:
-    """Return a way to go on after so many tokens."""
-    pieces = captioner.tokenizer.target_pieces(one.hypothesis.tokens)
-    after = word_spans(pieces[begun:])
-    probability = _probability(one.hypothesis.token_log_probabilities[begun])
-    return {"next": after[0][0] if after else "", "probability": probability, "caption": one.text}
+def _continuation(captioner: Captioner, caption: AlternativeCaption, prefix: int) -> dict[str, Any]:
+    """Return a continuation of a prefix of this many tokens."""
+    pieces = captioner.tokenizer.target_pieces(caption.hypothesis.tokens)
+    probability = _probability(caption.hypothesis.token_log_probabilities[prefix])
+    return {"next": first_word(pieces[prefix:]), "probability": probability, "caption": caption.text}
 
 
 def _probability(log_prob: float) -> float:
@@ -203,5 +199,5 @@ def _probability(log_prob: float) -> float:
 
 
 def _score(log_probs: Sequence[float], alpha: float) -> float:
-    """Return the log-probability after the length penalty, of tokens with the end token."""
+    """Return the log-probability of tokens, the end token included, after the length penalty."""
     return round(sum(log_probs) / length_penalty(len(log_probs), alpha), 4)

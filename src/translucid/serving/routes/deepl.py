@@ -1,4 +1,4 @@
-"""The part of DeepL's API (version 2) that translates texts, lists languages and counts."""
+"""DeepL's API (version 2): translation of texts, languages and usage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cachetools import LRUCache
@@ -31,15 +32,16 @@ from translucid.serving.tagged import translate_html, translate_tagged
 from translucid.serving.texts import translate_texts, with_terminology
 
 UNLIMITED = 10**12
-"""Characters that /v2/usage says may be translated: there is no limit."""
+"""The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
 REGIONS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT")}
-"""Regions that clients have to name, as DeepL wants it of a target; a model of the language takes any."""
+"""The regions that DeepL requires of a target language; a model of the language accepts all."""
 REFUSED = ("glossary_ids", "style_id", "translation_memory_id", "custom_instructions")
-"""What would change a translation and is not there: better refused than passed over."""
+"""Unsupported fields that would change a translation, so that ignoring them would be wrong."""
 FORMALITIES = ("default", "prefer_more", "prefer_less")
-"""Those that leave a translation as it is where formality can't be chosen."""
+"""The formalities that DeepL ignores for languages without a choice of formality."""
 _SPACE = re.compile(r"\s+")
 MODELS = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
+"""The values of `model_type`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class DeepL:
 
     context: RequestContext
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
-    """Characters by client, since the server began."""
+    """The translated characters of each client since the start of the server."""
     glossaries: Glossaries = field(default_factory=Glossaries)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,60 +63,59 @@ class DeepL:
         return routes
 
     async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
-        """Read a request, and let it in.
+        """Read the fields of a request, and check its key and rate limit.
 
         Raises:
-            ApiError: it can't be read; 403 without a key where one is needed, or with a wrong one.
+            ApiError: the request is invalid; 403 without a key where one is required, or with a wrong one.
         """
         self.need_key(request)
         return await self.context.fields(request)
 
     def need_key(self, request: Request) -> None:
-        """Refuse a request without a key where one is needed.
+        """Check that a request has a key, if keys are required.
 
         Raises:
-            ApiError: 403.
+            ApiError: 403, the key is missing; LibreTranslate's API answers 400.
         """
         if self.context.options.api_keys and not request.headers.get("authorization"):
             raise ApiError(403, "Authorization: DeepL-Auth-Key is missing")
 
     def count(self, client: str, characters: int) -> None:
-        """Count what was translated for a client."""
+        """Count the translated characters of a client."""
         with self._lock:
             self.counted[client] = self.counted.get(client, 0) + characters
 
     async def translate(self, request: Request) -> JSONResponse:
-        """Translate texts, with or without tags in them."""
+        """Translate texts, with or without tags."""
         fields, task = await self.fields(request)
         texts, _ = texts_field(fields, self.context.options, "text")
         source, target = self.pair(fields)
         self.check(fields)
-        split, tags = (
-            one_of(fields, "split_sentences", "1", ("0", "1", "nonewlines")),
-            text_field(fields, "tag_handling", ""),
-        )
-        kind = one_of(fields, "model_type", "", ("", *MODELS))
-        sources = [(source or "", 0.0)] * len(texts)
+        split = one_of(fields, "split_sentences", "1", ("0", "1", "nonewlines"))
+        model_type = one_of(fields, "model_type", "", ("", *MODELS))
         if source is None:
-            sources = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
+            candidates = self.context.catalogue.candidates(target)
+            codes = [code for code, _ in await run_in_threadpool(detect_sources, texts, candidates)]
+        else:
+            codes = [source] * len(texts)
         terms = self.terms(fields, task.client, source, target)
-        done: dict[int, str] = {}
-        for code in dict.fromkeys(code for code, _ in sources):
-            ours = [i for i, (one, _) in enumerate(sources) if one == code]
-            given = [texts[i] for i in ours]
+        results: dict[int, str] = {}
+        for code in dict.fromkeys(codes):  # texts of the same language together
+            ours = [i for i, other in enumerate(codes) if other == code]
+            batch = [texts[i] for i in ours]
             if code != target or code not in self.context.catalogue.languages:
                 served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
-                given = await self._translated(request, task, served, given, split, tags, fields)
-            done.update(zip(ours, given, strict=True))
+                batch = await self._translated(request, task, served, batch, split, fields)
+            results |= zip(ours, batch, strict=True)
         self.count(task.client, sum(map(len, texts)))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
-        for i, (code, _) in enumerate(sources):
-            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": done[i]}
+        for i, (code, text) in enumerate(zip(codes, texts, strict=True)):
+            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": results[i]}
             if billed:
-                row["billed_characters"] = len(texts[i])
-            if kind:
-                row["model_type_used"] = kind.removeprefix("prefer_")
+                row["billed_characters"] = len(text)
+            if model_type:
+                row["model_type_used"] = model_type.removeprefix("prefer_")
             rows.append(row)
         return JSONResponse({"translations": rows})
 
@@ -125,9 +126,10 @@ class DeepL:
         served: Served,
         texts: Sequence[str],
         split: str,
-        tags: str,
         fields: dict[str, Any],
     ) -> list[str]:
+        """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
+        tags = text_field(fields, "tag_handling", "")
         if tags == "html":
             return await translate_html(self.context, task, request, served, texts)
         if tags == "xml":
@@ -137,50 +139,53 @@ class DeepL:
                 names_field(fields, "non_splitting_tags"),
                 flag(fields, "outline_detection", True),
             )
-            return await translate_tagged(
-                self.context, task, request, served, texts, lambda text: _fragment(text, elements)
-            )
+            read = partial(_fragment, elements=elements)
+            return await translate_tagged(self.context, task, request, served, texts, read)
         if split == "0":
             work = self.context.worker_pool.submit(task, lambda: _whole(served, texts))
             return await task.result(request, work)
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]
-        return [one.versions[0] for one in await translate_texts(self.context, task, request, served, texts)]
+        results = await translate_texts(self.context, task, request, served, texts)
+        return [result.versions[0] for result in results]
 
     async def languages(self, request: Request) -> JSONResponse:
-        """List languages to translate from, or (type=target) to."""
+        """List source or (type=target) target languages."""
         fields, _ = await self.fields(request)
-        if one_of(fields, "type", "source", ("source", "target")) == "source":
-            codes = dict.fromkeys(code for one in self.context.catalogue for code in one.sources)
-            return JSONResponse([{"language": code.upper(), "name": name_of(code)} for code in sorted(codes)])
-        codes = dict.fromkeys(
-            variant for one in self.context.catalogue for code in one.targets for variant in REGIONS.get(code, (code,))
-        )
-        rows = [
-            {"language": code.upper(), "name": name_of(code), "supports_formality": False} for code in sorted(codes)
-        ]
+        target = one_of(fields, "type", "source", ("source", "target")) == "target"
+        codes: set[str] = set()
+        for pairs in self.context.catalogue:
+            if not target:
+                codes.update(pairs.sources)
+                continue
+            for code in pairs.targets:
+                codes.update(REGIONS.get(code, (code,)))
+        rows = []
+        for code in sorted(codes):
+            row: dict[str, Any] = {"language": code.upper(), "name": name_of(code)}
+            rows.append(row | {"supports_formality": False} if target else row)
         return JSONResponse(rows)
 
     async def usage(self, request: Request) -> JSONResponse:
-        """Return how many characters were translated for this client since the server began."""
+        """Return the number of characters that were translated for this client since the start of the server."""
         _, task = await self.fields(request)
         return JSONResponse({"character_count": self.counted.get(task.client, 0), "character_limit": UNLIMITED})
 
     def pair(self, fields: dict[str, Any]) -> tuple[str | None, str]:
-        """Return the languages of a request by our codes; no source if it is to be found out.
+        """Return the languages of a request by our codes; no source if it is to be detected.
 
         Raises:
-            ApiError: 400, they can't be translated.
+            ApiError: 400, there is no translator for them.
         """
         catalogue = self.context.catalogue
         catalogue.need_translators()
-        target = self._code(text_field(fields, "target_lang", ""), lambda offered: offered.targets)
+        target = self._code(text_field(fields, "target_lang", ""), lambda pairs: pairs.targets)
         if target is None:
             raise ApiError(400, "Value for 'target_lang' not supported.")
-        given = text_field(fields, "source_lang", "")
-        if not given:
+        named = text_field(fields, "source_lang", "")
+        if not named:
             return None, target
-        source = self._code(given, lambda offered: offered.sources)
+        source = self._code(named, lambda pairs: pairs.sources)
         if source is None:
             raise ApiError(400, "Value for 'source_lang' not supported.")
         if source != target:
@@ -188,10 +193,10 @@ class DeepL:
         return source, target
 
     def terms(self, fields: dict[str, Any], client: str, source: str | None, target: str) -> Mapping[str, str]:
-        """Return the entries of the glossary that a request names; none if it names none.
+        """Return the entries of the glossary that a request names; none if it names no glossary.
 
         Raises:
-            ApiError: 404, there is none; 400, it is of other languages, or the source language is not said.
+            ApiError: 404, there is no such glossary; 400, it is for other languages, or the source is not named.
         """
         key = text_field(fields, "glossary_id", "")
         if not key:
@@ -201,19 +206,24 @@ class DeepL:
             raise ApiError(400, "Value for 'source_lang' is needed with 'glossary_id'.")
         dictionary = glossary.find(source, target)
         if dictionary is None:
-            pairs = ", ".join(f"{one.source} to {one.target}" for one in glossary.dictionaries) or "no languages"
-            raise ApiError(400, f"The glossary is for {pairs}.")
+            pairs = ", ".join(f"{other.source} to {other.target}" for other in glossary.dictionaries)
+            raise ApiError(400, f"The glossary is for {pairs or 'no languages'}.")
         return dictionary.entries
 
-    def _code(self, given: str, side: Callable[[LanguagePairs], Codes]) -> str | None:
-        found = (offered.find(side(offered), given) for offered in self.context.catalogue)
-        return next((code for code in found if code), None) if given else None
+    def _code(self, named: str, side: Callable[[LanguagePairs], Codes]) -> str | None:
+        """Return our code of a language in a request, if a translator has it on this side."""
+        if not named:
+            return None
+        for pairs in self.context.catalogue:
+            if code := pairs.find(side(pairs), named):
+                return code
+        return None
 
     def check(self, fields: dict[str, Any]) -> None:
-        """Refuse what is asked for and not there.
+        """Refuse requests for features that this server does not have.
 
         Raises:
-            ApiError: 400.
+            ApiError: 400, a field is not supported.
         """
         for name in REFUSED:
             if fields.get(name):
@@ -225,46 +235,47 @@ class DeepL:
             raise ApiError(400, "Value for 'formality' not supported.")
         if text_field(fields, "tag_handling", "") not in ("", "xml", "html"):
             raise ApiError(400, "Value for 'tag_handling' not supported.")
-        flag(fields, "preserve_formatting", False)  # nothing is ever changed of it
+        flag(fields, "preserve_formatting", False)  # it may be true or false: formatting is always preserved
 
 
 def one_of(fields: dict[str, Any], name: str, default: str, values: Sequence[str]) -> str:
-    """Return a field that has one of some values.
+    """Return a field that has one of these values; in JSON, `0` and `1` may also be numbers or booleans.
 
     Raises:
-        ApiError: 400, it has another.
+        ApiError: 400, the field has another value.
     """
     value = fields.get(name, default)
-    value = str(int(value)) if isinstance(value, bool | int) else value
+    if isinstance(value, bool | int):
+        value = str(int(value))
     if value not in values:
         raise ApiError(400, f"Value for '{name}' not supported.")
     return str(value)
 
 
 def flag(fields: dict[str, Any], name: str, default: bool) -> bool:
-    """Return a field that is yes or no: JSON's own, `0`, `1`, `true` or `false`.
+    """Return a boolean field: JSON's own, `0`, `1`, `true` or `false`.
 
     Raises:
-        ApiError: 400, it is something else.
+        ApiError: 400, the field has another value.
     """
-    value = fields.get(name, default)
+    value = str(fields.get(name, default)).lower()
     known = {"0": False, "1": True, "false": False, "true": True}
-    if str(value).lower() not in known:
+    if value not in known:
         raise ApiError(400, f"Value for '{name}' not supported.")
-    return known[str(value).lower()]
+    return known[value]
 
 
 def names_field(fields: dict[str, Any], name: str) -> frozenset[str]:
-    """Return names that come as a list or between commas.
+    """Return the names in a field, which is a list or separated by commas.
 
     Raises:
-        ApiError: 400, they are something else.
+        ApiError: 400, the field is neither a text nor a list of texts.
     """
     value = fields.get(name) or []
-    values = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) for one in values):
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
         raise ApiError(400, f"Value for '{name}' not supported.")
-    return frozenset(part.strip() for one in values for part in one.split(",") if part.strip())
+    return frozenset(filter(None, map(str.strip, ",".join(texts).split(","))))
 
 
 def _fragment(text: str, elements: Elements) -> XmlFragment:
@@ -275,14 +286,15 @@ def _fragment(text: str, elements: Elements) -> XmlFragment:
 
 
 def _without_newlines(space: re.Match[str]) -> str:
+    """Return a space in place of white space with a line break, other white space as it is."""
     return " " if "\n" in space[0] else space[0]
 
 
 def _whole(served: Served, texts: Sequence[str]) -> list[str]:
     """Translate each text as one sentence."""
-    done: list[str] = []
+    results: list[str] = []
     for part in in_chunks(texts, len):
         between_steps()
         with no_request_to_blame():
-            done += [found.text for found in served.translator.stream(part, split=False)]
-    return done
+            results += [translation.text for translation in served.translator.stream(part, split=False)]
+    return results

@@ -1,4 +1,4 @@
-"""Documents in the words of DeepL's API: upload, status, result."""
+"""The document routes of DeepL's API: upload, status, result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeepLDocuments:
         return routes
 
     async def upload(self, request: Request) -> JSONResponse:
-        """Take a document in, to be translated by and by."""
+        """Accept a document for translation in the background."""
         self.deepl.need_key(request)
         fields, file, client = await self.deepl.context.upload(request)
         if file is None:
@@ -52,7 +52,7 @@ class DeepLDocuments:
         return JSONResponse({"document_id": job.id, "document_key": job.key})
 
     async def status(self, request: Request, document_id: str) -> JSONResponse:
-        """Say how far a document is."""
+        """Return the progress of a document."""
         job = await self._job(request, document_id)
         answer: dict[str, Any] = {"document_id": job.id, "status": _STATES[job.state]}
         if job.state == "translating":
@@ -64,10 +64,11 @@ class DeepLDocuments:
         return JSONResponse(answer)
 
     async def result(self, request: Request, document_id: str) -> StreamingResponse:
-        """Return the translated document, as often as is asked while it is kept."""
+        """Return the translated document, any number of times until it is deleted."""
         return await self.jobs.answer(request, await self._job(request, document_id))
 
     async def _job(self, request: Request, document_id: str) -> Job:
+        """Return a document if the request has its key, which is a second secret besides the id."""
         fields, _ = await self.deepl.fields(request)
         job = self.jobs.find(document_id)
         if not hmac.compare_digest(text_field(fields, "document_key").encode(), job.key.encode()):

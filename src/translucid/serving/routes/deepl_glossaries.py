@@ -1,8 +1,9 @@
-"""Glossaries in the words of DeepL's API, version 2: those of one pair of languages."""
+"""The glossary routes of DeepL's API, version 2: glossaries of one language pair."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,7 @@ from translucid.serving.routes.glossaries import Dictionary, Glossary, read_entr
 
 TSV = "text/tab-separated-values"
 NAME = 200
-"""Characters of a glossary's name."""
+"""The most characters of a glossary's name."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,18 @@ class DeepLGlossaries:
         return routes
 
     async def pairs(self, request: Request) -> JSONResponse:
-        """List the languages that there can be a glossary between."""
+        """List the language pairs for glossaries."""
         await self.deepl.fields(request)
-        pairs = {
-            (source.lower(), target.lower())
-            for one in self.deepl.context.catalogue
-            for source in one.sources
-            for target in one.targets
-            if source != target
-        }
+        pairs: set[tuple[str, str]] = set()
+        for served in self.deepl.context.catalogue:
+            for source, target in product(served.sources, served.targets):
+                if source != target:
+                    pairs.add((source.lower(), target.lower()))
         rows = [{"source_lang": source, "target_lang": target} for source, target in sorted(pairs)]
         return JSONResponse({"supported_languages": rows})
 
     async def create(self, request: Request) -> JSONResponse:
-        """Make a glossary."""
+        """Create a glossary."""
         fields, task = await self.deepl.fields(request)
         glossary = Glossary(task.client, name_field(fields), (dictionary_of(self.deepl, fields),))
         self.deepl.glossaries.add(glossary)
@@ -59,8 +58,11 @@ class DeepLGlossaries:
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, task = await self.deepl.fields(request)
-        found = [one for one in self.deepl.glossaries.of(task.client) if len(one.dictionaries) == 1]
-        return JSONResponse({"glossaries": [one.monolingual_information for one in found]})
+        rows = []
+        for glossary in self.deepl.glossaries.of(task.client):
+            if len(glossary.dictionaries) == 1:  # this version of the API can't describe others
+                rows.append(glossary.monolingual_information)
+        return JSONResponse({"glossaries": rows})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
@@ -72,7 +74,7 @@ class DeepLGlossaries:
         return Response(glossary.dictionaries[0].tsv, media_type=TSV)
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
-        """Forget a glossary."""
+        """Delete a glossary."""
         _, task = await self.deepl.fields(request)
         self.deepl.glossaries.delete(task.client, glossary_id)
         return Response(status_code=204)
@@ -86,10 +88,10 @@ class DeepLGlossaries:
 
 
 def name_field(fields: dict[str, Any]) -> str:
-    """Return the name that a request gives a glossary.
+    """Return the name of a glossary in a request.
 
     Raises:
-        ApiError: 400, it is missing or too long.
+        ApiError: 400, the name is missing or too long.
     """
     name = text_field(fields, "name")
     if not name or len(name) > NAME:
@@ -98,10 +100,10 @@ def name_field(fields: dict[str, Any]) -> str:
 
 
 def dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
-    """Return the dictionary that a request describes.
+    """Return the dictionary in the fields of a request.
 
     Raises:
-        ApiError: 400, something in it is missing or wrong.
+        ApiError: 400, a field is missing or invalid.
     """
     source, target = deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
     entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))

@@ -1,4 +1,4 @@
-"""Glossaries in the words of DeepL's API, version 3: several dictionaries each, which can be edited."""
+"""The glossary routes of DeepL's API, version 3: glossaries of several dictionaries, which can be edited."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeepLMultilingualGlossaries:
         return routes
 
     async def create(self, request: Request) -> JSONResponse:
-        """Make a glossary of one dictionary or several."""
+        """Create a glossary of one dictionary or several."""
         fields, task = await self.deepl.fields(request)
         name, dictionaries = name_field(fields), self._dictionaries(fields)
         if not dictionaries:
@@ -55,7 +55,8 @@ class DeepLMultilingualGlossaries:
     async def every(self, request: Request) -> JSONResponse:
         """List the glossaries of this client."""
         _, task = await self.deepl.fields(request)
-        return JSONResponse({"glossaries": [one.information for one in self.deepl.glossaries.of(task.client)]})
+        glossaries = self.deepl.glossaries.of(task.client)
+        return JSONResponse({"glossaries": [glossary.information for glossary in glossaries]})
 
     async def one(self, request: Request, glossary_id: str) -> JSONResponse:
         """Describe a glossary."""
@@ -63,22 +64,26 @@ class DeepLMultilingualGlossaries:
         return JSONResponse(self.deepl.glossaries.find(task.client, glossary_id).information)
 
     async def edit(self, request: Request, glossary_id: str) -> JSONResponse:
-        """Give a glossary another name, or new entries beside those that its dictionaries have."""
+        """Rename a glossary, or add entries to its dictionaries."""
         fields, task = await self.deepl.fields(request)
-        name = name_field(fields) if fields.get("name") is not None else None
+        name = None
+        if fields.get("name") is not None:
+            name = name_field(fields)
         dictionaries = self._dictionaries(fields)
 
         def edited(glossary: Glossary) -> Glossary:
             for new in dictionaries:
-                known = glossary.find(new.source, new.target)
-                entries = {**known.entries, **new.entries} if known else new.entries
-                glossary = glossary.with_dictionary(replace(new, entries=entries))
-            return replace(glossary, name=name) if name else glossary
+                if known := glossary.find(new.source, new.target):
+                    new = replace(new, entries={**known.entries, **new.entries})
+                glossary = glossary.with_dictionary(new)
+            if name:
+                glossary = replace(glossary, name=name)
+            return glossary
 
         return JSONResponse(self.deepl.glossaries.change(task.client, glossary_id, edited).information)
 
     async def delete(self, request: Request, glossary_id: str) -> Response:
-        """Forget a glossary."""
+        """Delete a glossary."""
         _, task = await self.deepl.fields(request)
         self.deepl.glossaries.delete(task.client, glossary_id)
         return Response(status_code=204)
@@ -87,44 +92,45 @@ class DeepLMultilingualGlossaries:
         """Return the entries for two languages."""
         fields, task = await self.deepl.fields(request)
         dictionary = _dictionary(self.deepl.glossaries.find(task.client, glossary_id), fields)
-        shown = {name: value for name, value in dictionary.information.items() if name != "entry_count"}
-        return JSONResponse({"dictionaries": [{**shown, "entries": dictionary.tsv, "entries_format": "tsv"}]})
+        row = dictionary.information
+        del row["entry_count"]
+        return JSONResponse({"dictionaries": [{**row, "entries": dictionary.tsv, "entries_format": "tsv"}]})
 
     async def replace(self, request: Request, glossary_id: str) -> JSONResponse:
-        """Put a dictionary in the place of the one for the same languages, or beside the others."""
+        """Add a dictionary, or replace the one for the same languages."""
         fields, task = await self.deepl.fields(request)
         new = dictionary_of(self.deepl, fields)
         self.deepl.glossaries.change(task.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
         return JSONResponse(new.information)
 
     async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:
-        """Forget the dictionary for two languages."""
+        """Delete the dictionary for two languages."""
         fields, task = await self.deepl.fields(request)
 
         def shortened(glossary: Glossary) -> Glossary:
-            found = _dictionary(glossary, fields)
-            return glossary.without_dictionary(found.source, found.target)
+            dictionary = _dictionary(glossary, fields)
+            return glossary.without_dictionary(dictionary.source, dictionary.target)
 
         self.deepl.glossaries.change(task.client, glossary_id, shortened)
         return Response(status_code=204)
 
     def _dictionaries(self, fields: dict[str, Any]) -> list[Dictionary]:
-        """Return the dictionaries that a request describes.
+        """Return the dictionaries in the fields of a request.
 
         Raises:
-            ApiError: 400, something in them is missing or wrong.
+            ApiError: 400, a field is missing or invalid.
         """
-        given = fields.get("dictionaries") or []
-        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        records = fields.get("dictionaries") or []
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise ApiError(400, "Invalid request: dictionaries is not a list of objects")
-        return [dictionary_of(self.deepl, one) for one in given]
+        return [dictionary_of(self.deepl, record) for record in records]
 
 
 def _dictionary(glossary: Glossary, fields: dict[str, Any]) -> Dictionary:
-    """Return the dictionary for the languages that a request names.
+    """Return the dictionary for the languages in the fields of a request.
 
     Raises:
-        ApiError: 400, it does not name them; 404, there is none.
+        ApiError: 400, the languages are missing; 404, there is no such dictionary.
     """
     found = glossary.find(text_field(fields, "source_lang"), text_field(fields, "target_lang"))
     if found is None:

@@ -1,4 +1,4 @@
-"""Which language a text is in, among those that are served."""
+"""Detection of a text's language among the served languages."""
 
 from __future__ import annotations
 
@@ -8,46 +8,53 @@ from translucid.data.languages import short_code
 from translucid.data.sentences import language_probabilities
 
 SHORT, SURE = 12, 90.0
-"""A text of fewer letters is in a language only if that has so many percent."""
+"""The language of a text of fewer letters only counts as detected from this percentage on."""
 ELSEWHERE = 0.5
-"""Probability of a language that is not served, from which on a text is in none of those that are."""
+"""The probability of a language that is not served from which on a text is in none of the served ones."""
 
 
 def detect(text: str, languages: Sequence[str]) -> list[tuple[str, float]]:
-    """Return the languages with their probabilities in percent, the likeliest first.
+    """Return the languages with their probabilities in percent, the most probable first.
 
     Args:
-        text: any.
-        languages: codes that come into question; those that the identifier does not know have probability 0.
+        text: the text.
+        languages: the codes of the candidates; those that the language identifier does not know have probability 0.
     """
     return _among(_probabilities(text), languages)
 
 
 def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple[str, float]]:
-    """Return the language to translate each text from, and how sure that is in percent.
+    """Return for each text the language from which to translate it, and its probability in percent.
 
-    Where a text is too short to tell, or in a language that is not served, it is the first one, with 0 percent.
+    The language of a text that is too short, or in a language that is not served, is the first one, with 0 percent.
 
     Args:
-        texts: any.
-        languages: codes that come into question, at least one; the first is that of the model that is asked then.
+        texts: the texts.
+        languages: the codes of the candidates, at least one.
     """
-    found = []
+    detected = []
     for text in texts:
-        every = _probabilities(text)
-        code, percent = _among(every, languages)[0]
-        best = max(every, key=lambda one: every[one], default="")
-        elsewhere = every.get(best, 0.0) >= ELSEWHERE and best not in map(short_code, languages)
+        probabilities = _probabilities(text)
+        code, percent = _among(probabilities, languages)[0]
+        best = max(probabilities, key=lambda language: probabilities[language], default="")
+        elsewhere = probabilities.get(best, 0.0) >= ELSEWHERE and best not in map(short_code, languages)
         unsure = sum(map(str.isalpha, text)) < SHORT and percent < SURE
-        found.append((languages[0], 0.0) if elsewhere or unsure else (code, percent))
-    return found
+        if elsewhere or unsure:
+            code, percent = languages[0], 0.0
+        detected.append((code, percent))
+    return detected
 
 
 def _probabilities(text: str) -> dict[str, float]:
-    return language_probabilities(text[:2000]) if any(map(str.isalpha, text)) else {}
+    """Return the probabilities of all languages, by short code; none for a text without letters."""
+    if not any(map(str.isalpha, text)):
+        return {}
+    return language_probabilities(text[:2000])  # enough to tell, and a limit to the time
 
 
-def _among(every: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
-    total = sum(every.get(short, 0.0) for short in set(map(short_code, languages))) or 1.0
-    found = [(code, 100 * every.get(short_code(code), 0.0) / total) for code in languages]
-    return sorted(found, key=lambda item: -item[1])
+def _among(probabilities: dict[str, float], languages: Sequence[str]) -> list[tuple[str, float]]:
+    """Return the languages with their probabilities in percent, renormalised over these languages."""
+    shorts = list(map(short_code, languages))
+    total = sum(probabilities.get(short, 0.0) for short in set(shorts)) or 1.0
+    percentages = [100 * probabilities.get(short, 0.0) / total for short in shorts]
+    return sorted(zip(languages, percentages, strict=True), key=lambda item: -item[1])

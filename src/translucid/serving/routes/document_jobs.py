@@ -1,4 +1,4 @@
-"""Documents that are translated while others are served: a bounded number of jobs, each with progress and an end."""
+"""The background translation of documents: a limited number of jobs with progress and cancellation."""
 
 from __future__ import annotations
 
@@ -36,60 +36,61 @@ from translucid.serving.routes.detection import detect_sources
 from translucid.serving.texts import translated, with_terminology
 
 LOOK_AGAIN = 0.05
-"""Seconds after which one that waits for a job looks whether it has ended."""
+"""The interval in seconds at which a request that waits for a job checks whether it has ended."""
 GIVE_WAY = 3.0
-"""While short requests wait, they have so many times the seconds that a part of a document has taken."""
+"""While short requests wait, a document pauses for this many times the seconds that its last part took."""
 AT_ONCE = 2
-"""Documents that are worked on; others wait."""
+"""The most documents that are translated at once; others wait."""
 SHARE = 8
-"""Documents of one client that wait or are worked on."""
+"""The most documents of one client that wait or are being translated."""
 KEPT = 200
-"""Documents that there are at most, done ones too; of these, those that were asked for longest ago have to go."""
+"""The most documents, finished ones included; those whose last request is longest ago are deleted first."""
 KEPT_BYTES = 2 << 30
-"""That the files of all documents that are done may have; likewise."""
+"""The most bytes in the files of all finished documents; the same are deleted first."""
 LONGEST = 200_000
-"""Characters of a segment; one with more is no text of a document."""
+"""The most characters of a segment; no segment of a real document has more."""
 MOST_MARKS = 20_000
-"""Tags and placeholders of a segment; likewise."""
+"""The most tags and placeholders of a segment."""
 
 State = Literal["waiting", "translating", "done", "failed", "cancelled"]
 
 
 @dataclass(eq=False)
 class Job:
-    """A document on its way."""
+    """The translation of a document."""
 
     client: str
     name: str
-    """As the client gave it, without folders; only ever shown."""
+    """The file name that the client gave, without folders; it is never used as a path."""
     kind: Kind
     source: str | None
-    """Language; none until it has been found out."""
+    """The source language; None until it is detected."""
     target: str
     model: str | None
     files: JobFiles
     terms: Mapping[str, str]
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    """Can't be guessed: who knows it may do all with it."""
+    """A secret: a client that knows it has full access to the document."""
     key: str = field(default_factory=lambda: secrets.token_hex(32))
-    """The second half of what DeepL's clients have to know."""
+    """A second secret in DeepL's API."""
     state: State = "waiting"
     error: str = ""
     status: int = 503
-    """Of the answer to those who ask for the result when there is none."""
+    """The HTTP status of requests for a result that does not exist."""
     segments: int = 0
+    """The number of segments; 0 until the document is parsed."""
     done: int = 0
-    """Of them, those that have their translation, or need none."""
+    """The number of segments that have a translation or need none."""
     characters: int = 0
-    """Of the segments."""
+    """The characters of all segments."""
     characters_done: int = 0
     began: float = 0.0
     touched: float = field(default_factory=time.monotonic)
-    """When it was asked for last."""
+    """The time of the last request for it."""
     corrections: int = 0
-    """How often segments were corrected."""
+    """The number of corrections by a person."""
     written: int = -1
-    """How many of these corrections the result has at least; -1 while there is no result."""
+    """The number of these corrections that the result contains at least; -1 while there is no result."""
     writing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the result is replaced."""
     task: RequestTask | None = None
@@ -97,7 +98,7 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate the time until it is done; none where nothing is known."""
+        """The estimated time until the translation is done; None if there is no estimate."""
         if self.state != "translating" or not self.characters_done:
             return None
         spent = time.monotonic() - self.began
@@ -105,13 +106,13 @@ class Job:
 
     @property
     def file_name(self) -> str:
-        """Return the name of the result: `notes_es.txt` of `notes.txt`."""
+        """The file name of the result: `notes_es.txt` for `notes.txt`."""
         stem, dot, ending = self.name.rpartition(".")
         return f"{stem}_{self.target}{dot}{ending}"
 
 
 class DocumentJobs:
-    """All documents of a server; their files are in a folder that only it can read and that goes with it."""
+    """The documents of a server; their files are in a temporary folder that only its user can read."""
 
     def __init__(self, context: RequestContext) -> None:
         self.context, self.options = context, context.options
@@ -131,20 +132,21 @@ class DocumentJobs:
         model: str | None = None,
         terms: Mapping[str, str] | None = None,
     ) -> Job:
-        """Take a document in.
+        """Accept a document for translation.
 
         Args:
-            client: whose it is.
-            name: its file's; the ending says what kind it is.
-            content: of the file, which is copied.
-            source: language; none is found out.
-            target: language.
-            model: by name; the first of the languages if none.
-            terms: to apply, with their translations.
+            client: the client.
+            name: the file name, whose ending determines the document format.
+            content: the content of the file, which is copied.
+            source: the source language; detected if None.
+            target: the target language.
+            model: the name of a translator; the first one of the languages if None.
+            terms: terms with the translations to use.
 
         Raises:
-            ApiError: 400, it can't be translated; 413, it is too large; 503, there are too many.
+            ApiError: 400, the document can't be translated; 413, it is too large; 503, there are too many.
         """
+        # Without folders, also of Windows, and without control characters; only the end, which has the ending.
         name = "".join(filter(str.isprintable, name.replace("\\", "/").rsplit("/", 1)[-1]))[-200:]
         kind = kind_of(name)
         if kind is None:
@@ -157,10 +159,10 @@ class DocumentJobs:
             raise ApiError(413, f"Invalid request: the file has more than {self.options.file_bytes} bytes")
         content.seek(0)
         with self.lock:
-            open_jobs = [job for job in self.jobs.values() if not job.ended.is_set()]
-            if len(open_jobs) >= self.options.documents or sum(job.client == client for job in open_jobs) >= SHARE:
+            clients = [job.client for job in self.jobs.values() if not job.ended.is_set()]
+            if len(clients) >= self.options.documents or clients.count(client) >= SHARE:
                 raise ApiError(503, "Too many documents are being translated, please come again", retry_after=30)
-            if not self.folder.exists():  # whatever clears temporary files up may have taken it after some days
+            if not self.folder.exists():  # systems delete temporary folders that were not used for some days
                 self._temporary, self.folder = _folder()
             files = JobFiles(self.folder / secrets.token_hex(16), content)
             job = Job(client, name, kind, source, target, model, files, terms or {})
@@ -182,19 +184,19 @@ class DocumentJobs:
         return job
 
     def same(self, source: str, target: str) -> bool:
-        """Whether nothing is to be translated between two languages, as with LibreTranslate."""
+        """Return whether nothing is translated, because source and target are equal, as in LibreTranslate."""
         return source == target and source in self.context.catalogue.languages
 
     async def wait(self, request: Request, job: Job) -> None:
-        """Wait for the end of a job, as long as its client does; one that leaves cancels it.
+        """Wait for the end of a job, and cancel it if the client disconnects.
 
         Raises:
-            ApiError: 400, it can't be translated; 500, that is the server's fault; 503, it took too long.
-            ClientLeft: nobody is there to answer.
+            ApiError: 400, the document can't be translated; 500, the server has failed; 503, it took too long.
+            ClientLeft: the client has disconnected.
         """
         gone = asyncio.ensure_future(until_disconnected(request))
         try:
-            while not job.ended.is_set():
+            while not job.ended.is_set():  # the event is set in a thread, so that it can't be awaited
                 if gone.done():
                     self.delete(job)
                     raise ClientLeft
@@ -207,18 +209,17 @@ class DocumentJobs:
             raise error
 
     async def answer(self, request: Request, job: Job) -> StreamingResponse:
-        """Send the translated document, with all that was corrected.
+        """Return the translated document with all corrections.
 
         Raises:
-            ApiError: 400, it can't be translated; 500, that is the server's fault; 503, it is not done; 404, it was
-                deleted meanwhile.
-            ClientLeft: nobody is there to answer.
+            ApiError: 400, the document can't be translated; 404, it was deleted; 500, the server failed; 503, not done.
+            ClientLeft: the client has disconnected.
         """
         if job.state == "failed":
             raise ApiError(job.status, job.error)
         if job.state != "done":
             raise ApiError(503, job.error or "The document is not translated yet", retry_after=5)
-        # A document that took minutes to be read takes as long again after a correction.
+        # After a correction the document is parsed again, which may take as long as before: minutes.
         task = RequestTask(job.client, self.options.document_seconds)
         if job.written < job.corrections:
             await task.result(request, self.context.worker_pool.submit(task, lambda: self._write_result(job)))
@@ -228,23 +229,26 @@ class DocumentJobs:
         return StreamingResponse(parts, media_type=job.kind.media, headers=headers)
 
     def correct(self, job: Job, targets: Mapping[int, Target]) -> None:
-        """Take translations that a person has accepted, by the number of the segment."""
+        """Store translations that a person has accepted, by the number of the segment."""
         job.files.accept(targets)
         with job.writing:
             job.corrections += 1
 
     def translator_of(self, job: Job) -> Translator:
-        """Return what translates a document whose language is known, with its terms."""
+        """Return the translator of a document whose language is known, with its terms."""
+        return self._served(job).translator
+
+    def _served(self, job: Job) -> Served:
         assert job.source is not None
-        return with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms).translator
+        return with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
 
     def _write_result(self, job: Job, document: Document | None = None) -> None:
-        """Make the result, with what was translated and corrected until now.
+        """Write the result with the present translations and corrections.
 
-        Several clients may do so at once, and each may leave in the middle: what they make takes the place of the
-        result only if it has more corrections.
+        Several requests may do so at once, and each may be cancelled: a new result replaces the old one only if it has
+        more corrections.
         """
-        corrections = job.corrections  # before the translations are read: what comes in between counts as missing
+        corrections = job.corrections  # before the translations are read: later ones count as missing
         document = document or read_document(job.name, job.files.content, (job.source, job.target))
         between_steps()
         result = document.filled(job.files.targets())
@@ -255,7 +259,7 @@ class DocumentJobs:
                 job.written = corrections
 
     def delete(self, job: Job) -> None:
-        """Cancel a job that is not done, and forget its files."""
+        """Cancel a job that is not done, and delete its files."""
         with self.lock:
             self.jobs.pop(job.id, None)
             if job in self.waiting:
@@ -264,17 +268,17 @@ class DocumentJobs:
             if job.ended.is_set():
                 job.files.delete()
             elif job.task:
-                job.task.left = True  # its files go when it ends
+                job.task.left = True  # `_end` deletes its files
             job.state, job.error = "cancelled", "It was cancelled"
 
     def tidy_up(self) -> None:
-        """Forget what nobody has asked for in a while, and begin what waits."""
+        """Delete documents that were not requested for long, and start waiting ones."""
         now = time.monotonic()
         with self.lock:
-            over = [job for job in self.jobs.values() if job.ended.is_set()]
-            over.sort(key=lambda job: -job.touched)
-            room, size, old = KEPT - (len(self.jobs) - len(over)), 0, []
-            for i, job in enumerate(over):
+            ended = [job for job in self.jobs.values() if job.ended.is_set()]
+            ended.sort(key=lambda job: -job.touched)
+            room, size, old = KEPT - (len(self.jobs) - len(ended)), 0, []
+            for i, job in enumerate(ended):
                 size += job.files.size
                 if i >= room or size > KEPT_BYTES or now - job.touched > self.options.keep_seconds:
                     old.append(job)
@@ -286,7 +290,7 @@ class DocumentJobs:
                 job.task = RequestTask(job.client, self.options.document_seconds)
                 try:
                     future = self.context.worker_pool.submit(job.task, partial(self._work, job))
-                except ApiError:  # it is full: later
+                except ApiError:  # the pool is full: try again at the next call
                     return
                 self.waiting.popleft()
                 self.working += 1
@@ -298,11 +302,11 @@ class DocumentJobs:
             self.delete(job)
 
     def clean(self) -> None:
-        """Delete the folder, when nothing works any more."""
+        """Delete the folder, after all work has ended."""
         self._temporary.cleanup()
 
     def _end(self, job: Job, future: Future[None]) -> None:
-        """Note how a job ended, and let the next begin."""
+        """Store the end of a job, and start the next."""
         error = future.exception()
         with self.lock:
             self.working -= 1
@@ -319,7 +323,7 @@ class DocumentJobs:
         self.tidy_up()
 
     def _work(self, job: Job) -> None:
-        """Translate a document, in the worker_pool."""
+        """Translate a document; called in the worker pool."""
         if job.state == "cancelled":
             raise Cancelled
         job.state, job.began = "translating", time.monotonic()
@@ -332,43 +336,45 @@ class DocumentJobs:
             if len(segment.source.marks) > MOST_MARKS:
                 raise UserError(f"{segment.place} has more than {MOST_MARKS} tags", file=job.name, fix="Split it.")
         between_steps()
-        job.files.begin(segments)  # they can be asked for as soon as their number is known
-        job.segments, job.characters = len(segments), sum(len(one.source.text) for one in segments)
+        job.files.begin(segments)  # first: requests read the database as soon as the number of segments is set
+        job.segments, job.characters = len(segments), sum(len(segment.source.text) for segment in segments)
         if job.source is None:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
-            wanted = asked_for(document, again=False)
-            served = with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
-            self._translate(job, served, segments, wanted)
+            self._translate(job, segments, asked_for(document, again=False))
         self._write_result(job, document)
 
-    def _translate(self, job: Job, served: Served, segments: list[Segment], wanted: list[int]) -> None:
-        job.done = len(segments) - len(wanted)
-        job.characters_done = job.characters - sum(len(segments[i].source.text) for i in wanted)
+    def _translate(self, job: Job, segments: list[Segment], numbers: list[int]) -> None:
+        """Translate the segments of these numbers in small parts, and store each part."""
+        served = self._served(job)
+        lengths = [len(segment.source.text) for segment in segments]
+        job.done = len(segments) - len(numbers)
+        job.characters_done = job.characters - sum(lengths[i] for i in numbers)
         spent = 0.0
-        for numbers in in_chunks(wanted, lambda i: len(segments[i].source.text)):
+        for part in in_chunks(numbers, lengths.__getitem__):
             _give_way(served, GIVE_WAY * spent)
-            begun = time.monotonic()
-            sources = [segments[i].source for i in numbers]
-            found = zip(numbers, translated(self.context, served, sources), strict=True)
-            job.files.translated([(i, target.within(segments[i].longest)) for i, target in found])
-            job.done += len(numbers)
-            job.characters_done += sum(len(source.text) for source in sources)
-            spent = time.monotonic() - begun
+            began = time.monotonic()
+            results = zip(part, translated(self.context, served, [segments[i].source for i in part]), strict=True)
+            job.files.translated([(i, target.within(segments[i].longest)) for i, target in results])
+            job.done += len(part)
+            job.characters_done += sum(lengths[i] for i in part)
+            spent = time.monotonic() - began
 
     def _detected(self, document: Document, target: str) -> str:
-        ((found, _),) = detect_sources([" ".join(_first_texts(document))], self.context.catalogue.candidates(target))
-        return found
+        """Detect the language of a document by its first texts."""
+        text = " ".join(_first_texts(document))
+        ((language, _),) = detect_sources([text], self.context.catalogue.candidates(target))
+        return language
 
 
 def _folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """Make a folder that only this user can read, and that goes with what it returns."""
+    """Create a folder that only this user can read; it is deleted with the first of the two objects."""
     temporary = tempfile.TemporaryDirectory(prefix="translucid-documents-", ignore_cleanup_errors=True)
     return temporary, Path(temporary.name)
 
 
 def _give_way(served: Served, seconds: float) -> None:
-    """Let short requests go first for some time, as long as there are any."""
+    """Pause while short requests wait, but not longer than this."""
     end = time.monotonic() + seconds
     between_steps()
     while served.batcher.sentences and time.monotonic() < end:
@@ -377,15 +383,16 @@ def _give_way(served: Served, seconds: float) -> None:
 
 
 def disposition(name: str) -> str:
-    """Return the header that says what name a file is to be saved by."""
-    # What is not plain is percent-encoded, so that no name can end the header (RFC 6266).
+    """Return the Content-Disposition header with the name under which a file is to be saved (RFC 6266)."""
+    # Percent encoding also prevents that a name ends the header.
     quoted = quote(name.encode("utf-8", "replace"), safe=" ")
-    # Some clients, curl among them, know no filename*.
-    form = f"filename*=UTF-8''{quoted.replace(' ', '%20')}" if "%" in quoted else f'filename="{quoted}"'
-    return f"attachment; {form}"
+    if "%" in quoted:
+        return f"attachment; filename*=UTF-8''{quoted.replace(' ', '%20')}"
+    return f'attachment; filename="{quoted}"'  # some clients, such as curl, do not know `filename*`
 
 
 def _first_texts(document: Document, characters: int = 2000) -> Iterator[str]:
+    """Yield the texts of a document up to this many characters."""
     for segment in document.segments:
         if characters <= 0:
             return

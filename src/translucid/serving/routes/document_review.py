@@ -1,4 +1,4 @@
-"""Accepting many translations of a document at once, and hints for one: matches of the memory, and terms."""
+"""Accepting many translations of a document at once, and hints for a segment: fuzzy matches and terms."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class DocumentReview:
         return routes
 
     async def accept(self, request: Request, key: str) -> JSONResponse:
-        """Take translations that a person has written (texts, by segment), and others as they stand (rest).
+        """Accept translations that a person has written (texts, by segment), and the others unchanged (rest).
 
-        Answers how many were taken, and what was wrong with texts, by segment.
+        Returns the number of accepted translations, and the errors in texts, by segment.
         """
         fields, task = await self.context.fields(request)
         job = begun(self.jobs, key)
@@ -53,55 +53,53 @@ class DocumentReview:
         return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
 
     async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
-        """Return what the memory has that is like a segment, and the terms in it."""
+        """Return the fuzzy matches of a segment in the translation memory, and the terms in it."""
         job = begun(self.jobs, key)
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         task = RequestTask(job.client, self.context.options.seconds)
-        return JSONResponse(
-            await task.result(request, self.context.worker_pool.submit(task, lambda: self._hints(job, number)))
-        )
+        work = self.context.worker_pool.submit(task, lambda: self._hints(job, number))
+        return JSONResponse(await task.result(request, work))
 
     def _accept(
         self, job: Job, texts: Mapping[int, str], *, rest: bool, doubtful: bool
     ) -> tuple[list[Pair], dict[int, str]]:
-        """Write translations down; return them as pairs, and what was wrong with texts, by segment."""
+        """Store translations; return them as pairs, and the errors in texts, by segment."""
         targets: dict[int, Target] = {}
-        sources: dict[int, str] = {}
+        pairs: list[Pair] = []
         problems: dict[int, str] = {}
         for number, text in texts.items():
             (row,) = job.files.rows(number, 1)
             try:
                 targets[number] = corrected(row, text)
-                sources[number] = row.segment.source.text
+                pairs.append(Pair(row.segment.source.text, targets[number].marked.text))
             except UserError as error:
                 problems[number] = str(error)
         if rest:
             for row in _every(job):
                 if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
                     targets[row.number] = Target(row.target.marked, "person")
-                    sources[row.number] = row.segment.source.text
+                    pairs.append(Pair(row.segment.source.text, row.target.marked.text))
         between_steps()
         self.jobs.correct(job, targets)
-        return [Pair(sources[number], target.marked.text) for number, target in targets.items()], problems
+        return pairs, problems
 
     def _hints(self, job: Job, number: int) -> dict[str, Any]:
         (row,) = job.files.rows(number, 1)
         text = readable(row.segment.source).text
+        matches: list[dict[str, Any]] = []
+        terms: list[dict[str, Any]] = []
         if not job.source or self.jobs.same(job.source, job.target):
-            return {"matches": [], "terms": []}
-        recall = self.context.memory.recall(job.source, job.target) if self.context.memory else None
-        matches = [match.record() for match in recall.shown(text)] if recall else []
-        terms = [
-            {"source": match.text, "target": target}
-            for match in self.jobs.translator_of(job).terms_in(text)
-            for target in match.targets
-        ]
+            return {"matches": matches, "terms": terms}
+        if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
+            matches = [match.record() for match in recall.shown(text)]
+        for match in self.jobs.translator_of(job).terms_in(text):
+            terms += [{"source": match.text, "target": target} for target in match.targets]
         return {"matches": matches, "terms": terms}
 
 
 def _every(job: Job) -> Iterator[Row]:
-    """Yield all segments, some at a time; between them, others may have their turn."""
+    """Yield all segments, some at a time, between which other requests may have their turn."""
     first = 0
     while rows := job.files.rows(first, MOST_ROWS):
         between_steps()
@@ -113,7 +111,7 @@ def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
     """Return the texts of a request by the number of their segment.
 
     Raises:
-        ApiError: 400, they are something else; 404, there is no such segment.
+        ApiError: 400, the field is no object of texts by number; 404, there is no such segment.
     """
     texts = fields.get("texts", {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):

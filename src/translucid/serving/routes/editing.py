@@ -1,9 +1,9 @@
-"""Documents on the page: how far each is, its segments side by side, and what a person corrects."""
+"""The routes of documents on the page: progress, segments with their translations, and corrections."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError, ServerError
-from translucid.serving.edge.incoming import number_field, text_field
+from translucid.serving.edge.incoming import number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.job_files import Counts, Row
 from translucid.serving.queue.request_context import RequestContext
@@ -26,13 +26,13 @@ from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
-"""Segments in one answer."""
+"""The most segments in an answer."""
 
 LONGEST_TAG = 1000
-"""Characters that are shown of a tag; an image may stand in one."""
+"""The most characters that are shown of a tag, which may contain an image as a data URI."""
 
 CORRECTED = "corrected on the page"
-"""What a memory notes of pairs that a person has accepted."""
+"""The origin that a translation memory stores with pairs that a person has accepted."""
 
 
 log = logging.getLogger("translucid.serving")
@@ -40,7 +40,7 @@ log = logging.getLogger("translucid.serving")
 
 @dataclass(frozen=True)
 class Editing:
-    """The handlers; `routes` binds them to their paths. Who knows a document's id may do all with it."""
+    """The handlers; `routes` binds them to their paths. A client that knows a document's id has full access to it."""
 
     context: RequestContext
     jobs: DocumentJobs
@@ -57,47 +57,54 @@ class Editing:
         return routes
 
     async def upload(self, request: Request) -> JSONResponse:
-        """Take a document in, to be translated by and by."""
+        """Accept a document for translation in the background."""
         fields, file, client = await self.context.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
-        source, target = text_field(fields, "source"), text_field(fields, "target")
-        own, model = None if source == "auto" else source, text_field(fields, "model", "") or None
+        source, target = source_field(fields), text_field(fields, "target")
+        model = text_field(fields, "model", "") or None
         name = file.filename or ""
-        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, own, target, model)
-        return JSONResponse(_told(job, Counts()))
+        job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, model)
+        return JSONResponse(_progress(job, Counts()))
 
     async def progress(self, key: str) -> JSONResponse:
-        """Say how far a document is."""
+        """Return the progress of a document."""
         job = self.jobs.find(key)
-        counts = await run_in_threadpool(job.files.counts) if job.segments else Counts()
-        return JSONResponse(_told(job, counts))
+        counts = Counts()
+        if job.segments:  # before, there is no database
+            counts = await run_in_threadpool(job.files.counts)
+        return JSONResponse(_progress(job, counts))
 
     async def delete(self, key: str) -> JSONResponse:
-        """Cancel the translation of a document, and forget it."""
+        """Cancel the translation of a document, and delete it."""
         await run_in_threadpool(self.jobs.delete, self.jobs.find(key))
         return JSONResponse({"state": "cancelled"})
 
     async def result(self, request: Request, key: str) -> StreamingResponse:
-        """Return the translated document, with all that was corrected."""
+        """Return the translated document with all corrections."""
         return await self.jobs.answer(request, self.jobs.find(key))
 
     async def segments(self, request: Request, key: str) -> Response:
         """Return some segments with their translations."""
         job = begun(self.jobs, key)
-        first = number_field(dict(request.query_params), "first", 0, job.segments)
-        count = number_field(dict(request.query_params), "count", 100, MOST_ROWS)
-        doubtful = bool(number_field(dict(request.query_params), "doubtful", 0, 1))
+        query = dict(request.query_params)
+        first = number_field(query, "first", 0, job.segments)
+        count = number_field(query, "count", 100, MOST_ROWS)
+        doubtful = bool(number_field(query, "doubtful", 0, 1))
 
         def answer() -> Response:
-            rows = job.files.rows(first, count, doubtful=doubtful) if job.segments else []
-            return rendered([_row(row) for row in _each(rows)])
+            records = []
+            if job.segments:
+                for row in job.files.rows(first, count, doubtful=doubtful):
+                    between_steps()
+                    records.append(_record(row))
+            return rendered(records)
 
         task = RequestTask(job.client, self.context.options.seconds)
         return await task.result(request, self.context.worker_pool.submit(task, answer))
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
-        """Take the translation of a segment as a person has written it."""
+        """Store the translation of a segment that a person has written."""
         fields, task = await self.context.light_fields(request)
         job, text = begun(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
@@ -110,7 +117,7 @@ class Editing:
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
-        """Write a translation down; return its segment as it is then, and the pair that a memory may have."""
+        """Store a translation; return the new state of its segment, and the pair for a translation memory."""
         (row,) = job.files.rows(number, 1)
         try:
             target = corrected(row, text)
@@ -118,14 +125,14 @@ class Editing:
             raise ApiError(400, str(error)) from error
         self.jobs.correct(job, {number: target})
         (row,) = job.files.rows(number, 1)
-        return _row(row), Pair(row.segment.source.text, target.marked.text)
+        return _record(row), Pair(row.segment.source.text, target.marked.text)
 
 
 def begun(jobs: DocumentJobs, key: str) -> Job:
-    """Return a document whose segments are known.
+    """Return a document that has been parsed, so that its segments are known.
 
     Raises:
-        ApiError: 404, there is none; 503, it is not read yet.
+        ApiError: 404, there is no such document; 503, it has not been parsed yet.
     """
     job = jobs.find(key)
     if not job.segments and not job.ended.is_set():
@@ -137,7 +144,7 @@ def corrected(row: Row, text: str) -> Target:
     """Return the translation of a segment that a person has written.
 
     Raises:
-        UserError: it can't be the translation of this segment.
+        UserError: its tags are not those of the segment.
     """
     return Target(read_shown(row.segment.source, text), "person")
 
@@ -145,7 +152,10 @@ def corrected(row: Row, text: str) -> Target:
 async def remember(
     context: RequestContext, request: Request, task: RequestTask, job: Job, pairs: Sequence[Pair]
 ) -> bool:
-    """Let the memory have what was accepted, if there is one that takes it; what was accepted stands in any case."""
+    """Add accepted pairs to the translation memory, if there is one that grows; return whether that succeeded.
+
+    Corrections are stored with the document even if the memory fails.
+    """
     if not context.memory or not job.source or not pairs:
         return False
     try:
@@ -158,14 +168,7 @@ async def remember(
     return True
 
 
-def _each(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield rows; between two of them, others may have their turn."""
-    for row in rows:
-        between_steps()
-        yield row
-
-
-def _told(job: Job, counts: Counts) -> dict[str, Any]:
+def _progress(job: Job, counts: Counts) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name,
@@ -182,9 +185,9 @@ def _told(job: Job, counts: Counts) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _record(row: Row) -> dict[str, Any]:
     segment, target = row.segment, row.target
-    return {
+    record = {
         "number": row.number,
         "place": segment.place,
         "note": segment.note,
@@ -192,13 +195,18 @@ def _row(row: Row) -> dict[str, Any]:
         "source": shown(segment.source, segment.source),
         "tags": {tag: _shortened(mark.raw) for tag, mark in tags_of(segment.source).items()},
         "existing": segment.existing,
-        "target": shown(segment.source, target.marked) if target else None,
-        "origin": target.origin if target else None,
-        "confidence": target.confidence if target else None,
-        "doubts": target.doubts if target else [],
-        "accepted": row.accepted,
+        "target": None,
+        "origin": None,
+        "confidence": None,
+        "doubts": [],
     }
+    if target:
+        record |= {"target": shown(segment.source, target.marked), "origin": target.origin}
+        record |= {"confidence": target.confidence, "doubts": target.doubts}
+    return record | {"accepted": row.accepted}
 
 
 def _shortened(tag: str) -> str:
-    return tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"
+    if len(tag) > LONGEST_TAG:
+        return f"{tag[:LONGEST_TAG]}…"
+    return tag

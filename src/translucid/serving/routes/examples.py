@@ -1,4 +1,4 @@
-"""Sentences to try a translator with: those that its run folder has of its own."""
+"""Example sentences for each translator, from its run folder."""
 
 from __future__ import annotations
 
@@ -12,57 +12,69 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 
 FILE = "examples.txt"
-"""Of a run folder: sentences to offer, one a line."""
+"""A file of examples in a run folder, one a line."""
 MOST = 6
-"""Sentences that are offered."""
+"""The most examples of a translator."""
 LONGEST = 120
-"""Characters of one."""
+"""The most characters of an example."""
 LARGEST = 2**26
-"""Bytes of a file that is read."""
+"""The most bytes of a file that is read."""
 READ = 300
-"""Pairs of a corpus that sentences are chosen from."""
+"""The pairs of a corpus from which examples are chosen."""
 WORDS = (5, 7, 9, 11)
-"""Lengths that are chosen, so that they differ."""
+"""The numbers of words of the examples that are chosen, so that they differ in length."""
 
 
 def examples_of(run: Path, configuration: Configuration) -> list[str]:
-    """Return sentences in the source language; none where the run folder holds none.
+    """Return examples in the source language; none if the run folder has none.
 
-    They are those of `examples.txt`, or some of the validation pairs if these lie in the folder, as the demo's do.
-    Files elsewhere are never read: whoever may see the page need not be one who may see them.
+    They are those of `examples.txt`, or some of the validation pairs if these lie in the folder, as those of the demo
+    do. Files elsewhere are never read, because the users of the page may have no right to read them.
 
     Args:
-        run: the folder.
-        configuration: its own.
+        run: the run folder.
+        configuration: the configuration of the run.
     """
     try:
         if own := _inside(run, FILE):
             return _fitting(read_lines(own))[:MOST]
-        book = ENGLISH_BOOK if configuration.preset == "demo" else ()
-        files = [file for name in configuration.data.valid if (file := _inside(run, name))]
-        pairs = islice(read_pairs(*files), READ)
-        return [*book, *_varied(pair.target if configuration.data.reverse else pair.source for pair in pairs)][:MOST]
-    except UserError:  # a file that is damaged takes nothing from the translator
+        examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
+        files = filter(None, (_inside(run, name) for name in configuration.data.valid))
+        pairs = list(islice(read_pairs(*files), READ))
+        if configuration.data.reverse:
+            texts = [pair.target for pair in pairs]
+        else:
+            texts = [pair.source for pair in pairs]
+        return [*examples, *_varied(texts)][:MOST]
+    except UserError:  # a translator with damaged examples is served without them
         return []
 
 
 def _inside(run: Path, name: str) -> Path | None:
-    """Return the file in the run folder that a path of the configuration means, wherever the folder was moved.
+    """Return the file in the run folder that a path of the configuration names, even if the folder was moved.
 
-    It is none if it is a link to a file elsewhere.
+    The path may be absolute, or relative to another folder: its longest ending that exists in the run folder counts.
+    There is no such file if it is a link to a file elsewhere.
     """
     parts = Path("run", name).parts
-    places = [run.joinpath(*parts[first:]) for first in range(1, len(parts))]
-    found = next((place for place in places if ".." not in parts and place.is_file()), None)
-    inside = found and found.resolve().is_relative_to(run.resolve()) and found.stat().st_size <= LARGEST
-    return found if inside else None
+    if ".." in parts:
+        return None
+    for first in range(1, len(parts)):
+        file = run.joinpath(*parts[first:])
+        if file.is_file():
+            inside = file.resolve().is_relative_to(run.resolve()) and file.stat().st_size <= LARGEST
+            return file if inside else None
+    return None
 
 
 def _fitting(texts: Iterable[str]) -> list[str]:
-    return [text.strip() for text in texts if 0 < len(text.strip()) <= LONGEST]
+    """Return the texts that are neither empty nor too long, without white space around them."""
+    return [text for text in map(str.strip, texts) if 0 < len(text) <= LONGEST]
 
 
 def _varied(texts: Iterable[str]) -> list[str]:
-    """Return the first text of each wanted number of words."""
-    lengths = {len(text.split()): text for text in reversed(_fitting(texts))}
-    return [lengths[count] for count in WORDS if count in lengths]
+    """Return the first text with each of the numbers of words in `WORDS`."""
+    by_length: dict[int, str] = {}
+    for text in _fitting(texts):
+        by_length.setdefault(len(text.split()), text)
+    return [by_length[count] for count in WORDS if count in by_length]

@@ -1,7 +1,7 @@
-"""Glossaries as clients of DeepL's API make them; in memory, a bounded number of bounded ones.
+"""The glossaries of DeepL's API, a limited number in memory.
 
-One that nobody uses for a week expires. Where there is no room for another one, the client that has most of them loses
-the one it has used longest ago: a few clients can't keep all others out.
+A glossary expires after a week without use. When there is no room for another one, the client with most glossaries
+loses the one whose last use is longest ago, so that a few clients can't exclude all others.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from translucid.data.languages import same_language
 from translucid.serving.edge.failures import ApiError
 
 MOST, SHARE = 200, 50
-"""Glossaries, and those of one client."""
+"""The most glossaries, of all clients and of one client."""
 LIFETIME = 7 * 24 * 60 * 60
-"""Seconds without use after which one expires."""
+"""The seconds without use after which a glossary expires."""
 ENTRIES = 5000
-"""Of one."""
+"""The most entries of a glossary."""
 DICTIONARIES = 100
-"""Likewise."""
+"""The most dictionaries of a glossary."""
 LONGEST = 500
-"""Characters of a term."""
+"""The most characters of a term."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Dictionary:
     """Terms of one language and their translations into another."""
 
     source: str
-    """Language, as the API writes it: `EN`."""
+    """The source language in the form of the API: `EN`."""
     target: str
     entries: dict[str, str]
 
     @property
     def information(self) -> dict[str, Any]:
-        """All but the entries, as the API says it."""
+        """The record of the dictionary in the API, without the entries."""
         return {
             "source_lang": self.source.lower(),
             "target_lang": self.target.lower(),
@@ -55,13 +55,13 @@ class Dictionary:
         return "".join(f"{source}\t{target}\n" for source, target in self.entries.items())
 
     def translates(self, source: str, target: str) -> bool:
-        """Whether it is for these languages."""
+        """Return whether the dictionary is for these languages."""
         return same_language(self.source, source) and same_language(self.target, target)
 
 
 @dataclass(frozen=True)
 class Glossary:
-    """Dictionaries of one client under one name; version 2 of the API makes those of one dictionary."""
+    """Dictionaries of one client under one name; glossaries of the API's version 2 have one dictionary."""
 
     client: str
     name: str
@@ -71,17 +71,17 @@ class Glossary:
 
     @property
     def information(self) -> dict[str, Any]:
-        """All but the entries, as version 3 of the API says it."""
+        """The record of the glossary in version 3 of the API, without the entries."""
         return {
             "glossary_id": self.id,
             "name": self.name,
-            "dictionaries": [one.information for one in self.dictionaries],
+            "dictionaries": [dictionary.information for dictionary in self.dictionaries],
             "creation_time": self.created.isoformat(timespec="microseconds"),
         }
 
     @property
     def monolingual_information(self) -> dict[str, Any]:
-        """The same of its only dictionary, as version 2 says it."""
+        """The record of the glossary, which has one dictionary, in version 2 of the API."""
         (dictionary,) = self.dictionaries
         return {
             "glossary_id": self.id,
@@ -93,77 +93,80 @@ class Glossary:
 
     def find(self, source: str, target: str) -> Dictionary | None:
         """Return the dictionary for two languages, if there is one."""
-        return next((one for one in self.dictionaries if one.translates(source, target)), None)
+        for dictionary in self.dictionaries:
+            if dictionary.translates(source, target):
+                return dictionary
+        return None
 
     def with_dictionary(self, new: Dictionary) -> Glossary:
-        """Return it with another dictionary for the languages of that one."""
+        """Return a copy with a dictionary, in place of the one for the same languages if there is one."""
         others = self.without_dictionary(new.source, new.target).dictionaries
         return replace(self, dictionaries=(*others, new))
 
     def without_dictionary(self, source: str, target: str) -> Glossary:
-        """Return it without the dictionary for two languages."""
-        others = tuple(one for one in self.dictionaries if not one.translates(source, target))
-        return replace(self, dictionaries=others)
+        """Return a copy without the dictionary for two languages."""
+        others = [dictionary for dictionary in self.dictionaries if not dictionary.translates(source, target)]
+        return replace(self, dictionaries=tuple(others))
 
 
 class Glossaries:
-    """All glossaries; each client sees its own."""
+    """The glossaries of all clients, each of which has access to its own."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock`: tells the time in seconds."""
+        """Use a clock that returns seconds."""
         self.lock = threading.RLock()
         self.clock = clock
         self.all: OrderedDict[str, Glossary] = OrderedDict()
-        """By id, the one used longest ago first."""
+        """Glossaries by id, in the order of their last use."""
         self.used: dict[str, float] = {}
-        """When each was used last."""
+        """The time of the last use of each glossary, by id."""
 
     def add(self, glossary: Glossary) -> None:
-        """Keep one; another client may lose one for it.
+        """Add a glossary; another client may lose one for it.
 
         Raises:
             ApiError: 456, this client has too many.
         """
         with self.lock:
             self._expire()
-            counts = Counter(one.client for one in self.all.values())
+            counts = Counter(other.client for other in self.all.values())
             own = counts[glossary.client]
             if own < SHARE and len(self.all) >= MOST:
                 client, most = counts.most_common(1)[0]
                 if most > own:
-                    self._forget(next(key for key, one in self.all.items() if one.client == client))
+                    self._forget(next(key for key, other in self.all.items() if other.client == client))
             if own >= SHARE or len(self.all) >= MOST:
                 raise ApiError(456, "Too many glossaries: delete one first")
             self.all[glossary.id] = glossary
             self.used[glossary.id] = self.clock()
 
     def of(self, client: str) -> list[Glossary]:
-        """Return those of a client, the oldest first."""
+        """Return the glossaries of a client, the oldest first."""
         with self.lock:
             self._expire()
-            found = [one for one in self.all.values() if one.client == client]
-        return sorted(found, key=lambda one: one.created)
+            own = [glossary for glossary in self.all.values() if glossary.client == client]
+        return sorted(own, key=lambda glossary: glossary.created)
 
     def find(self, client: str, key: str) -> Glossary:
-        """Return one of a client's by its id.
+        """Return a glossary of a client by its id.
 
         Raises:
             ApiError: 404, there is none.
         """
         with self.lock:
             self._expire()
-            found = self.all.get(key)
-            if found is None or found.client != client:
+            glossary = self.all.get(key)
+            if glossary is None or glossary.client != client:
                 raise ApiError(404, "Glossary not found")
             self.all.move_to_end(key)
             self.used[key] = self.clock()
-            return found
+            return glossary
 
     def change(self, client: str, key: str, changed: Callable[[Glossary], Glossary]) -> Glossary:
-        """Keep what `changed` makes of one, and return it; errors as of `find`.
+        """Replace a glossary by what `changed` returns for it, and return that.
 
         Raises:
-            ApiError: 400, it has too many entries then.
+            ApiError: 404, there is no such glossary; 400, the new one has too many entries.
         """
         with self.lock:
             glossary = changed(self.find(client, key))
@@ -172,15 +175,19 @@ class Glossaries:
             return glossary
 
     def delete(self, client: str, key: str) -> None:
-        """Forget one; errors as of `find`."""
+        """Delete a glossary of a client.
+
+        Raises:
+            ApiError: 404, there is none.
+        """
         with self.lock:
             self._forget(self.find(client, key).id)
 
     def _expire(self) -> None:
-        """Forget what nobody has used for a week."""
+        """Delete glossaries that nobody has used for a week."""
         latest = self.clock() - LIFETIME
         while self.all:
-            key = next(iter(self.all))
+            key = next(iter(self.all))  # the one whose last use is longest ago
             if self.used[key] >= latest:
                 break
             self._forget(key)
@@ -190,26 +197,26 @@ class Glossaries:
 
 
 def check_size(glossary: Glossary) -> None:
-    """Refuse a glossary that is too large.
+    """Check the size of a glossary.
 
     Raises:
-        ApiError: 400.
+        ApiError: 400, it has too many dictionaries or entries.
     """
-    if sum(len(one.entries) for one in glossary.dictionaries) > ENTRIES or len(glossary.dictionaries) > DICTIONARIES:
-        raise ApiError(
-            400, f"Invalid request: a glossary has {DICTIONARIES} dictionaries and {ENTRIES} entries at most"
-        )
+    entries = sum(len(dictionary.entries) for dictionary in glossary.dictionaries)
+    if entries > ENTRIES or len(glossary.dictionaries) > DICTIONARIES:
+        limits = f"{DICTIONARIES} dictionaries and {ENTRIES} entries"
+        raise ApiError(400, f"Invalid request: a glossary has {limits} at most")
 
 
 def read_entries(text: str, form: str) -> dict[str, str]:
-    """Read entries, one a line.
+    """Parse entries, one a line.
 
     Args:
         text: terms and their translations.
-        form: `tsv`, or `csv` with commas and double quotes, whose further columns are languages.
+        form: `tsv`, or `csv` with commas and double quotes, whose further columns, languages, are ignored.
 
     Raises:
-        ApiError: 400, something in it is wrong.
+        ApiError: 400, a line is invalid, or there are too many.
     """
     if form not in ("tsv", "csv"):
         raise ApiError(400, "Invalid request: entries_format is neither tsv nor csv")
@@ -222,7 +229,7 @@ def read_entries(text: str, form: str) -> dict[str, str]:
     for number, row in enumerate(rows, 1):
         if not any(map(str.strip, row)):
             continue
-        source, target = [*(term.strip() for term in row), "", ""][:2]
+        source, target, *_ = [*map(str.strip, row), "", ""]  # a row may have one column
         if not source or not target or (form == "tsv" and len(row) > 2):
             raise ApiError(400, f"Invalid request: line {number} of the entries is not a term and its translation")
         if max(len(source), len(target)) > LONGEST or not (source + target).isprintable():

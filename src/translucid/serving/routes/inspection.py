@@ -1,8 +1,8 @@
-"""Our own API: where the model looked, what else it could have said, why it said what it said."""
+"""The API for inspection: attention, other continuations, the beam search, and explanations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,13 +32,13 @@ from translucid.serving.routes.detection import detect
 from translucid.serving.texts import begin, origin_of, split_texts
 
 LOOKED = 500
-"""Characters of a text that is looked into; maps grow with the square of its length."""
+"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
 CHOICES = 8
-"""Continuations offered."""
+"""The most continuations."""
 TREES = 3
-"""Sentences whose beam search is told of."""
+"""The most sentences whose beam search is returned."""
 WIDEST = 6
-"""The largest beam of theirs."""
+"""The widest beam of these searches."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +60,27 @@ class InspectionRoutes:
     async def models(self) -> JSONResponse:
         """List the models by name."""
         catalogue = self.context.catalogue
-        rows: list[dict[str, Any]] = [
-            {"name": one.name, "reads": "text", "sources": list(one.sources), "targets": list(one.targets)}
-            for one in catalogue
-        ]
+        rows: list[dict[str, Any]] = []
+        for pairs in catalogue:
+            languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
+            rows.append({"name": pairs.name, "reads": "text"} | languages)
         rows += [{"name": served.name, "reads": "images"} for served in catalogue.captioners]
         rows += [{"name": served.name, "reads": "texts"} for served in catalogue.classifiers]
         rows += [{"name": served.name, "reads": "prompts"} for served in catalogue.generators]
         return JSONResponse(rows)
 
     async def examples(self) -> JSONResponse:
-        """List sentences to try each translator with, by its name, in the first of its source languages."""
-        return JSONResponse({one.name: list(one.examples) for one in self.context.catalogue})
+        """List example sentences for each translator by its name, in the first of its source languages."""
+        return JSONResponse({pairs.name: list(pairs.examples) for pairs in self.context.catalogue})
 
     async def look(self, request: Request) -> Response:
-        """Translate a text and return, sentence by sentence, where the model looked; and why, if asked."""
+        """Translate a text and return the attention of each sentence, with an explanation if requested."""
         fields, task, served, text, detected = await read_text(self.context, request, detect_source=True)
         method = method_field(fields, "explain")
-        wanted = text_field(fields, "maps", "cross")
-        if wanted not in ("cross", "all"):
+        maps = text_field(fields, "maps", "cross")
+        if maps not in ("cross", "all"):
             raise ApiError(400, "Invalid request: maps is neither cross nor all")
-        sides = SIDES if wanted == "all" else ()
+        inspector = SentenceInspector(served, method, SIDES if maps == "all" else ())
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected.confidence, 1)}
@@ -88,50 +88,38 @@ class InspectionRoutes:
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
         given = _given(fields, len(layout.sentences))
-        found: list[Translation] = []
-        if given is None and (asked := [sentence for sentence in layout.sentences if sentence not in known]):
-            found = await task.result(request, begin(self.context, task, served, asked))
-
-        def rows() -> list[dict[str, Any]]:
-            if given is not None:
-                pairs = zip(layout.sentences, given, strict=True)
-                return [
-                    _forced(served, source, target, method, sides) | _origin(known.get(source) == target)
-                    for source, target in pairs
-                ]
-            translations = iter(found)
-            return [
-                _remembered(served, source, known[source], method, sides)
-                if source in known
-                else _sentence(served, next(translations), method, sides)
-                for source in layout.sentences
-            ]
+        translations: list[Translation] = []
+        if given is None:
+            for_model = [sentence for sentence in layout.sentences if sentence not in known]
+            if for_model:
+                translations = await task.result(request, begin(self.context, task, served, for_model))
 
         def answer() -> Response:
-            sentences = rows()
-            translation = layout.fill([sentence["text"] for sentence in sentences])
-            return rendered(about | {"translation": translation, "sentences": sentences})
+            if given is None:
+                rows = inspector.translated(layout.sentences, known, iter(translations))
+            else:
+                rows = inspector.given(layout.sentences, known, given)
+            translation = layout.fill([row["text"] for row in rows])
+            return rendered(about | {"translation": translation, "sentences": rows})
 
         return await task.result(request, self.context.worker_pool.submit(task, answer))
 
     async def go_on(self, request: Request) -> JSONResponse:
-        """Return the likeliest ways to go on after a prefix of the translation, given as token ids."""
+        """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
         fields, task, served, text, _ = await read_text(self.context, request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
         if not isinstance(prefix, list):
             raise ApiError(400, "Invalid request: prefix is not a list of token ids")
+        # The first four ids are those of special tokens; in Python, True is an int.
         if not all(isinstance(i, int) and not isinstance(i, bool) and 3 < i < size for i in prefix):
             raise ApiError(400, f"Invalid request: the ids of prefix are not between 4 and {size - 1}")
-
-        def rows() -> list[dict[str, Any]]:
-            return _ways(served, text, prefix)
-
-        return JSONResponse(await task.result(request, self.context.worker_pool.submit(task, rows)))
+        work = self.context.worker_pool.submit(task, lambda: _continuations(served, text, prefix))
+        return JSONResponse(await task.result(request, work))
 
     async def beam(self, request: Request) -> Response:
-        """Return the tree of the beam search of each of the first sentences."""
-        _fields, task, served, text, _ = await read_text(self.context, request)
+        """Return the trees of the beam searches of the first sentences."""
+        _, task, served, text, _ = await read_text(self.context, request)
         (layout,), _ = await split_texts(self.context, served, [text])
         sentences = layout.sentences[:TREES]
 
@@ -142,15 +130,15 @@ class InspectionRoutes:
 
 
 class Detected(NamedTuple):
-    """A source language that was found out."""
+    """A detected source language."""
 
     language: str
     confidence: float
-    """Percent; 0 where nothing is known."""
+    """The confidence in percent; 0 if nothing is known."""
 
 
-class Asked(NamedTuple):
-    """What a request gives, and the text `q` that is to be looked into, by which model."""
+class TextRequest(NamedTuple):
+    """A request to inspect the text `q` with a translator."""
 
     fields: dict[str, Any]
     task: RequestTask
@@ -159,12 +147,12 @@ class Asked(NamedTuple):
     detected: Detected | None = None
 
 
-async def read_text(context: RequestContext, request: Request, *, detect_source: bool = False) -> Asked:
-    """Read a request to look into a text.
+async def read_text(context: RequestContext, request: Request, *, detect_source: bool = False) -> TextRequest:
+    """Read a request to inspect a text.
 
     Args:
-        context: where it comes in.
-        request: with `q`, `source`, `target` and perhaps `model`.
+        context: the context of the server.
+        request: a request with `q`, `source`, `target` and perhaps `model`.
         detect_source: whether the source may be `auto`.
 
     Raises:
@@ -177,31 +165,34 @@ async def read_text(context: RequestContext, request: Request, *, detect_source:
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
-        return Asked(fields, task, context.catalogue.find(source, target, name), text)
-    found = await _detect(context, text, target, name)
-    return Asked(fields, task, found[1], text, found[0])
+        return TextRequest(fields, task, context.catalogue.find(source, target, name), text)
+    detected, served = await _detect(context, text, target, name)
+    return TextRequest(fields, task, served, text, detected)
 
 
 async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Detected, Served]:
-    """Find out the language of a text, and a model that translates from it: to `target` and by `name` if that goes."""
-    context.catalogue.need_translators()
-    sources = {code for offered in context.catalogue for code in offered.sources}
-    ranked = await run_in_threadpool(detect, text, context.catalogue.languages)
-    likely = (Detected(code, confidence) for code, confidence in ranked if code in sources and confidence > 0)
-    detected = next(likely, None) or Detected(next(iter(next(iter(context.catalogue)).sources)), 0.0)
-    targets = [code for code in context.catalogue.targets(detected.language) if code != detected.language]
-    into = target if target in targets or not targets else targets[0]
+    """Detect the language of a text, and return it with a translator: to `target` and of this name if possible."""
+    catalogue = context.catalogue
+    catalogue.need_translators()
+    detected = Detected(catalogue.models[0].pair[0], 0.0)  # unless a source language is recognised
+    for code, confidence in await run_in_threadpool(detect, text, catalogue.languages):
+        if confidence > 0 and any(code in pairs.sources for pairs in catalogue):
+            detected = Detected(code, confidence)
+            break
+    targets = [code for code in catalogue.targets(detected.language) if code != detected.language]
+    if targets and target not in targets:
+        target = targets[0]
     try:
-        return detected, context.catalogue.find(detected.language, into, name)
-    except ApiError:  # the model that is named does not have this pair
-        return detected, context.catalogue.find(detected.language, into)
+        return detected, catalogue.find(detected.language, target, name)
+    except ApiError:  # the model of this name does not have the pair
+        return detected, catalogue.find(detected.language, target)
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
-    """Return the translations to look at, one for each sentence, if any are given.
+    """Return the translations in a request, one for each sentence, which are inspected in place of the model's own.
 
     Raises:
-        ApiError: 400, they are something else.
+        ApiError: 400, the field is not a list of texts, or they are too many or too long.
     """
     given = fields.get("translations")
     if given is None:
@@ -213,85 +204,121 @@ def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
     return given
 
 
-def _sentence(served: Served, found: Translation, method: str, sides: Sequence[str]) -> dict[str, Any]:
-    """Return one sentence's words, maps, tokens by word, warnings, how sure it is if known, and explanation."""
-    parts = zip(found.inspected, found.parts, strict=True)
-    pieces = [_piece(served, one, hypothesis.tokens, sides) for one, (_, hypothesis) in parts]
-    row: dict[str, Any] = {"source_text": found.source, "text": found.text, "pieces": pieces}
-    row["warnings"] = [*found.warnings, *found.attention_warnings]
-    row["confidence"] = found.confidence if served.translator.estimator else None
-    row |= _origin(from_memory=False)
-    return row | _why(served, found.source, found.text if found.parts else "", method)
+@dataclass(frozen=True)
+class SentenceInspector:
+    """Returns the rows of an answer, one for each sentence; called in the worker pool."""
+
+    served: Served
+    method: str
+    """The method of the explanations; "" for none."""
+    sides: Sequence[str]
+    """The sides whose self-attention is included."""
+
+    def translated(
+        self, sentences: Sequence[str], known: Mapping[str, str], translations: Iterator[Translation]
+    ) -> list[dict[str, Any]]:
+        """Return rows of the model's translations, and of those that the translation memory has."""
+        rows = []
+        for sentence in sentences:
+            if sentence in known:
+                rows.append(self._remembered(sentence, known[sentence]))
+            else:
+                rows.append(self._by_model(next(translations)))
+        return rows
+
+    def given(self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]) -> list[dict[str, Any]]:
+        """Return rows of translations in the request."""
+        rows = []
+        for source, target in zip(sentences, targets, strict=True):
+            origin = origin_of([known.get(source) == target])
+            rows.append(self._forced(source, target) | {"origin": origin})
+        return rows
+
+    def _by_model(self, translation: Translation) -> dict[str, Any]:
+        pieces = []
+        for inspected, (_, hypothesis) in zip(translation.inspected, translation.parts, strict=True):
+            pieces.append(self._piece(inspected, hypothesis.tokens))
+        row: dict[str, Any] = {"source_text": translation.source, "text": translation.text, "pieces": pieces}
+        row["warnings"] = [*translation.warnings, *translation.attention_warnings]
+        row["confidence"] = translation.confidence if self.served.translator.estimator else None
+        row["origin"] = "model"
+        if translation.parts:
+            self._explain(row)
+        return row
+
+    def _forced(self, source: str, target: str) -> dict[str, Any]:
+        """Return the row of a translation that is not the model's own, by forced decoding."""
+        translator = self.served.translator
+        (pair,) = translator.pipeline.pairs([(source, target)])
+        (inspected,) = translator.inspect_encoded([pair])
+        pieces = [self._piece(inspected, pair.target[:-1])]
+        row: dict[str, Any] = {"source_text": source, "text": target, "pieces": pieces}
+        row |= {"warnings": [], "confidence": None}
+        self._explain(row)
+        return row
+
+    def _remembered(self, source: str, target: str) -> dict[str, Any]:
+        """Return the row of a translation from the memory; without attention if it is too long for the model."""
+        row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [], "warnings": [], "confidence": None}
+        if len(target) <= 2 * LOOKED:
+            with suppress(UserError):
+                row = self._forced(source, target)
+        return row | {"origin": "memory"}
+
+    def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
+        """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""
+        record = viewer_record(inspected, sides=self.sides) if inspected.layers else {}
+        ids = [*tokens, self.served.translator.model.eos]
+        record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
+        return record
+
+    def _explain(self, row: dict[str, Any]) -> None:
+        """Add an explanation to a row, if it is requested and there are words."""
+        if self.method and row["text"].strip():
+            translator = self.served.translator
+            case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
+            row["explanation"] = why_record(case, self.method)
 
 
-def _forced(served: Served, source: str, target: str, method: str, sides: Sequence[str]) -> dict[str, Any]:
-    """Return the same for a translation that was given."""
-    translator = served.translator
-    (pair,) = translator.pipeline.pairs([(source, target)])
-    (one,) = translator.inspect_encoded([pair])
-    pieces = [_piece(served, one, pair.target[:-1], sides)]
-    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": pieces}
-    row |= {"warnings": [], "confidence": None}
-    return row | _why(served, source, target, method)
+def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
+    """Return the most probable continuations of a prefix, each with the word after it.
 
-
-def _remembered(served: Served, source: str, target: str, method: str, sides: Sequence[str]) -> dict[str, Any]:
-    """Return the same for a translation from the memory; of one that is too long for the model, the text alone."""
-    row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [], "warnings": [], "confidence": None}
-    if len(target) <= 2 * LOOKED:
-        with suppress(UserError):
-            row = _forced(served, source, target, method, sides)
-    return row | _origin(from_memory=True)
-
-
-def _origin(from_memory: bool) -> dict[str, Any]:
-    return {"origin": origin_of([from_memory])}
-
-
-def _piece(served: Served, one: Inspected, tokens: Sequence[int], sides: Sequence[str]) -> dict[str, Any]:
-    record = viewer_record(one, sides=sides) if one.layers else {}
-    ids = [*tokens, served.translator.model.eos]
-    record["tokens"] = [ids[first:after] for _, first, after in one.target_spans]
-    return record
-
-
-def _why(served: Served, source: str, target: str, method: str) -> dict[str, Any]:
-    """Return the explanation of a sentence, if one is wanted."""
-    if not method or not target.strip():
-        return {}
-    case = Case(served.translator.model, served.translator.pipeline, source, target)
-    return {"explanation": why_record(case, method)}
-
-
-def _ways(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:
+    Raises:
+        ApiError: 400, the text or the prefix is too long.
+    """
     translator = served.translator
     tokenizer, model = translator.tokenizer, translator.model
     piece = translator.pipeline.encode(text)
-    ids = piece.ids
-    if model.max_length and len(ids) > model.max_length:
+    if model.max_length and len(piece.ids) > model.max_length:
         raise ApiError(400, "Invalid request: the text is too long for this model")
-    options, told = translator.configuration.decoding, len(tokenizer.target_opening)
+    options, opening = translator.configuration.decoding, len(tokenizer.target_opening)
     prefix = [*tokenizer.target_opening, *prefix]
-    if len(prefix) > length_limit(len(ids) - 1, options, model.max_length):
+    if len(prefix) > length_limit(len(piece.ids) - 1, options, model.max_length):
         raise ApiError(400, "Invalid request: prefix is longer than a translation of this text may be")
-    source = torch.tensor([ids], device=translator.device)
-    found = continuations(model, source, prefix, CHOICES, options, translator.torch_engine.word_starts, told)
+    source = torch.tensor([piece.ids], device=translator.device)
+    starts = translator.torch_engine.word_starts
     rows = []
-    for hypothesis in found:
+    for hypothesis in continuations(model, source, prefix, CHOICES, options, starts, opening):
         pieces = piece.masked.unmask_pieces(tokenizer.target_pieces(hypothesis.tokens))
-        after = word_spans(pieces[len(prefix) :])
         rows.append(
             {
-                "next": after[0][0] if after else "",
+                "next": first_word(pieces[len(prefix) :]),
                 "probability": hypothesis.token_log_probabilities[len(prefix)],
                 "text": translator.pipeline.text(piece, hypothesis.tokens),
-                "tokens": hypothesis.tokens[told:],
+                "tokens": hypothesis.tokens[opening:],
             }
         )
     return rows
 
 
+def first_word(pieces: Sequence[str]) -> str:
+    """Return the first word that pieces make up; "" if there are none."""
+    words = word_spans(pieces)
+    return words[0][0] if words else ""
+
+
 def _tree(served: Served, sentence: str) -> dict[str, Any]:
+    """Return the tree of a sentence's beam search, with a beam that is not too wide for the page."""
     translator = served.translator
     options = translator.configuration.decoding
     beam = min(options.beam, WIDEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
@@ -17,7 +18,14 @@ from translucid.documents.kinds import KINDS
 from translucid.inspection.explain import methods_here
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import flag_field, number_field, read_fields, text_field, texts_field
+from translucid.serving.edge.incoming import (
+    flag_field,
+    number_field,
+    read_fields,
+    source_field,
+    text_field,
+    texts_field,
+)
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect, detect_sources
@@ -26,7 +34,7 @@ from translucid.serving.tagged import translate_html
 from translucid.serving.texts import TextTranslation, translate_texts
 
 SUGGESTED = "suggested"
-"""What a memory notes of pairs that clients have suggested."""
+"""The origin that a translation memory stores with pairs that clients have suggested."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,10 @@ class LibreTranslate:
 
     @cached_property
     def _listed(self) -> bytes:
-        """The answer of `languages`, which is half a megabyte for 200 of them."""
-        catalogue = self.context.catalogue
-        rows = [
-            {"code": code, "name": name_of(code), "targets": catalogue.targets(code)} for code in catalogue.languages
-        ]
+        """The answer of `languages`, cached because it is half a megabyte for 200 languages."""
+        rows = []
+        for code in self.context.catalogue.languages:
+            rows.append({"code": code, "name": name_of(code), "targets": self.context.catalogue.targets(code)})
         return bytes(JSONResponse(rows).body)
 
     def routes(self) -> APIRouter:
@@ -71,28 +78,30 @@ class LibreTranslate:
         answer: dict[str, Any] = {}
         codes = [source] * len(texts)
         if source == "auto":
-            found = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
-            codes = [code for code, _ in found]
-            details = [{"confidence": round(confidence), "language": code} for code, confidence in found]
-            answer["detectedLanguage"] = details if many else details[0] if details else None
+            detected = await run_in_threadpool(detect_sources, texts, self.context.catalogue.candidates(target))
+            codes = [code for code, _ in detected]
+            rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
+            answer["detectedLanguage"] = rows if many else rows[0]
         sure = flag_field(fields, "confidence")
-        results = [TextTranslation([])] * len(texts)
-        for code in dict.fromkeys(codes):
-            ours = [i for i, one in enumerate(codes) if one == code]
-            given = [texts[i] for i in ours], code, target, kind, wanted
-            for i, one in zip(ours, await self._answered(request, task, *given, sure=sure), strict=True):
-                results[i] = one
-        told: dict[str, list[Any]] = {"translatedText": [one.versions[0] for one in results]}
+        results: dict[int, TextTranslation] = {}
+        for code in dict.fromkeys(codes):  # texts of the same language together
+            ours = [i for i, other in enumerate(codes) if other == code]
+            batch = [texts[i] for i in ours]
+            translated = await self._translated(request, task, batch, code, target, kind, wanted, sure=sure)
+            results |= zip(ours, translated, strict=True)
+        translations = [results[i] for i in range(len(texts))]
+        columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
         if sure:
-            told["confidence"] = [one.confidence and round(one.confidence, 4) for one in results]
+            columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
         if self.context.memory:
-            told["origin"] = [one.origin for one in results]
+            columns["origin"] = [text.origin for text in translations]
         if wanted:
-            told["alternatives"] = [one.versions[1:] for one in results]
-        answer |= told if many else {name: one for name, (one,) in told.items()}
+            columns["alternatives"] = [text.versions[1:] for text in translations]
+        for name, values in columns.items():
+            answer[name] = values if many else values[0]
         return JSONResponse(answer)
 
-    async def _answered(
+    async def _translated(
         self,
         request: Request,
         task: RequestTask,
@@ -104,7 +113,7 @@ class LibreTranslate:
         *,
         sure: bool,
     ) -> list[TextTranslation]:
-        """Return the translation of each text, and alternatives; of plain text also how sure it is, if asked."""
+        """Return the translations of texts; those of plain text with alternatives and confidence, if requested."""
         if source == target and source in self.context.catalogue.languages:
             return [TextTranslation([text]) for text in texts]
         served = self.context.catalogue.find(source, target)
@@ -115,33 +124,32 @@ class LibreTranslate:
         return await translate_texts(self.context, task, request, served, texts, wanted, sure=sure)
 
     async def detect(self, request: Request) -> JSONResponse:
-        """Say which language a text is in."""
+        """Detect the language of a text."""
         fields, _ = await self.context.fields(request)
         texts, _ = texts_field(fields, self.context.options)
         self.context.catalogue.need_translators()
-        found = await run_in_threadpool(detect, " ".join(texts), self.context.catalogue.languages)
-        return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in found])
+        languages = await run_in_threadpool(detect, " ".join(texts), self.context.catalogue.languages)
+        return JSONResponse([{"confidence": round(confidence, 1), "language": code} for code, confidence in languages])
 
     async def translate_file(self, request: Request) -> JSONResponse:
-        """Translate a document (multipart: file, source, target); answers when it is done.
+        """Translate a document (multipart: file, source, target), and answer when it is done.
 
-        A client that leaves cancels it.
+        The translation is cancelled if the client disconnects.
         """
         fields, file, client = await self.context.upload(request)
         if file is None:
             raise ApiError(400, "Invalid request: missing file parameter")
-        source, target = text_field(fields, "source"), text_field(fields, "target")
-        own = None if source == "auto" else source
-        job = await run_in_threadpool(self.jobs.submit, client, file.filename or "", file.file, own, target)
+        source, target = source_field(fields), text_field(fields, "target")
+        job = await run_in_threadpool(self.jobs.submit, client, file.filename or "", file.file, source, target)
         await self.jobs.wait(request, job)
         return JSONResponse({"translatedFileUrl": str(request.url_for("download_file", key=job.id))})
 
     async def download_file(self, request: Request, key: str) -> Response:
-        """Return a translated file, for some time after its translation."""
+        """Return a translated document, for some time after its translation."""
         return await self.jobs.answer(request, self.jobs.find(key))
 
     async def suggest(self, request: Request) -> JSONResponse:
-        """Take a better translation (s) of a text (q) into the translation memory, if the server has one that grows."""
+        """Add a better translation (s) of a text (q) to the translation memory, if the server has one that grows."""
         fields, task = await self.context.fields(request)
         if self.context.memory is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
@@ -151,22 +159,25 @@ class LibreTranslate:
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:
-        """List languages, and what each can be translated to."""
+        """List the languages with their target languages."""
         return Response(await run_in_threadpool(lambda: self._listed), media_type="application/json")
 
     async def health(self) -> JSONResponse:
-        """Say that the server lives."""
+        """Return that the server is running."""
         return JSONResponse({"status": "ok"})
 
     async def key(self, request: Request) -> JSONResponse:
-        """Say whether an API key is known, or none is needed; no request is counted for it."""
+        """Return whether an API key is valid, or none is required; this does not count as a request."""
         fields = await read_fields(request, self.context.bodies, self.context.options)
         self.context.guard.key(request, fields)
         return JSONResponse({"valid": True})
 
     async def settings(self) -> JSONResponse:
-        """Return what a page needs to know."""
-        first = next(iter(self.context.catalogue), None)
+        """Return the settings of the server for a page."""
+        language = None
+        if self.context.catalogue.models:
+            source, target = self.context.catalogue.models[0].pair
+            language = {"source": _named(source), "target": _named(target)}
         return JSONResponse(
             {
                 "apiKeys": bool(self.context.options.api_keys),
@@ -176,27 +187,23 @@ class LibreTranslate:
                 "explanations": _explanations(images=False),
                 "imageExplanations": _explanations(images=True),
                 "keyRequired": bool(self.context.options.api_keys),
-                "language": first
-                and {
-                    "source": {"code": first.pair[0], "name": name_of(first.pair[0])},
-                    "target": {"code": first.pair[1], "name": name_of(first.pair[1])},
-                },
+                "language": language,
                 "lessons": self.context.lessons,
                 "suggestions": bool(self.context.memory and self.context.memory.grows),
-                "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
+                "supportedFilesFormat": list(chain.from_iterable(kind.endings for kind in KINDS)),
             }
         )
 
 
 def suggested_pairs(text: str, better: str) -> list[Pair]:
-    """Return what a memory gets of a text and a better translation: line by line where both have as many lines.
+    """Return the pairs for a translation memory: a text and its translation, line by line if their lines match.
 
-    A memory keeps texts without their line breaks, so that a translation of several lines would come back as one.
+    A memory stores texts without line breaks, so that it would return a translation of several lines as one line.
     """
     lines, others = text.strip().splitlines(), better.strip().splitlines()
     if len(lines) != len(others) or len(lines) < 2:
         return [Pair(text, better)]
-    pairs = [Pair(*pair) for pair in zip(lines, others, strict=True)]
+    pairs = map(Pair, lines, others)
     return [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
 
 
@@ -208,5 +215,10 @@ def name_of(code: str) -> str:
         return code
 
 
+def _named(code: str) -> dict[str, str]:
+    return {"code": code, "name": name_of(code)}
+
+
 def _explanations(*, images: bool) -> list[str]:
+    """Return the methods that explain by other means than attention."""
     return [name for name in methods_here(images=images) if name not in ("attention", "random")]

@@ -1,7 +1,7 @@
-"""The translation memory of a server: what is in it is used, and what people suggest and correct may go in.
+"""The translation memory of a server: translations use it, and suggestions and corrections may be added to it.
 
-Other programs may write to the same file for minutes, as `translucid memory add` does. Nothing but a suggestion waits
-for them, and that not for long: what reads has a connection of its own, and what writes a thread of its own.
+Other programs, such as `translucid memory add`, may write to the same file for minutes. Only suggestions wait for them,
+and not for long: readers have a connection of their own, and the writer has a thread of its own.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from translucid.serving.edge.failures import ApiError, ServerError
 Result = TypeVar("Result")
 
 MOST = 1_000_000
-"""Entries, from which on nothing more is taken from clients."""
+"""The entries of a memory from which on it accepts no more from clients."""
 PENDING = 64
-"""Pairs that may wait to be written; then clients are sent away with 503."""
+"""The most additions that wait to be written; further ones are refused with 503."""
 READ_SECONDS, WRITE_SECONDS = 0.5, 2.0
-"""For which a reader and a writer wait for another program that has locked the file."""
+"""The seconds for which a reader and a writer wait for another program that has locked the file."""
 PAUSE = 10.0
-"""Seconds for which a memory that could not be read is left alone."""
+"""The seconds without another attempt after a memory could not be read."""
 
 log = logging.getLogger("translucid.serving")
 
 
 class OptionalMemory(TranslationMemory):
-    """A memory to look up in that translations can do without: while it can't be read, it has nothing."""
+    """A memory for look-up that appears empty while it can't be read, so that translations never fail because of it."""
 
     _pause_until = 0.0
 
     @classmethod
     def of(cls, memory: TranslationMemory) -> Self:
-        """Return the same memory, which is not to be used otherwise any more."""
+        """Return a memory as an optional one; the argument must not be used any more."""
         return cls(memory.file, memory._database)
 
     def exact(self, text: str) -> Match | None:
@@ -54,7 +54,7 @@ class OptionalMemory(TranslationMemory):
         return self._unless_unreadable(lambda: super(OptionalMemory, self).exact(text), None)
 
     def matches(self, text: str, least: int = LEAST, most: int = SHOWN) -> list[Match]:
-        """Return the entries that are most like a text; none while the memory can't be read."""
+        """Return the fuzzy matches of a text; none while the memory can't be read."""
         return self._unless_unreadable(lambda: super(OptionalMemory, self).matches(text, least, most), [])
 
     def _unless_unreadable(self, ask: Callable[[], Result], nothing: Result) -> Result:
@@ -69,15 +69,15 @@ class OptionalMemory(TranslationMemory):
 
 
 class MemoryRoutes:
-    """A memory of one pair of languages."""
+    """A memory of one language pair."""
 
     def __init__(self, memory: OptionalMemory, languages: Languages, writer: TranslationMemory | None = None) -> None:
-        """Put one together; `open` is the usual way.
+        """Store an open memory; `open` is the usual way to get one.
 
         Args:
-            memory: to look up in.
-            languages: of its entries.
-            writer: the same memory, opened to be written to, if clients add to it.
+            memory: the memory for look-up.
+            languages: the languages of its entries.
+            writer: the same memory, opened for writing, if clients may add to it.
         """
         self.memory, self.languages, self._writer = memory, languages, writer
         self._recall = Recall(memory)
@@ -89,59 +89,62 @@ class MemoryRoutes:
         """Open a memory.
 
         Args:
-            file: what `translucid memory add` wrote, or, if it does not grow, any corpus; made if it grows.
-            languages: of the server's first translator, which the memory has unless it says others.
-            grows: whether clients add to it.
+            file: a memory that `translucid memory add` wrote, or any corpus if it does not grow; a memory that grows
+                is created if it does not exist.
+            languages: the languages of the server's first translator, for a memory that names none.
+            grows: whether clients may add to it.
 
         Raises:
-            UserError: it is none, or can't be opened.
+            UserError: the file is no memory, or can't be opened.
         """
         if grows and not is_database(file):
             raise UserError("can't be added to", file=file, fix=f"Name a memory to add to: mine{ENDING}.")
-        writer = TranslationMemory.open(file, write=True, wait=WRITE_SECONDS) if grows else None
+        writer = None
+        if grows:
+            writer = TranslationMemory.open(file, write=True, wait=WRITE_SECONDS)
         if is_database(file):
             memory = OptionalMemory.open(file, wait=READ_SECONDS)
         else:
             memory = OptionalMemory.of(open_memory(file, languages))
         own = memory.languages
-        if writer is not None and own == (None, None):
-            named = zip(("source language", "target language"), languages, strict=True)
-            writer.note({name: code for name, code in named if code})
+        if writer is not None and own == (None, None):  # a new memory
+            notes = {"source language": languages[0], "target language": languages[1]}
+            writer.note({name: code for name, code in notes.items() if code})
         return cls(memory, (own[0] or languages[0], own[1] or languages[1]), writer)
 
     @property
     def grows(self) -> bool:
-        """Whether clients add to it."""
+        """Whether clients may add to the memory."""
         return self._writer is not None
 
     def recall(self, source: str, target: str) -> Recall | None:
-        """Return the memory for a pair of languages, if it has them."""
+        """Return the memory for a language pair, if it is of these languages."""
         return self._recall if self._has(source, target) else None
 
     def add(self, source: str, target: str, pairs: Sequence[Pair], who: str) -> Future[None]:
-        """Take pairs in, in a thread of its own.
+        """Add pairs to the memory in the writer's thread.
 
         Args:
-            source: language.
-            target: language.
+            source: the source language.
+            target: the target language.
             pairs: texts and their translations.
-            who: what it is from.
+            who: the origin that is stored with the pairs.
 
         Returns:
-            What ends when the pairs are in, or with an ApiError: 403, the memory is full; 503, another program writes
-            to it; or with a ServerError.
+            A future that ends when the pairs are written, or fails with an ApiError: 403, the memory is full; 503,
+            another program writes to it; or with a ServerError.
 
         Raises:
-            ApiError: 403, nothing is taken; 400, the memory is of other languages, or no pair can be in one; 503, too
-                many wait.
+            ApiError: 403, the memory does not grow; 400, it is of other languages, or can't store a pair; 503, too many
+                additions wait.
         """
         if self._writer is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
         if not self._has(source, target):
             ours = " to ".join(map(str, self.languages))
             raise ApiError(400, f"Invalid request: suggestions are taken from {ours}")
-        if len(pairs) == 1 and (strange := UNWRITABLE.search("".join(pairs[0]))):
-            name = f"U+{ord(strange[0]):04X}"
+        if len(pairs) == 1 and (match := UNWRITABLE.search("".join(pairs[0]))):
+            name = f"U+{ord(match[0]):04X}"
             raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
         if not self._pending.acquire(blocking=False):
             raise ApiError(503, "Too many suggestions are waiting, please come again", retry_after=10)
@@ -150,7 +153,7 @@ class MemoryRoutes:
         return adding
 
     def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write all additions that wait, and close the file."""
         self._thread.shutdown()
         self.memory.close()
         if self._writer is not None:
@@ -171,7 +174,8 @@ class MemoryRoutes:
             raise ApiError(400, "Invalid request: a suggestion has two texts of some thousand characters at most")
 
     def _has(self, source: str, target: str) -> bool:
-        return all(
-            ours is None or same_language(ours, code)
-            for ours, code in zip(self.languages, (source, target), strict=True)
-        )
+        """Return whether the memory is of these languages; one that names no language is of any."""
+        for own, code in zip(self.languages, (source, target), strict=True):
+            if own is not None and not same_language(own, code):
+                return False
+        return True

@@ -1,4 +1,4 @@
-"""Pictures of what is to be seen of one sentence or image, as PDF: the same that the page's lines of Python draw."""
+"""Figures of one sentence or image as PDF, the same that the Python code on the page draws."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from translucid.serving.queue.request_task import RequestTask
 
 VIEWS = ("map", "heads", "beam", "why")
-"""What is drawn: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation as ribbons."""
-OF_CAPTIONS = VIEWS
-"""Of an image: it is lit for each word, in one way, in all ways, by what the word depends on; and the tree."""
+"""The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation.
+
+Those of an image: saliency by one map, by all heads, the tree of the beam search, saliency by an explanation.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class PlotRoutes:
         return routes
 
     async def picture(self, request: Request) -> Response:
-        """Draw what is to be seen of a sentence and a translation of it."""
+        """Draw a figure of a sentence and its translation."""
         fields, task, served, source, _ = await read_text(self.context, request)
         target = text_field(fields, "translation")
         view = text_field(fields, "view")
@@ -57,21 +58,21 @@ class PlotRoutes:
             raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
-
         return await self._drawn(request, task, lambda: _draw(served, source, target, view, fields))
 
     async def lit(self, request: Request) -> Response:
-        """Draw what is to be seen of an image and a caption of it."""
-        self.context.catalogue.captioner()  # before megabytes are read
+        """Draw a figure of an image and its caption."""
+        self.context.catalogue.captioner()  # refuse before megabytes are read
         fields, image, task = await self.context.image(request)
         captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
         view = text_field(fields, "view")
-        if view not in OF_CAPTIONS:
-            raise ApiError(400, f"Invalid request: view is none of {', '.join(OF_CAPTIONS)}")
+        if view not in VIEWS:
+            raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
-        layer, head = (number_field(fields, name, 0, 999) if name in fields else None for name in ("layer", "head"))
+        layer = number_field(fields, "layer", 0, 999) if "layer" in fields else None
+        head = number_field(fields, "head", 0, 999) if "head" in fields else None
         method = method_field(fields, "method", "erasure", images=True)
 
         def figure() -> Figure:
@@ -87,9 +88,8 @@ class PlotRoutes:
 
             return rendered(figure(), "pdf")
 
-        return Response(
-            await task.result(request, self.context.worker_pool.submit(task, pdf)), media_type="application/pdf"
-        )
+        content = await task.result(request, self.context.worker_pool.submit(task, pdf))
+        return Response(content, media_type="application/pdf")
 
 
 def _draw(served: Served, source: str, target: str, view: str, fields: dict[str, Any]) -> Figure:
@@ -103,12 +103,14 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
         why = explain(Case(translator.model, translator.pipeline, source, target), method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
-    (seen,) = translator.inspect([(source, target)])
+    (inspected,) = translator.inspect([(source, target)])
     kind = text_field(fields, "kind", "cross")
     if view == "heads":
-        return draw_attention(seen, kind)
-    words = _map(seen, kind, _place(fields, "layer"), _place(fields, "head"))
-    return draw_ribbons(words, seen.word_log_probs() if kind in ("cross", "rollout") else ())
+        return draw_attention(inspected, kind)
+    words = _map(inspected, kind, _number(fields, "layer"), _number(fields, "head"))
+    if kind in ("cross", "rollout"):
+        return draw_ribbons(words, inspected.word_log_probs())
+    return draw_ribbons(words)
 
 
 def _draw_lit(
@@ -135,20 +137,25 @@ def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str)
     return draw_lit(lit(case, explain(case, method, samples=200)))
 
 
-def _map(seen: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:
-    if kind == "rollout":
-        chosen_maps(seen.heads)
-        return seen.words(seen.rollout())
-    if kind == "cross":
-        return seen.words(seen.cross(layer, head))
-    return seen.word_map(chosen_maps(seen.heads, kind, layer or 0, head)[0], head)
-
-
-def _place(fields: dict[str, Any], name: str) -> int | None:
-    """Return the number of a layer or head, None if none is said.
+def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:
+    """Return one map between words.
 
     Raises:
-        ApiError: 400, it is something else.
+        UserError: there is no such map.
+    """
+    if kind == "rollout":
+        chosen_maps(inspected.heads)  # raises the error if the model has no attention
+        return inspected.words(inspected.rollout())
+    if kind == "cross":
+        return inspected.words(inspected.cross(layer, head))
+    return inspected.word_map(chosen_maps(inspected.heads, kind, layer or 0, head)[0], head)
+
+
+def _number(fields: dict[str, Any], name: str) -> int | None:
+    """Return the number of a layer or head, None if the field is missing.
+
+    Raises:
+        ApiError: 400, the field is no number.
     """
     value = fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):

@@ -1,9 +1,8 @@
-"""HTTP routes of text models: classification, its explanation, and text continuation by a language model."""
+"""The routes of text models: classification, its explanation, and text generation by a language model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +20,17 @@ from translucid.serving.edge.incoming import number_field, text_field
 from translucid.serving.queue.request_context import RequestContext
 
 if TYPE_CHECKING:
-    from translucid.api.generation import Generated
+    from translucid.api.generation import Generated, Piece
     from translucid.decoding.decoding_options import DecodingOptions
 
 LONGEST = 5000
-"""Characters of a text that is classified or continued."""
+"""The most characters of a text that is classified or continued."""
 EXPLAINED = 2000
-"""Characters of a text whose label is explained; each word of it is left out once."""
+"""The most characters of a text whose label is explained; each word of it is left out once."""
 WRITTEN = 200
-"""Tokens that are written at most."""
+"""The most tokens that are generated."""
 CONSIDERED = 8
-"""Pieces that are told of at each step."""
+"""The most candidates that are returned at each step."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,11 @@ class TextModelRoutes:
         return routes
 
     async def classify(self, request: Request) -> JSONResponse:
-        """Say what a text is, how that moved as it was read, and which words decided, if asked."""
+        """Classify a text, and return the label's probability after each word, with an explanation if requested."""
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
-        text, method, label = _text(fields, LONGEST), text_field(fields, "explain", ""), text_field(fields, "label", "")
+        text = _text(fields, LONGEST)
+        method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
         if label and label not in served.model.labels:
@@ -62,33 +62,31 @@ class TextModelRoutes:
             raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {EXPLAINED} for explain")
 
         def answer() -> dict[str, Any]:
-            found, judge = served.model.classify(text), served.model.judges[0]
+            result, judge = served.model.classify(text), served.model.judges[0]
             between_steps()
-            told = {name: round(value, 6) for name, value in found.probabilities.items()}
-            row = {"label": found.label, "probabilities": told}
-            return row | _words(judge, text, label or found.label, method)
+            probabilities = {name: round(value, 6) for name, value in result.probabilities.items()}
+            row = {"label": result.label, "probabilities": probabilities}
+            return row | _words(judge, text, label or result.label, method)
 
-        return JSONResponse(
-            {"model": served.name, **await task.result(request, self.context.worker_pool.submit(task, answer))}
-        )
+        record = await task.result(request, self.context.worker_pool.submit(task, answer))
+        return JSONResponse({"model": served.name, **record})
 
     async def generate(self, request: Request) -> JSONResponse:
-        """Go on with a text, and tell of each piece how likely it was and what else was considered."""
+        """Continue a text, and return the probability of each piece and of other candidates."""
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.generator(text_field(fields, "model", "") or None)
-        prompt, options = _text(fields, LONGEST, ""), _writing(fields, served.model.configuration.decoding)
+        prompt, options = _text(fields, LONGEST, ""), _decoding(fields, served.model.configuration.decoding)
         most = number_field(fields, "max_tokens", 50, WRITTEN, least=1)
         considered = number_field(fields, "considered", 0, CONSIDERED)
 
         def answer() -> dict[str, Any]:
-            found = served.model.generate(prompt, options, max_tokens=most)
+            result = served.model.generate(prompt, options, max_tokens=most)
             between_steps()
-            told = {"text": found.text, "ended": found.nbest[0].ended, "backwards": found.backwards}
-            return {**told, "pieces": _pieces(found, considered)}
+            row = {"text": result.text, "ended": result.nbest[0].ended, "backwards": result.backwards}
+            return {**row, "pieces": _pieces(result, considered)}
 
-        return JSONResponse(
-            {"model": served.name, **await task.result(request, self.context.worker_pool.submit(task, answer))}
-        )
+        record = await task.result(request, self.context.worker_pool.submit(task, answer))
+        return JSONResponse({"model": served.name, **record})
 
 
 def _text(fields: dict[str, Any], most: int, default: str | None = None) -> str:
@@ -99,61 +97,58 @@ def _text(fields: dict[str, Any], most: int, default: str | None = None) -> str:
 
 
 def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:
-    """Return each word with the label's probability when it had been read, and what it does for the label."""
+    """Return each word with the label's probability after it, and with its importance if there is a method."""
     (ids,) = judge.ids([text])
     try:
         case = LabelCase(judge.model, judge.tokenizer, ids, label, text)
-    except UserError:  # nothing that the tokenizer keeps
+    except UserError:  # the tokenizer has removed all characters of the text
         return {"words": []}
-    after = [round(value, 5) for value in case.unfolding().tolist()]
-    rows: list[dict[str, Any]] = [
-        {"word": word, "probability": value} for word, value in zip(case.source_words, after, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for word, probability in zip(case.source_words, case.unfolding().tolist(), strict=True):
+        rows.append({"word": word, "probability": round(probability, 5)})
     if not method:
         return {"words": rows}
-    why = explain(case, method, samples=200)
-    for row, value in zip(rows, why.importance[0].tolist(), strict=True):
+    explanation = explain(case, method, samples=200)
+    for row, value in zip(rows, explanation.importance[0].tolist(), strict=True):
         row["importance"] = round(value, 4)
-    scores = {"faithfulness": faithfulness(case, why), "random": random_faithfulness(case)}
-    told = {name: score._asdict() for name, score in scores.items()}
-    return {"words": rows, "explanation": {"method": method, "label": label, "fit": why.fit, **told}}
+    record: dict[str, Any] = {"method": method, "label": label, "fit": explanation.fit}
+    record["faithfulness"] = faithfulness(case, explanation)._asdict()
+    record["random"] = random_faithfulness(case)._asdict()
+    return {"words": rows, "explanation": record}
 
 
-def _writing(fields: dict[str, Any], own: DecodingOptions) -> DecodingOptions:
-    """Return how to write: as the run does, but for what is given.
+def _decoding(fields: dict[str, Any], own: DecodingOptions) -> DecodingOptions:
+    """Return the decoding options of a run with those of a request.
 
     Raises:
-        ApiError: 400, a value is wrong.
+        ApiError: 400, a value is invalid.
     """
     from translucid.api.generator import writing
 
-    given: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):
         if name in fields:
             try:
-                given[name] = float(fields[name])
+                changes[name] = float(fields[name])
             except (TypeError, ValueError) as error:
                 raise ApiError(400, f"Invalid request: {name} is not a number") from error
     for name, most in (("top_k", 1_000_000), ("seed", 2**31), ("beam", 10)):
         if name in fields:
-            given[name] = number_field(fields, name, 0, most)
+            changes[name] = number_field(fields, name, 0, most)
     try:
-        return writing(own.model_copy(update={"nbest": 1}), given)
+        return writing(own.model_copy(update={"nbest": 1}), changes)
     except UserError as error:
         raise ApiError(400, f"Invalid request: {error}") from error
 
 
-def _pieces(found: Generated, considered: int) -> list[dict[str, Any]]:
-    written = found.nbest[0].written
-    rows = [{"piece": piece.text, "probability": _probability(piece.log_probability)} for piece in written]
-    if not considered:
-        return rows
-    others: Sequence[Any] = found.considered(considered)
-    return [
-        {**row, "considered": [{"piece": one.text, "probability": _probability(one.log_probability)} for one in step]}
-        for row, step in zip(rows, others, strict=True)
-    ]
+def _pieces(result: Generated, considered: int) -> list[dict[str, Any]]:
+    """Return the generated pieces, each with this number of candidates at its step."""
+    rows = list(map(_piece, result.nbest[0].written))
+    if considered:
+        for row, candidates in zip(rows, result.considered(considered), strict=True):
+            row["considered"] = list(map(_piece, candidates))
+    return rows
 
 
-def _probability(log_probability: float) -> float:
-    return round(min(1.0, math.exp(log_probability)), 6)
+def _piece(piece: Piece) -> dict[str, Any]:
+    return {"piece": piece.text, "probability": round(min(1.0, math.exp(piece.log_probability)), 6)}

@@ -46,9 +46,7 @@ def _place(file: object, line: int | None) -> str:
     if file is None:
         return ""
     name = "standard input" if str(file) == "-" else file
-    if line is None:
-        return f"{name}: "
-    return f"{name}:{line}: "
+    return f"{name}: " if line is None else f"{name}:{line}: "
 
 
 def _one_line(text: str) -> str:

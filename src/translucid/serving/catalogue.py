@@ -159,11 +159,7 @@ def _named(models: Sequence[Named[Model]], name: str | None, does: str) -> Named
 
 
 def load(
-    runs: Sequence[str],
-    device: str,
-    options: ServerOptions,
-    engine: EngineName = "auto",
-    terms: Sequence[Term] = (),
+    runs: Sequence[str], device: str, options: ServerOptions, engine: EngineName = "auto", terms: Sequence[Term] = ()
 ) -> Catalogue:
     """Load run folders; `en-es=FOLDER` names the languages of a run that was trained without naming them.
 
@@ -197,6 +193,7 @@ def load(
         if reads == "running text":
             catalogue.generators.append(Named(name, Generator.open(run, configuration, device)))
             continue
+        # A translator: the weights are loaded once for all its language pairs.
         sources, targets = offer(configuration, *languages, folder)
         source, target = begin_with(sources, targets)
         translator = Translator.open(run, configuration.between(sources[source], targets[target]), device, engine)

@@ -84,6 +84,7 @@ class LanguagePairs:
     def between(self, source: str, target: str) -> Served | None:
         """Return a translator from one language to another, if the model has the pair."""
         first, second = self.find(self.sources, source), self.find(self.targets, target)
+        # A model of one pair may have the same language on both sides; others don't translate a language to itself.
         if first is None or second is None or (first == second and len(self.targets) > 1):
             return None
         pair = first, second

@@ -107,6 +107,7 @@ def begin(
     Raises:
         ApiError: 503, the queue is full.
     """
+    # A long request in the batches would delay the short ones of all other clients.
     if sum(map(len, texts)) <= SHORT:
         return served.batcher.submit(task, served.translator, texts, nbest)
     return context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))

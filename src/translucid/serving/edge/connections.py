@@ -104,4 +104,4 @@ class Listening(Server):
         """Start, and lengthen the queue: uvicorn makes it as long as the number of connections it accepts at once."""
         await super().startup(sockets)
         for listener in sockets or []:
-            listener.listen(2048)
+            listener.listen(2048)  # the system may reduce this, on Linux to net.core.somaxconn

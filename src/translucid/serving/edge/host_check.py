@@ -52,6 +52,7 @@ class HostCheck:
                 if closing:  # otherwise the rest of the body would be parsed as the next request
                     MutableHeaders(scope=message)["Connection"] = "close"
             elif closing and not message.get("more_body", False):
+                # The end of the answer closes the connection: send all of it first, then read what still arrives.
                 await send({**message, "more_body": True})
                 await _discard_body(receive)
                 message = {"type": message["type"], "body": b""}

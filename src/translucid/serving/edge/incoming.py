@@ -59,6 +59,7 @@ class Bodies:
         began = asyncio.get_running_loop().time()
         while True:
             try:
+                # The deadline moves with each byte, so that large bodies over slow connections have enough time.
                 async with asyncio.timeout_at(began + self.seconds + size / SLOWEST):
                     chunk = await anext(chunks, None)
             except TimeoutError:

@@ -171,7 +171,7 @@ class RateLimits:
         if not self.options.api_keys:
             return None
         authorization = request.headers.get("authorization", "")
-        for scheme in ("Bearer ", "DeepL-Auth-Key "):
+        for scheme in ("Bearer ", "DeepL-Auth-Key "):  # LibreTranslate's clients send the key as a field, `api_key`
             authorization = authorization.removeprefix(scheme)
         given = fields.get("api_key") or authorization.strip()
         if not given:

@@ -83,6 +83,7 @@ class FairScheduler:
         """Between two steps: end work that nobody wants, and pause if other work has used less time."""
         if turn.over():
             raise Cancelled
+        # Without the lock, because this runs at every step: an outdated answer only delays a turn by a step.
         if not self.waiting or time.monotonic() - turn.since < self.seconds:
             return
         with self.lock:

@@ -37,23 +37,14 @@ class RequestContext:
     bodies: Bodies = field(default_factory=Bodies)
     worker_pool: WorkerPool = field(default_factory=WorkerPool)
 
-    async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
-        """Read and check a request.
+    async def fields(self, request: Request, *, light: bool = False) -> tuple[dict[str, Any], RequestTask]:
+        """Read and check a request; ten light ones, which take little work, count as one.
 
         Raises:
             ApiError: the request is invalid or refused.
         """
         fields = await read_fields(request, self.bodies, self.options)
-        return fields, RequestTask(self.guard.check(request, fields), self.options.seconds)
-
-    async def light_fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
-        """Read and check a request that takes little work, such as a correction: ten of them count as one request.
-
-        Raises:
-            ApiError: the request is invalid or refused.
-        """
-        fields = await read_fields(request, self.bodies, self.options)
-        return fields, RequestTask(self.guard.check(request, fields, light=True), self.options.seconds)
+        return fields, RequestTask(self.guard.check(request, fields, light=light), self.options.seconds)
 
     async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, str]:
         """Read and check a request with a file; return its fields, the file, and the client.

@@ -55,7 +55,7 @@ class RequestTask:
             raise ApiError(503, f"It took more than {self.seconds:g} seconds", retry_after=10) from None
         finally:
             if not wrapped.done():
-                self.left = True
+                self.left = True  # the work ends at its next step
                 wrapped.cancel()
             gone.cancel()
 

@@ -30,6 +30,7 @@ class WorkerPool:
         self.turns = FairScheduler(TURN)
         self.lock = threading.Lock()
         self.inside: Counter[str] = Counter()
+        # With low priority, so that the event loop and the batches of short requests get the processor first.
         self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
 
     def submit(self, task: RequestTask, work: Callable[[], Result]) -> Future[Result]:

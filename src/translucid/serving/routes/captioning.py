@@ -195,7 +195,7 @@ def _continuation(captioner: Captioner, caption: AlternativeCaption, prefix: int
 
 
 def _probability(log_prob: float) -> float:
-    return round(min(1.0, math.exp(log_prob)), 6)
+    return round(min(1.0, math.exp(log_prob)), 6)  # a rounding error may make a log-probability positive
 
 
 def _score(log_probs: Sequence[float], alpha: float) -> float:

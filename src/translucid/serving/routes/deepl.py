@@ -229,7 +229,7 @@ class DeepL:
             if fields.get(name):
                 raise ApiError(400, f"'{name}' is not supported by this server")
         formality = text_field(fields, "formality", "default")
-        if formality in ("more", "less"):
+        if formality in ("more", "less"):  # DeepL's answer for languages without a choice of formality
             raise ApiError(400, "'formality' is not supported for given 'target_lang'.")
         if formality not in FORMALITIES:
             raise ApiError(400, "Value for 'formality' not supported.")

@@ -71,6 +71,7 @@ class DeepLDocuments:
         """Return a document if the request has its key, which is a second secret besides the id."""
         fields, _ = await self.deepl.fields(request)
         job = self.jobs.find(document_id)
+        # In constant time, and with the same error as for a document that does not exist.
         if not hmac.compare_digest(text_field(fields, "document_key").encode(), job.key.encode()):
             raise GoneError
         return job

@@ -116,7 +116,7 @@ class DocumentJobs:
 
     def __init__(self, context: RequestContext) -> None:
         self.context, self.options = context, context.options
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # reentrant: a future that has ended already calls `_end` within `tidy_up`
         self.jobs: dict[str, Job] = {}
         self.waiting: deque[Job] = deque()
         self.working = 0

@@ -105,7 +105,7 @@ class Editing:
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Store the translation of a segment that a person has written."""
-        fields, task = await self.context.light_fields(request)
+        fields, task = await self.context.fields(request, light=True)
         job, text = begun(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from translucid.corpora.phrasebook import ENGLISH_BOOK
@@ -40,11 +41,8 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
             return _fitting(read_lines(own))[:MOST]
         examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
         files = filter(None, (_inside(run, name) for name in configuration.data.valid))
-        pairs = list(islice(read_pairs(*files), READ))
-        if configuration.data.reverse:
-            texts = [pair.target for pair in pairs]
-        else:
-            texts = [pair.source for pair in pairs]
+        source_of = attrgetter("target" if configuration.data.reverse else "source")
+        texts = map(source_of, islice(read_pairs(*files), READ))
         return [*examples, *_varied(texts)][:MOST]
     except UserError:  # a translator with damaged examples is served without them
         return []

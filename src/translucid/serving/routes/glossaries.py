@@ -114,7 +114,7 @@ class Glossaries:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Use a clock that returns seconds."""
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # reentrant: `change` and `delete` call `find`
         self.clock = clock
         self.all: OrderedDict[str, Glossary] = OrderedDict()
         """Glossaries by id, in the order of their last use."""

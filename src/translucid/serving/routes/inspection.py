@@ -22,6 +22,7 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
 from translucid.serving import schemas
+from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import method_field, text_field
 from translucid.serving.edge.rendering import rendered
@@ -64,9 +65,10 @@ class InspectionRoutes:
         for pairs in catalogue:
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
             rows.append({"name": pairs.name, "reads": "text"} | languages)
-        rows += [{"name": served.name, "reads": "images"} for served in catalogue.captioners]
-        rows += [{"name": served.name, "reads": "texts"} for served in catalogue.classifiers]
-        rows += [{"name": served.name, "reads": "prompts"} for served in catalogue.generators]
+        others: dict[str, Sequence[Named[Any]]] = {"images": catalogue.captioners, "texts": catalogue.classifiers}
+        others["prompts"] = catalogue.generators
+        for reads, models in others.items():
+            rows += [{"name": served.name, "reads": reads} for served in models]
         return JSONResponse(rows)
 
     async def examples(self) -> JSONResponse:

@@ -81,7 +81,7 @@ class MemoryRoutes:
         """
         self.memory, self.languages, self._writer = memory, languages, writer
         self._recall = Recall(memory)
-        self._thread = ThreadPoolExecutor(1, "memory")
+        self._thread = ThreadPoolExecutor(1, "memory")  # one writer at a time, which may wait for other programs
         self._pending = threading.BoundedSemaphore(PENDING)
 
     @classmethod

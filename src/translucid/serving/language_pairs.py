@@ -74,8 +74,8 @@ class LanguagePairs:
         if code in side:
             return code
         usual = {own or code: code for code, own in side.items()}
-        found = find_code(code, usual)
-        return usual[found] if found else None
+        own = find_code(code, usual)
+        return usual[own] if own else None
 
     def has(self, code: str) -> bool:
         """Return whether a code refers to a source or a target language."""
@@ -150,11 +150,11 @@ def _by_usual_code(languages: Iterable[str]) -> dict[str, str]:
 def _chosen(every: dict[str, str], named: str | None, own: str | None, folder: str) -> Codes:
     """Return the language of a label; without one all languages, that of the run first, or else English."""
     if named is not None:
-        found = find_code(named, every.values())
-        if not found:
+        chosen = find_code(named, every.values())
+        if not chosen:
             some = ", ".join([*every][:20]) + ", …" * (len(every) > 20)
             raise UserError(f"has no language {named!r}", file=folder, fix=f"It has {some}.")
-        return {code: one for code, one in every.items() if one == found}
+        return {code: one for code, one in every.items() if one == chosen}
     default = next((code for code, one in every.items() if one == own), "en")
     # `sorted` keeps the order of all others: False comes before True.
     return dict(sorted(every.items(), key=lambda item: item[0] != default))

@@ -68,7 +68,7 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(ApiError)
     async def refused(request: Request, error: ApiError) -> JSONResponse:
         headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-        return JSONResponse(said(request.scope, error.message), error.status, headers)
+        return JSONResponse(error_body(request.scope, error.message), error.status, headers)
 
     @app.exception_handler(UserError)
     @app.exception_handler(ServerError)
@@ -76,11 +76,11 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(sqlite3.Error)
     async def failed(request: Request, error: Exception) -> JSONResponse:
         status, message = status_of(error)
-        return JSONResponse(said(request.scope, message), status)
+        return JSONResponse(error_body(request.scope, message), status)
 
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse(said(request.scope, error.detail), error.status_code, error.headers)
+        return JSONResponse(error_body(request.scope, error.detail), error.status_code, error.headers)
 
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
@@ -113,7 +113,7 @@ def status_of(error: BaseException) -> tuple[int, str]:
     return 500, INTERNAL
 
 
-def said(scope: Scope, message: str) -> dict[str, str]:
+def error_body(scope: Scope, message: str) -> dict[str, str]:
     """Return the body of an error response in the form of the API to which the path belongs."""
     path = scope["path"].removeprefix(scope.get("root_path", ""))
     return {"message" if path.startswith(DEEPL) else "error": message}

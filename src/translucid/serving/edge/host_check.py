@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from translucid.serving.edge.failures import INTERNAL, said
+from translucid.serving.edge.failures import INTERNAL, error_body
 from translucid.serving.edge.incoming import Bodies
 from translucid.serving.edge.rate_limits import RATE_LIMIT
 from translucid.serving.server_options import ServerOptions
@@ -66,7 +66,7 @@ class HostCheck:
         except Exception:
             log.exception("a request failed")
             if not answered:
-                await JSONResponse(said(scope, INTERNAL), 500)(scope, received, sent)
+                await JSONResponse(error_body(scope, INTERNAL), 500)(scope, received, sent)
         finally:
             self.bodies.release(scope)
 

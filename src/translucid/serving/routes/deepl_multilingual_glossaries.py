@@ -132,7 +132,7 @@ def _dictionary(glossary: Glossary, fields: dict[str, Any]) -> Dictionary:
     Raises:
         ApiError: 400, the languages are missing; 404, there is no such dictionary.
     """
-    found = glossary.find(text_field(fields, "source_lang"), text_field(fields, "target_lang"))
-    if found is None:
+    dictionary = glossary.find(text_field(fields, "source_lang"), text_field(fields, "target_lang"))
+    if dictionary is None:
         raise ApiError(404, "The glossary has no dictionary for these languages")
-    return found
+    return dictionary

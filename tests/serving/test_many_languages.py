@@ -146,7 +146,7 @@ def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
     for _ in range(20):
         assert catalogue.find("en", "es").target == "es"
         assert catalogue.find("es", "en").target == "en"
-        assert len(model._ready) == 1
+        assert len(model._translators) == 1
     assert catalogue.find("es", "en").translator.torch_engine.model is model.translator.torch_engine.model
     with pytest.raises(ApiError, match="is not supported"):
         catalogue.find("en", "x" * 10_000)

@@ -27,7 +27,7 @@ def _flag(description: str) -> Schema:
     return {**_FLAG, "description": description}
 
 
-def _record(required: list[str] | None = None, **properties: Schema) -> Schema:
+def _record(required: list[str] | None = None, /, **properties: Schema) -> Schema:
     record: Schema = {"type": "object", "properties": properties}
     return record | {"required": required} if required is not None else record
 

@@ -6,38 +6,33 @@ from itertools import repeat
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up, refuse_to_replace, resolved
+from translucid.cli import option
+from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 
 def align(
-    run: RunArgument,
-    pairs: Annotated[
-        list[str] | None, typer.Option("--pairs", metavar="FILES", help="Sentence pairs to align.")
-    ] = None,
-    reverse: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN", callback=resolved, help="A run of the other direction, which is asked as well."),
-    ] = None,
-    layer: Annotated[int | None, typer.Option(help="Decoder layer to read; the run's own choice if not given.")] = None,
+    run: option.Run,
+    pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.", "--pairs")] = None,
+    reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
+    layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
     shift: Annotated[
-        bool | None, typer.Option("--shift/--no-shift", help="Read a word's row one step later (SHIFT-ATT).")
+        bool | None, Option("--shift/--no-shift", help="Read the row of the next step (SHIFT-ATT).")
     ] = None,
-    both: Annotated[
-        bool | None, typer.Option("--both/--one-side", help="Read from both sides, joined by grow-diagonal.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    both: Annotated[bool | None, Option("--both/--one-side", help="Combine both sides by grow-diagonal.")] = None,
+    output: option.Output = None,
+    overwrite: option.Overwrite = False,
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    device: option.Device = "auto",
 ) -> None:
     """Align the words of sentence pairs: one line of `0-0 1-2` for each pair (source word first, counted from 0).
 
-    The model is made to write each target, and the alignment is read off its attention; or off the alignment layer that
-    `translucid tune --alignments` has taught it, unless --layer or --shift says otherwise.
+    The alignment is read from the attention during forced decoding of the target, or from the alignment layer of
+    `translucid tune --alignments` unless --layer or --shift is given.
 
     **Examples**
 
@@ -49,7 +44,6 @@ def align(
     from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
     from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.inspection.alignment import read_alignment
     from translucid.runs.corpus_files import pairs_of
 
@@ -57,21 +51,29 @@ def align(
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
     refuse_to_replace(output, overwrite)
     files = pair_up(pairs)
-    given = {key: value for key, value in (("layer", layer), ("shift", shift), ("both", both)) if value is not None}
-    if not given.keys() <= {"both"}:
-        given["learned"] = False
-
     forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
+    own = forward.configuration.alignment.model_dump()
+    options = AlignmentOptions(**{**own, **_changes(layer, shift, both)})
     backward = Translator.load(reverse, device, "torch") if reverse else None
-    options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **given})
-    turned = [pair.swapped for pair in texts]
+    lines = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-        seen = forward.inspect_all(texts, advance)
-        back = backward.inspect_all(turned) if backward else repeat(None, len(texts))
-        links = [read_alignment(one, options, other) for one, other in zip(seen, back, strict=True)]
-    lines = "".join(to_pharaoh(one) + "\n" for one in links)
+        sides = forward.inspect_all(texts, advance)
+        others = backward.inspect_all([pair.swapped for pair in texts]) if backward else repeat(None, len(texts))
+        for side, other in zip(sides, others, strict=True):
+            lines.append(to_pharaoh(read_alignment(side, options, other)) + "\n")
     if output:
-        write_output(output, lines.encode())
+        write_output(output, "".join(lines).encode())
     else:
-        print(lines, end="")
+        print("".join(lines), end="")
+
+
+def _changes(layer: int | None, shift: bool | None, both: bool | None) -> dict[str, object]:
+    """Return the settings that the options change."""
+    changes: dict[str, object] = {"layer": layer, "shift": shift}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if changes:  # of attention, which is then read instead of the alignment layer
+        changes["learned"] = False
+    if both is not None:
+        changes["both"] = both
+    return changes

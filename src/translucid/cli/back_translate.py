@@ -4,54 +4,51 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import Annotated, BinaryIO, NamedTuple, cast
 
-import typer
+from typer import Option
 
-from translucid.cli.arguments import EngineOption, SourceOption, TargetOption, input_bytes, refuse_to_replace, resolved
-from translucid.ground.console import Console
+from translucid.cli import option
+from translucid.cli.arguments import input_bytes, refuse_to_replace
+from translucid.ground.errors import UserError
+
+
+class Files(NamedTuple):
+    """Files."""
+
+    text: Annotated[Path, Option("--text", metavar="FILE", help="Text of the target language, one sentence per line.")]
+    out: Annotated[Path, Option(metavar="OUT.tsv", help="The synthetic pairs.")]
+    overwrite: option.Overwrite = False
+    skip_bad: option.SkipBad = False
+    split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself.")] = True
+
+
+class Execution(NamedTuple):
+    """Execution."""
+
+    device: option.Device = "auto"
+    engine: option.Engine = "auto"
+    workers: option.Workers = None
 
 
 def back_translate(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", callback=resolved, help="A translator from the language of the text, trained the other way."
-        ),
-    ],
-    text: Annotated[
-        Path,
-        typer.Option("--text", metavar="FILE", help="Text of the target language, one sentence a line, gz or not."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="OUT.tsv", help="The synthetic pairs.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer translations.")] = None,
-    no_repeat_ngram: Annotated[int | None, typer.Option(help="No run of this many pieces comes twice.")] = None,
-    max_length_ratio: Annotated[float | None, typer.Option(help="Output tokens for each input token, at most.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Sample from the likeliest pieces of this probability.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
-    split_sentences: Annotated[bool, typer.Option(help="Translate each sentence of a line by itself.")] = True,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Lines that can't be read are no error.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    engine: EngineOption = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
+    run: option.Run,
+    *,
+    files: Files,
+    search: option.Search,
+    sampling: option.Sampling,
+    languages: option.Languages,
+    execution: Execution,
 ) -> None:
-    """Make sentence pairs of text of the target language alone: a model of the other direction writes their sources.
+    """Make sentence pairs from monolingual text of the target language: a model of the reverse direction translates it.
 
-    OUT has `source TAB target` for each line; lines that are empty, too long or unreadable are left out and counted,
-    and so are translations that are empty, of another length by far, or say the same time and again. A job that was
-    killed goes on when the same command is given again.
+    OUT has `source TAB target` for each line. Lines that are empty, too long or unreadable are left out and counted,
+    and so are translations that are empty, of a very different length, or repetitive. Repeat a command that was killed:
+    it continues where it stopped.
 
-    `translucid train --synthetic OUT` puts a tag before each of these sources, by which the model tells them from real
-    ones. The tag is no text: it stands in no file, and nothing that is translated later can hold it.
+    `translucid train --synthetic OUT` puts a tag before each of these sources, by which the model distinguishes them
+    from real ones. The tag is no text: it is in no file, and no text to translate can contain it.
 
     **Examples**
 
@@ -64,52 +61,32 @@ def back_translate(
         translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
     """
     from translucid.data.readers.file_kinds import refuse_as_texts
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.jobs.back_translating import BackTranslationJob, pairs_made
-    from translucid.jobs.job import alone
-    from translucid.jobs.output import output_to
-    from translucid.jobs.processes import processes
-    from translucid.jobs.running import run as run_job
+    from translucid.jobs.running import executor_of, run_with_progress
     from translucid.runs.run_folder import RunFolder
 
+    text, out = files.text, files.out
     refuse_as_texts(str(text))
-    refuse_to_replace(out, overwrite, (".tsv",))
-    configuration = RunFolder(run).configuration().between(source_language, target_language)
+    refuse_to_replace(out, files.overwrite, (".tsv",))
+    configuration = RunFolder(run).configuration().between(*languages)
     configuration.refuse_other_reader("text", run)
-    given = {
-        "beam": beam,
-        "length_penalty": length_penalty,
-        "no_repeat_ngram": no_repeat_ngram,
-        "max_length_ratio": max_length_ratio,
-        "sample": sample or None,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "seed": seed,
-    }
-    options = configuration.searching(given)
-    job = BackTranslationJob(run, options, device, engine, split_sentences=split_sentences, configuration=configuration)
-    console = Console(stderr=True)
+    options = configuration.searching({**search._asdict(), **sampling.settings()})
+    device, engine, workers = execution
+    split = files.split_sentences
+    job = BackTranslationJob(run, options, device, engine, split_sentences=split, configuration=configuration)
+    executor = executor_of(job, workers)
     try:
-        with ExitStack() as stack:
-            packed = stack.enter_context(input_bytes(text))
-            gz = text.suffix == ".gz"
-            lines = cast(BinaryIO, stack.enter_context(gzip.open(packed))) if gz else packed
-            advance = stack.enter_context(counting(console, "translating back", None))
-            bad = run_job(
-                job,
-                lines,
-                output_to(out),
-                processes(job, workers) if workers and workers > 1 else alone(job),
-                say=lambda line: console.print(line, soft_wrap=True),
-                advance=advance,
-                summary=pairs_made,
-            )
+        with input_bytes(text) as stream:
+            lines = _unzipped(text, stream)
+            bad = run_with_progress(job, lines, out, executor, "translating back", summary=pairs_made)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"is damaged or not gzip ({error})", file=text, fix="Fetch it again.") from error
     if out.is_file() and not out.stat().st_size:
         raise UserError("gave no pair at all", file=text, fix="Is this the right file?")
-    if bad and not skip_bad:
+    if bad and not files.skip_bad:
         fix = "That is fine with --skip-bad; else convert it, as with iconv -f latin1 -t utf-8."
         raise UserError(f"{bad} lines are not UTF-8, or hold NUL bytes, and were left out", file=text, fix=fix)
+
+
+def _unzipped(file: Path, stream: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(stream)) if file.suffix == ".gz" else stream

@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import Format, RunArgument, input_bytes, refuse_to_replace
-from translucid.ground.console import Console
+from translucid.cli import option
+from translucid.cli.arguments import input_bytes, refuse_to_replace, refuse_two_inputs
+from translucid.ground.errors import UserError
 
 
 def caption(
-    run: RunArgument,
-    images: Annotated[
-        list[Path] | None, typer.Argument(metavar="[IMAGE ...]", help="Image files, folders of them, or tars.")
-    ] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", help="A file with an image's name a line; - is standard input.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
-    beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
-    nbest: Annotated[int | None, typer.Option(help="Captions for each image, tab-separated in text format.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer captions.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
+    run: option.Run,
+    images: Annotated[list[Path] | None, Argument(metavar="[IMAGE ...]", help="Image files, folders or tars.")] = None,
+    input_file: Annotated[Path | None, Option("--input", help="A file of image names; - is standard input.")] = None,
+    output: option.Output = None,
+    overwrite: option.Overwrite = False,
+    beam: option.Beam = None,
+    nbest: option.Nbest = None,
+    length_penalty: option.LengthPenalty = None,
+    sample: option.Sample = False,
+    temperature: option.Temperature = None,
+    seed: option.Seed = None,
     output_format: Annotated[
-        Format, typer.Option("--format", help="text: the image's name, a tab and its caption; or jsonl with scores.")
-    ] = Format.text,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
+        option.Format, Option("--format", help="text: name of the image, tab, caption; jsonl: with scores.")
+    ] = option.Format.text,
+    device: option.Device = "auto",
+    workers: option.Workers = None,
 ) -> None:
     """Caption images: one output line for each image, in order.
 
-    JPEG, PNG, WebP, GIF and BMP. An image that can't be read gets a line without a caption, and is told of on standard
-    error; the others still get theirs. With --output, a job that was killed goes on where it stopped when the same
-    command is given again, and comes to the same file. `translucid look` shows where the model looked.
+    JPEG, PNG, WebP, GIF and BMP. An image that can't be read yields a line without a caption, and a message on standard
+    error. Repeat a command with --output that was killed: it continues where it stopped and writes the same file.
+    `translucid look` shows where the model looks.
 
     **Examples**
 
@@ -52,46 +48,25 @@ def caption(
 
         find . -name '*.png' | translucid caption runs/eyes --input -
     """
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.jobs.captioning import CaptionJob, names_of
-    from translucid.jobs.job import alone
-    from translucid.jobs.output import output_to
-    from translucid.jobs.processes import processes
-    from translucid.jobs.running import run as run_job
+    from translucid.jobs.running import executor_of, run_with_progress
     from translucid.runs.run_folder import RunFolder
 
-    if images and input_file:
-        raise UserError("both an image and --input were given", fix="Give one of them.")
+    refuse_two_inputs("an image", images, input_file)
     if not images and not input_file:
         raise UserError("there is no image to write about", fix="Give image files, folders or tars.")
     refuse_to_replace(output, overwrite)
-    given = {
-        "beam": beam,
-        "nbest": nbest,
-        "length_penalty": length_penalty,
-        "sample": sample or None,
-        "temperature": temperature,
-        "seed": seed,
-    }
     configuration = RunFolder(run).configuration()
     configuration.refuse_other_reader("images", run)
-    options = configuration.searching(given)
+    settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, "sample": sample or None}
+    options = configuration.searching({**settings, "temperature": temperature, "seed": seed})
     names = names_of(images or [])
+    # The caption of a single image file is written without its name.
     lone = len(names) == 1 and images == [Path(names[0])]
     job = CaptionJob(run, options, device, output_format.value, nbest or 1, named=not lone)
-    console, unread = Console(stderr=True), 0
-    with ExitStack() as stack:
-        listed = b"".join(os.fsencode(name) + b"\n" for name in names)
-        text = stack.enter_context(BytesIO(listed) if images else input_bytes(input_file))
-        advance = stack.enter_context(counting(console, "captioning", len(names) or None, hidden=lone))
-        unread = run_job(
-            job,
-            text,
-            output_to(output),
-            processes(job, workers) if workers and workers > 1 else alone(job),
-            say=lambda line: console.print(line, soft_wrap=True),
-            advance=advance,
-        )
-    if unread:
+    # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
+    listed = os.fsencode("".join(f"{name}\n" for name in names))
+    lines, executor = BytesIO(listed) if images else input_bytes(input_file), executor_of(job, workers)
+    total = len(names) or None
+    if unread := run_with_progress(job, lines, output, executor, "captioning", total=total, hidden=lone):
         raise UserError(f"{unread} images could not be read", fix="Each is told of above.")

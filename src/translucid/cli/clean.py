@@ -3,66 +3,92 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple, cast
 
-import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
-from translucid.cli.arguments import pair_up, refuse_to_replace, resolved
+from translucid.cli import option
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.printing import print_json
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.data.cleaning.cleaner import Report
+    from translucid.data.cleaning.cleaner import Judged, Report
     from translucid.data.cleaning.gain import Surprise
     from translucid.data.readers.corpus import Pair
 
 ENDINGS = (".tsv", ".gz")
 SHOWN = 120
-"""Characters of an example."""
+"""The maximum number of characters of an example."""
+
+
+class Rules(NamedTuple):
+    """Rules."""
+
+    without: Annotated[list[str] | None, Option(metavar="RULES", help="Rules that are not applied.")] = None
+    source_language: Annotated[str | None, Option(metavar="CODE", help="The source language; default: detected.")] = (
+        None
+    )
+    target_language: Annotated[str | None, Option(metavar="CODE", help="The target language; default: detected.")] = (
+        None
+    )
+
+
+class Models(NamedTuple):
+    """Models."""
+
+    forward: Annotated[Path | None, option.run("A translator that scores each pair, with --backward.")] = None
+    backward: Annotated[Path | None, option.run("A translator of the reverse direction.")] = None
+    min_gain: Annotated[
+        float | None,
+        Option(
+            help="The share of a side's surprisal that the other side must remove; 0.22 if not given.", min=0, max=1
+        ),
+    ] = None
+    device: option.Device = "auto"
+
+
+class Output(NamedTuple):
+    """Output."""
+
+    out: Annotated[Path, Option(metavar="OUT.tsv", help="The clean pairs; .tsv.gz is compressed.")]
+    rejected: Annotated[Path | None, Option(metavar="OUT.tsv", help="The rejected pairs; OUT.rejected.tsv.")] = None
+    overwrite: option.Overwrite = False
+    as_json: option.Json = False
+
+    def files(self) -> tuple[Path, Path]:
+        """Return the files of clean and of rejected pairs.
+
+        Raises:
+            UserError: they are the same, or one of them can't be written.
+        """
+        plain = self.out.name.removesuffix(".gz").removesuffix(".tsv")
+        rejected = self.rejected or self.out.with_name(f"{plain}.rejected.tsv")
+        if rejected == self.out:
+            raise UserError("is the file of what is kept, too", file=rejected, fix="Choose another --rejected.")
+        for file in (self.out, rejected):
+            refuse_to_replace(file, self.overwrite, ENDINGS)
+        return self.out, rejected
 
 
 def clean(
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Sentence pairs of any kind.")],
-    out: Annotated[Path, typer.Option(metavar="OUT.tsv", help="What is kept; .tsv.gz is packed.")],
-    rejected: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT.tsv", help="What is not, and why; OUT.rejected.tsv if not given."),
-    ] = None,
-    without: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Rules that are not asked.")] = None,
-    source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the source; guessed if not given.")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the target; guessed if not given.")
-    ] = None,
-    forward: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", callback=resolved, help="A translator that is asked about each pair, with --backward."
-        ),
-    ] = None,
-    backward: Annotated[
-        Path | None, typer.Option(metavar="RUN", callback=resolved, help="A translator of the other direction.")
-    ] = None,
-    min_gain: Annotated[
-        float | None,
-        typer.Option(help="Share of the surprise that the other side must take away; 0.22 if not given.", min=0, max=1),
-    ] = None,
-    device: Annotated[str, typer.Option(help="Of the models: auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
-    as_json: bool = typer.Option(False, "--json"),
+    files: Annotated[list[str], Argument(metavar="FILES", help="Sentence pairs of any kind.")],
+    *,
+    output: Output,
+    rules: Rules,
+    models: Models,
 ) -> None:
-    """Part a corpus into what is kept and what is rubbish, and say of each rejected pair why.
+    """Split a corpus into clean and rejected pairs, with the reason for each rejection.
 
-    Rules, in the order in which they are asked: `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`,
-    `length`, `placeholders`, `numbers`, `duplicate`, `near-duplicate`, and `model` if there are models to ask. The
-    first one that finds something decides. The rejected pairs have the columns source, target, rule, what it has seen,
-    place.
+    The rules, in order: `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`, `length`,
+    `placeholders`, `numbers`, `duplicate`, `near-duplicate`, and `model` if there are models. The first rule that
+    applies decides. Rejected pairs have the columns source, target, rule, reason and place.
 
     **Examples**
 
@@ -72,40 +98,58 @@ def clean(
 
         translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
     """
-    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, Report, column, row
+    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner
     from translucid.data.cleaning.gain import LEAST, asked
     from translucid.data.cleaning.reading import Reading
     from translucid.ground.console import counting
-    from translucid.ground.errors import UserError, nearest
+    from translucid.ground.errors import nearest
 
-    for name in without or []:
+    without, forward, backward = rules.without or [], models.forward, models.backward
+    for name in without:
         if name not in RULES:
             raise UserError(f"there is no rule {name!r}", fix=nearest(name, RULES))
-    if (forward is None) != (backward is None) or (min_gain is not None and forward is None):
+    if (forward is None) != (backward is None) or (models.min_gain is not None and forward is None):
         raise UserError("models are asked in both directions", fix="Give --forward RUN and --backward RUN.")
-    rejected = rejected or out.with_name(out.name.removesuffix(".gz").removesuffix(".tsv") + ".rejected.tsv")
-    if rejected == out:
-        raise UserError("is the file of what is kept, too", file=rejected, fix="Choose another --rejected.")
-    for file in (out, rejected):
-        refuse_to_replace(file, overwrite, ENDINGS)
+    kept, rejected = output.files()
+    surprises = None
+    if forward and backward and MODEL not in without:
+        surprises = surprise_of(forward, models.device), surprise_of(backward, models.device)
     log = Console(stderr=True)
-    models = None
-    if forward and backward and MODEL not in (without or ()):
-        models = surprise_of(forward, device), surprise_of(backward, device)
-    reading = Reading(pair_up(files), (source_language, target_language))
+    reading = Reading(pair_up(files), (rules.source_language, rules.target_language))
+    # A first pass over the corpus learns its languages and scripts, and typical lengths.
     with counting(log, "looking", None) as advance:
         profile = reading.profile(advance)
     languages = " to ".join(code or "an unknown language" for code in profile.languages)
     log.print(f"{reading.count:,} pairs, {languages}", soft_wrap=True)
+    judgements = reading.judged(Cleaner(profile, without))
+    if surprises:
+        judgements = asked(judgements, *surprises, LEAST if models.min_gain is None else models.min_gain)
+    report, interruption = _sort(judgements, kept, rejected, reading.count, log)
+    if output.as_json:
+        print_json(report.to_json())
+    else:
+        _print(Console(), report)
+    message = f"kept: {kept}; rejected, with the reasons: {rejected}"
+    if interruption:
+        message += f"; of the first {report.pairs:,} pairs alone"
+    log.print(message, soft_wrap=True)
+    if interruption:
+        raise interruption
+
+
+def _sort(
+    judgements: Iterator[Judged], kept: Path, rejected: Path, count: int, log: Console
+) -> tuple[Report, KeyboardInterrupt | None]:
+    """Write each pair to one of two files. After Ctrl-C, the files hold the pairs up to then."""
+    from translucid.data.cleaning.cleaner import Report, column, row
+    from translucid.ground.console import counting
+
     report = Report()
-    cleaner = Cleaner(profile, without or ())
-    stopped: KeyboardInterrupt | None = None
-    with ExitStack() as stack:
-        kept_stream, rejected_stream = (stack.enter_context(_written(file)) for file in (out, rejected))
-        advance = stack.enter_context(counting(log, "cleaning", reading.count))
-        judgements = reading.judged(cleaner)
-        if models:
-            judgements = asked(judgements, *models, LEAST if min_gain is None else min_gain)
+    with (
+        _written(kept) as kept_stream,
+        _written(rejected) as rejected_stream,
+        counting(log, "cleaning", count) as advance,
+    ):
         try:
             for judged in judgements:
                 report.add(judged)
@@ -115,38 +159,36 @@ def clean(
                     kept_stream.write("\t".join(map(column, judged.pair)).encode() + b"\n")
                 advance(1)
         except KeyboardInterrupt as interruption:
-            stopped = interruption
-    if as_json:
-        print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
-    else:
-        _print(Console(), report)
-    files_written = f"kept: {out}; rejected, with the reasons: {rejected}"
-    log.print(files_written + (f"; of the first {report.pairs:,} pairs alone" if stopped else ""), soft_wrap=True)
-    if stopped:
-        raise stopped
+            # The files are completed, and Ctrl-C takes effect after the summary.
+            return report, interruption
+    return report, None
 
 
 def surprise_of(run: Path, device: str) -> Surprise:
-    """Return what a run's model makes of pairs."""
+    """Return a function from pairs to their negative log-probabilities; None for a pair that can't be scored."""
     from translucid.api.translator import Translator
     from translucid.decoding.pair_scores import score_pairs
 
     translator = Translator.load(run, device, "torch")
 
     def surprise(pairs: Sequence[Pair]) -> list[float | None]:
-        scores = score_pairs(translator.model, translator.pipeline, pairs, translator.device)
-        return [None if isinstance(one, str) else -one.log_probability for one in scores]
+        surprises: list[float | None] = []
+        for score in score_pairs(translator.model, translator.pipeline, pairs, translator.device):
+            # A string says why there is no score.
+            surprises.append(None if isinstance(score, str) else -score.log_probability)
+        return surprises
 
     return surprise
 
 
 @contextmanager
 def _written(file: Path) -> Iterator[BinaryIO]:
-    """Give a stream to a file, packed if it ends in .gz; see `output`."""
+    """Write a file atomically, compressed if it ends in .gz."""
     from translucid.ground.atomic import output
 
     with output(file) as stream:
         if file.suffix == ".gz":
+            # Without a time, the same pairs give the same bytes.
             with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed:
                 yield cast(BinaryIO, packed)
         else:
@@ -154,21 +196,22 @@ def _written(file: Path) -> Iterator[BinaryIO]:
 
 
 def _print(console: Console, report: Report) -> None:
-    found = report.to_json()
     table = Table(box=None, pad_edge=False)
     table.add_column("rule")
     for name in ("pairs", "of all"):
         table.add_column(name, justify="right")
     table.add_column("for example", overflow="fold")
-    for name, of_rule in found["rules"].items():
-        for number, one in enumerate(of_rule["examples"]):
-            count = of_rule["rejected"]
-            first = (Text(name, "bold"), f"{count:,}", _share(count, report)) if not number else ("", "", "")
-            pair = Text.assemble((f"{Path(one['file']).name}:{one['line']} ", "dim"), (one["what"], "yellow"))
-            table.add_row(*first, pair)
+    for rule, rejections in report.to_json()["rules"].items():
+        count = rejections["rejected"]
+        # Only the first example of a rule stands beside its name.
+        cells: tuple[Text | str, ...] = Text(rule, "bold"), f"{count:,}", _share(count, report)
+        for example in rejections["examples"]:
+            place = f"{Path(example['file']).name}:{example['line']} "
+            table.add_row(*cells, Text.assemble((place, "dim"), (example["what"], "yellow")))
+            cells = "", "", ""
             for side in ("source", "target"):
-                if one[side].strip():
-                    table.add_row("", "", "", Text(one[side][:SHOWN]))
+                if example[side].strip():
+                    table.add_row(*cells, Text(example[side][:SHOWN]))
     table.add_row(Text("kept", "bold"), f"{report.kept:,}", _share(report.kept, report), "")
     console.print(table)
 

@@ -1,4 +1,4 @@
-"""What a shell offers for values, besides files: presets, recipes, settings."""
+"""Completions of values in the shell, besides files: presets, recipes, settings."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from pathlib import Path
 
 
 def presets(incomplete: str) -> list[tuple[str, str]]:
-    """Return the presets that begin so, and what each is for."""
+    """Return the presets with a prefix, and what each is for."""
     from translucid.runs.presets import PRESETS
 
     return [(name, preset.suits) for name, preset in PRESETS.items() if name.startswith(incomplete)]
 
 
 def recipes(incomplete: str) -> list[str]:
-    """Return the recipes, and the configurations in the folder, that begin so."""
+    """Return the recipes, and the configurations in the folder, with a prefix."""
     from translucid.runs.recipes import recipes
 
-    folder = Path(incomplete if incomplete.endswith("/") else Path(incomplete).parent)
-    files = sorted(str(file) for file in folder.glob("*.yaml")) if folder.is_dir() else []
-    return [name for name in (*recipes(), *files) if name.startswith(incomplete)]
+    # "runs/" has the parent ".", but the files in runs/ are wanted.
+    folder = Path(f"{incomplete}x").parent
+    names = [*recipes(), *sorted(map(str, folder.glob("*.yaml")))]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def settings(incomplete: str) -> list[str]:
-    """Return the keys of `--set` that begin so."""
+    """Return the keys of `--set` with a prefix."""
     from translucid.runs.keys import keys
 
     return [f"{key.name}=" for key in keys() if key.name.startswith(incomplete)]

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
+from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.back_translate import back_translate
 from translucid.cli.clean import clean
+from translucid.cli.printing import print_json
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ app = typer.Typer(
 app.command("back-translate")(back_translate)
 app.command("clean")(clean)
 
-Files = Annotated[list[str] | None, typer.Option(metavar="FILES", help="Sentence pairs.")]
+Files = Annotated[list[str] | None, option.files("Sentence pairs.")]
 
 
 @app.command()
@@ -34,8 +37,8 @@ def stats(
     train: Files = None,
     valid: Files = None,
     test: Files = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count lines that are no sentence pairs.")] = False,
-    as_json: bool = typer.Option(False, "--json"),
+    skip_bad: option.SkipBad = False,
+    as_json: option.Json = False,
 ) -> None:
     """Show sizes, lengths, duplicates, leaks from training into test files, and characters of other scripts.
 
@@ -45,91 +48,126 @@ def stats(
 
         translucid data stats --train 'train.{en,de}.gz' --json
     """
-    from translucid.data.filtering import Filter
     from translucid.data.readers.bad_lines import BadLines
     from translucid.data.readers.corpus import read_pairs
     from translucid.data.readers.standard_input import refuse_twice
-    from translucid.data.statistics import Overlap, SplitStatistics
-    from translucid.ground.console import counting
+    from translucid.data.statistics import Overlap
     from translucid.ground.errors import UserError
 
-    log = Console(stderr=True)
     refuse_twice(train, valid, test)
-    files = {name: pair_up(given) for name, given in (("train", train), ("valid", valid), ("test", test)) if given}
+    files = {}
+    for name, given in (("train", train), ("valid", valid), ("test", test)):
+        if given:
+            files[name] = pair_up(given)
     if not files:
         raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
-    splits = {name: SplitStatistics(name) for name in files}
-    with counting(log, "reading", None) as advance:
-        for name, split in splits.items():
-            bad = BadLines() if skip_bad else None
-            for count in split.read(read_pairs(*files[name], on_bad=bad), Filter()):
-                advance(count)
-            if bad and bad.count:
-                split.faults["no pairs"] += bad.count
-    ignored = BadLines() if skip_bad else None
-    others = {name: read_pairs(*files[name], on_bad=ignored) for name in files if name != "train"}
-    overlaps = (
-        [Overlap.find(name, pairs, splits["train"]) for name, pairs in others.items()] if "train" in files else []
-    )
+    log = Console(stderr=True)
+    splits = _read(files, skip_bad, log)
+    overlaps = []
+    if "train" in files:
+        for name in files:
+            if name == "train":
+                continue
+            pairs = read_pairs(*files[name], on_bad=BadLines() if skip_bad else None)
+            overlaps.append(Overlap.find(name, pairs, splits["train"]))
     if as_json:
-        found: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
-        print(json.dumps({**found, "overlap": [o.to_json() for o in overlaps]}, ensure_ascii=False, indent=2))
+        record: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
+        print_json({**record, "overlap": [overlap.to_json() for overlap in overlaps]})
     else:
         _print(Console(), list(splits.values()), overlaps)
     for overlap in overlaps:
         if overlap.sources:
-            examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
-            what = f" {overlap.sources:,} source sentences of {overlap.split} are in the training files too"
-            flatter = f", so scores on it flatter ({examples})"
-            log.print(Text.assemble(("warning:", "yellow"), what, flatter), soft_wrap=True)
+            _warn_of_overlap(overlap, log)
+
+
+def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str, SplitStatistics]:
+    """Return the statistics of each split."""
+    from translucid.data.filtering import Filter
+    from translucid.data.readers.bad_lines import BadLines
+    from translucid.data.readers.corpus import read_pairs
+    from translucid.data.statistics import SplitStatistics
+    from translucid.ground.console import counting
+
+    splits = {}
+    with counting(log, "reading", None) as advance:
+        for name, corpora in files.items():
+            splits[name] = split = SplitStatistics(name)
+            bad = BadLines() if skip_bad else None
+            for count in split.read(read_pairs(*corpora, on_bad=bad), Filter()):
+                advance(count)
+            if bad and bad.count:
+                split.faults["no pairs"] += bad.count
+    return splits
+
+
+def _warn_of_overlap(overlap: Overlap, log: Console) -> None:
+    examples = "; ".join(f"line {line}: {text}" for line, text in overlap.examples)
+    what = f" {overlap.sources:,} source sentences of {overlap.split} are in the training files too"
+    flatter = f", so scores on it flatter ({examples})"
+    log.print(Text.assemble(("warning:", "yellow"), what, flatter), soft_wrap=True)
 
 
 def _print(console: Console, splits: list[SplitStatistics], overlaps: list[Overlap]) -> None:
+    console.print(_pairs_table(splits))
+    console.print()
+    console.print(_sides_table(splits))
+    for split in splits:
+        for name, side in _sides_of(split):
+            _print_unexpected(console, f"{split.name} {name}", side)
+            _print_normalisation(console, f"{split.name} {name}", side)
+    for overlap in overlaps:
+        shared = f"{overlap.pairs:,} pairs, {overlap.sources:,} sources, {overlap.targets:,} targets"
+        console.print(f"\n{overlap.split} shares with train: {shared}", soft_wrap=True)
+
+
+def _sides_of(split: SplitStatistics) -> list[tuple[str, SideStatistics]]:
+    return [("source", split.source), ("target", split.target)]
+
+
+def _pairs_table(splits: list[SplitStatistics]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("split", "pairs", "same pair", "same source", "would be skipped"):
-        table.add_column(column, justify="left" if column == "split" else "right")
+    table.add_column("split")
+    for column in ("pairs", "same pair", "same source", "would be skipped"):
+        table.add_column(column, justify="right")
     for split in splits:
         skipped = ", ".join(f"{count:,} {reason}" for reason, count in split.faults.most_common()) or "none"
         counts = f"{split.pairs:,}", f"{split.duplicate_pairs:,}", f"{split.duplicate_sources:,}"
         table.add_row(Text(split.name, "bold"), *counts, skipped)
-    console.print(table)
+    return table
+
+
+def _sides_table(splits: list[SplitStatistics]) -> Table:
+    sizes = {"words": "words", "characters": "characters", "distinct_words": "distinct words"}
+    lengths = {
+        "mean_words": "words a sentence: mean",
+        "median_words": "median",
+        "p95_words": "95 %",
+        "p99_words": "99 %",
+        "p100_words": "max",
+    }
     table = Table(box=None, pad_edge=False)
-    for column in (
-        "side",
-        "words",
-        "characters",
-        "distinct words",
-        "words a sentence: mean",
-        "median",
-        "95 %",
-        "99 %",
-        "max",
-    ):
-        table.add_column(column, justify="left" if column == "side" else "right", overflow="fold")
+    table.add_column("side", overflow="fold")
+    for column in (*sizes.values(), *lengths.values()):
+        table.add_column(column, justify="right", overflow="fold")
     for split in splits:
-        for side, name in ((split.source, "source"), (split.target, "target")):
-            s = side.summary(split.pairs)
-            sizes = [f"{s[key]:,}" for key in ("words", "characters", "distinct_words")]
-            lengths = [str(s[key]) for key in ("mean_words", "median_words", "p95_words", "p99_words", "p100_words")]
-            table.add_row(Text.assemble((split.name, "bold"), f" {name}"), *sizes, *lengths)
-    console.print()
-    console.print(table)
-    for split in splits:
-        for side, name in ((split.source, "source"), (split.target, "target")):
-            for kind, count, characters, line in side.unexpected():
-                shown = characters.encode("unicode_escape").decode() if kind in ("control", "private") else characters
-                text = f"{split.name} {name}: {count:,} {kind} characters ({shown}), first on line {line:,}"
-                console.print(f"  {text}", soft_wrap=True)
-            _print_normalisation(console, f"{split.name} {name}", side)
-    for o in overlaps:
-        console.print(
-            f"\n{o.split} shares with train: {o.pairs:,} pairs, {o.sources:,} sources, {o.targets:,} targets",
-            soft_wrap=True,
-        )
+        for name, side in _sides_of(split):
+            summary = side.summary(split.pairs)
+            cells = [f"{summary[key]:,}" for key in sizes] + [str(summary[key]) for key in lengths]
+            table.add_row(Text.assemble((split.name, "bold"), f" {name}"), *cells)
+    return table
+
+
+def _print_unexpected(console: Console, where: str, side: SideStatistics) -> None:
+    """Print which characters are of other scripts, or invisible."""
+    for kind, count, characters, line in side.unexpected():
+        if kind in ("control", "private"):  # these have no shape
+            characters = characters.encode("unicode_escape").decode()
+        text = f"{where}: {count:,} {kind} characters ({characters}), first on line {line:,}"
+        console.print(f"  {text}", soft_wrap=True)
 
 
 def _print_normalisation(console: Console, where: str, side: SideStatistics) -> None:
-    """Say which characters a vocabulary that is learned from a side has not."""
+    """Print which characters normalisation changes, so that a vocabulary lacks them, and which it keeps."""
     from translucid.data.tokenizing.normalisation import ADAPTIVE, described
 
     if changed := side.not_ascii.changed(ADAPTIVE):
@@ -141,13 +179,13 @@ def _print_normalisation(console: Console, where: str, side: SideStatistics) -> 
 
 @app.command()
 def phrasebook(
-    out: Annotated[Path, typer.Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
-    count: Annotated[int, typer.Option(help="Sentence pairs.", min=1)] = 10_000,
-    split: Annotated[str, typer.Option(help="train, valid or test; no sentence is in two of them.")] = "train",
-    min_words: Annotated[int, typer.Option(help="Shortest sentence, in words.")] = 2,
-    max_words: Annotated[int, typer.Option(help="Longest sentence, in words.")] = 60,
-    seed: Annotated[int, typer.Option(help="Which sentences.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    out: Annotated[Path, Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
+    count: Annotated[int, Option(help="The number of sentence pairs.", min=1)] = 10_000,
+    split: Annotated[str, Option(help="train, valid or test; no sentence is in two of them.")] = "train",
+    min_words: Annotated[int, Option(help="The shortest sentence in words.")] = 2,
+    max_words: Annotated[int, Option(help="The longest sentence in words.")] = 60,
+    seed: Annotated[int, Option(help="The seed of the sentences.")] = 1,
+    overwrite: option.Overwrite = False,
 ) -> None:
     """Write sentence pairs of the built-in English-Spanish phrasebook.
 
@@ -172,31 +210,28 @@ def phrasebook(
     lines = []
     with counting(Console(stderr=True), "writing", count) as advance:
         for phrase in generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words):  # type: ignore[arg-type]
-            record = {**phrase._asdict(), "alignment": to_pharaoh(phrase.alignment)}
-            is_tsv = out.suffix == ".tsv"
-            lines.append(f"{phrase.source}\t{phrase.target}" if is_tsv else json.dumps(record, ensure_ascii=False))
+            if out.suffix == ".tsv":
+                lines.append(f"{phrase.source}\t{phrase.target}\n")
+            else:
+                record = {**phrase._asdict(), "alignment": to_pharaoh(phrase.alignment)}
+                lines.append(json.dumps(record, ensure_ascii=False) + "\n")
             advance(1)
-    write_output(out, "".join(line + "\n" for line in lines).encode())
+    write_output(out, "".join(lines).encode())
 
 
 @app.command()
 def scenes(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
-    count: Annotated[
-        int, typer.Option(help="Scenes to train on; other splits have a tenth, at most 1,000.", min=1)
-    ] = 1000,
-    size: Annotated[int, typer.Option(help="Pixels of a picture's side.", min=32, max=1024)] = 96,
-    shapes: Annotated[
-        int | None,
-        typer.Option(help="How many shapes there are, all 85 if not given; fewer are learned sooner.", min=2, max=83),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Which scenes.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
+    count: Annotated[int, Option(help="Training scenes; other splits have a tenth, at most 1,000.", min=1)] = 1000,
+    size: Annotated[int, Option(help="The width and height of a picture in pixels.", min=32, max=1024)] = 96,
+    shapes: Annotated[int | None, Option(help="The number of shapes; default: all 85.", min=2, max=83)] = None,
+    seed: Annotated[int, Option(help="The seed of the scenes.")] = 1,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Write pictures of the built-in scenes, each with five captions and a gold box for what every word is about.
+    """Write pictures of the built-in scenes, each with five captions and gold boxes of what the words refer to.
 
     OUT holds images.tar, gold.jsonl, and picture TAB caption in train.tsv, valid.tsv, test.tsv and composition.tsv. No
-    scene is in two of them; each of the last has a colour on a shape that no other split has it on.
+    scene is in two splits. Scenes of composition.tsv combine a colour with a shape that no other split combines.
 
     **Examples**
 

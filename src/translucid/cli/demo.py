@@ -7,29 +7,33 @@ from typing import Annotated
 
 import typer
 from rich.text import Text
+from typer import Option
 
+from translucid.cli import option
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
+SPLITS = {
+    "test": "held-out scenes",
+    "composition": "scenes with colours on shapes that training has never shown together",
+}
+"""The splits that the captions demo tests on, and their descriptions."""
 SHOWN = 3
-"""Scenes whose captions are shown."""
+"""The number of scenes whose captions are shown."""
 
 
 def demo(
     context: typer.Context,
-    captions: Annotated[
-        bool, typer.Option("--captions", help="Train a captioner on the built-in scenes instead: about eight minutes.")
-    ] = False,
+    captions: Annotated[bool, Option("--captions", help="Instead train a captioner: about eight minutes.")] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The run folder to leave behind; runs/demo, or runs/demo-captions.", show_default=False),
+        Path | None, Option(help="The run folder; runs/demo or runs/demo-captions.", show_default=False)
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Train again if the demo was run before.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    overwrite: option.Overwrite = False,
+    device: option.Device = "auto",
 ) -> None:
-    """Train a small English-Spanish Transformer on the built-in phrasebook, test it, and show where it looks.
+    """Train a small English-Spanish Transformer on the built-in phrasebook, test it, and show its attention.
 
-    Takes about two minutes on two cores and needs no input. The run is left in runs/demo.
+    This takes about two minutes on two cores and needs no input. The run is saved in runs/demo.
 
     **Examples**
 
@@ -95,17 +99,13 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
     train_caption_demo(out, overwrite=overwrite, device=device, console=log, command=command)
     captioner, scenes = Captioner.load(out, device), scene_files(out)
     files, gold = ImageFiles.open([scenes / "images.tar"]), read_gold(scenes / "gold.jsonl")
-    told = {
-        "test": "held-out scenes",
-        "composition": "scenes with colours on shapes that training has never shown together",
-    }
     names: list[str] = []
-    for split, what in told.items():
+    for split, what in SPLITS.items():
         pairs = list(read_pairs(scenes / f"{split}.tsv"))
-        found, texts = score_captions(captioner, pairs, files, perplexity=False, gold=gold, console=log)
+        scores, texts = score_captions(captioner, pairs, files, perplexity=False, gold=gold, console=log)
         names = names or list(texts)
-        console.print(Text.assemble((f"\nBLEU-4 {found.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {what}"))
-        for kind, score in found.pointing.items():
+        console.print(Text.assemble((f"\nBLEU-4 {scores.scores.bleu[3]:.1f}", "bold"), f" on {len(texts):,} {what}"))
+        for kind, score in scores.pointing.items():
             if kind in ("object", "colour", "relation"):
                 share = f"{100 * score.overlaps:.0f}%"
                 chance = f"{100 * score.chance:.0f}% by chance"

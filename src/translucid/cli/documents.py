@@ -1,4 +1,4 @@
-"""What `translate` does with a document."""
+"""Documents in `translate`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def document_among(texts: Sequence[str] | None, input_file: Path | None) -> Path | None:
-    """Return the document that is to be translated, if what was given is one by its name.
+    """Return the document to translate, if the input is one by its name.
 
-    A file given with --input that ends in .txt is none: it is translated line by line.
+    A .txt file of --input is no document: it is translated line by line.
 
     Raises:
-        UserError: it is a file of no kind that is translated, it is missing, or there are several.
+        UserError: files of this kind are not translated, the file is missing, or there are several.
     """
     if input_file:
         kind = kind_of(input_file.name)
@@ -46,20 +46,21 @@ def document_among(texts: Sequence[str] | None, input_file: Path | None) -> Path
 
 
 def shows_near_matches(document: Path) -> bool:
-    """Whether a document has a place for near matches of a memory."""
+    """Return whether a document's format has a place for fuzzy matches."""
     kind = kind_of(document.name)
     return kind is not None and kind.near_matches
 
 
 def translate_file(
-    job: SegmentJob, file: Path, output: Path | None, way: AbstractContextManager[Executor], *, again: bool
+    job: SegmentJob, file: Path, output: Path | None, executor: AbstractContextManager[Executor], *, again: bool
 ) -> None:
-    """Translate a document; see `translucid translate --help`."""
+    """Translate a document, also segments that have a translation if `again`."""
     from translucid.documents.kinds import read_document
     from translucid.jobs.documents import asked_for, translate_document
     from translucid.runs.run_folder import RunFolder
 
     kind = kind_of(file.name)
+    # Word files, for example, are ZIP archives.
     if kind and kind.packed and output is None and sys.stdout.isatty():
         raise UserError("is not text, and a terminal shows nothing else", file=file, fix="Add --output FILE.")
     try:
@@ -78,4 +79,4 @@ def translate_file(
     if kept := total - len(numbers):
         say(f"{kept:,} of {total:,} segments have a translation, which stays; --retranslate translates them, too")
     with counting(console, "translating", len(numbers)) as advance:
-        translate_document(job, document, numbers, output, way, say=say, advance=advance)
+        translate_document(job, document, numbers, output, executor, say=say, advance=advance)

@@ -1,4 +1,4 @@
-"""`translucid draw`: pictures beyond one translation's attention."""
+"""`translucid draw`: pictures of heads, masks, positions, beam search and training curves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, refuse_to_replace, resolved
+from translucid.cli import option
+from translucid.cli.arguments import refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -15,29 +17,23 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Draw pictures: heads, masks, positions, beam search, training curves.")
 
-Text = Annotated[
-    str, typer.Argument(metavar="TEXT|IMAGE", help="What to translate; of a captioner's run, an image file.")
-]
-Out = Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")]
+Out = Annotated[Path, Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")]
 
 
 @app.command()
 def heads(
-    run: RunArgument,
-    text: Text,
+    run: option.Run,
+    text: option.TextOrImage,
     out: Out,
-    layer: Annotated[int | None, typer.Option(help="From 0; all layers, smaller, if not given.")] = None,
-    kind: Annotated[
-        Literal["cross", "encoder", "decoder"], typer.Option(help="Cross-attention, or the self-attention of a side.")
-    ] = "cross",
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Overwrite = False,
+    layer: Annotated[int | None, Option(help="The layer, from 0; all layers, smaller, if not given.")] = None,
+    kind: Annotated[Literal["cross", "encoder", "decoder"], Option(help="The kind of attention.")] = "cross",
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
 ) -> None:
     """Draw the heads of a layer, or all heads of all layers.
 
-    Of an image, cross-attention is drawn on the image, a row for each head and a panel for each word.
+    For an image, cross-attention is drawn on the image, with a row for each head and a panel for each word.
 
     **Examples**
 
@@ -47,6 +43,7 @@ def heads(
 
         translucid draw heads runs/eyes photograph.jpg --out heads.png
     """
+    # Checked first, as loading PyTorch and Matplotlib takes seconds.
     _refuse(out, overwrite, text)
     from translucid.cli.images import captioner_of, heads_of_image
 
@@ -69,21 +66,18 @@ def heads(
 
 @app.command()
 def mask(
-    run: RunArgument,
-    texts: Annotated[
-        list[str],
-        typer.Argument(metavar="TEXT|IMAGE...", help="What to translate, or image files; several are one batch."),
-    ],
+    run: option.Run,
+    texts: Annotated[list[str], Argument(metavar="TEXT|IMAGE...", help="A batch of texts or image files.")],
     out: Out,
     kind: Annotated[
         Literal["target", "causal", "padding"],
-        typer.Option(help="Of the decoder: the past and no padding, or the past; of the encoder: no padding."),
+        Option(help="Decoder: past without padding, or all of the past; encoder: no padding."),
     ] = "target",
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Overwrite = False,
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Draw a mask of a batch of translations or captions: who may look at whom. Images have no padding to be masked.
+    """Draw the attention mask of a batch of translations or captions. Images have no padding mask.
 
     **Examples**
 
@@ -104,21 +98,24 @@ def mask(
     if kind != "padding" and translator.configuration.model.kind == "recurrent":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
         raise UserError(what, file=run, fix="Draw --kind padding.")
-    parts = [found.parts for found in translator.translate(texts, split=False)]
-    if any(len(one) != 1 for one in parts):
-        raise UserError("a mask is drawn of whole texts", fix="Give texts that fit in one piece.")
-    sources, targets = [one[0][0].ids for one in parts], [one[0][1].tokens for one in parts]
+    sources, targets = [], []
+    for translation in translator.translate(texts, split=False):
+        if len(translation.parts) != 1:  # a text that is too long for the model, or one without words
+            raise UserError("a mask is drawn of whole texts", fix="Give texts that fit in one piece.")
+        source, hypothesis = translation.parts[0]
+        sources.append(source.ids)
+        targets.append(hypothesis.tokens)
     _save(draw_batch_mask(kind, translator.tokenizer, sources, targets), out)
 
 
 @app.command()
 def positions(
     out: Out,
-    length: Annotated[int, typer.Option(help="Positions.", min=2, max=10_000)] = 100,
-    width: Annotated[int, typer.Option(help="D.", min=1, max=10_000)] = 128,
-    overwrite: Overwrite = False,
+    length: Annotated[int, Option(help="The number of positions.", min=2, max=10_000)] = 100,
+    width: Annotated[int, Option(help="The number of dimensions.", min=1, max=10_000)] = 128,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Draw sinusoidal positions: the matrix, single dimensions, one position.
+    """Draw sinusoidal positional encodings: the matrix, single dimensions, one position.
 
     **Examples**
 
@@ -133,15 +130,15 @@ def positions(
 
 @app.command()
 def beam(
-    run: RunArgument,
-    text: Text,
+    run: option.Run,
+    text: option.TextOrImage,
     out: Out,
-    width: Annotated[int, typer.Option("--beam", help="Beam width; 1 is greedy.", min=1, max=50)] = 4,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Overwrite = False,
+    width: Annotated[int, Option("--beam", help="The beam width; 1 is greedy search.", min=1, max=50)] = 4,
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Draw the tree of a beam search: what was kept, what ended, what was dropped, with probabilities.
+    """Draw the search tree of beam search: kept, finished and pruned hypotheses with their probabilities.
 
     **Examples**
 
@@ -164,11 +161,11 @@ def beam(
 
 @app.command()
 def curves(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", callback=resolved, help="Runs.")],
+    runs: Annotated[list[Path], Argument(metavar="RUN...", callback=option.resolved, help="Runs.")],
     out: Out,
-    overwrite: Overwrite = False,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Draw loss, BLEU and learning rate of one run or several over minutes.
+    """Draw loss, BLEU and learning rate of one or more runs over time.
 
     **Examples**
 
@@ -180,13 +177,16 @@ def curves(
     from translucid.inspection.plots import draw_curves
     from translucid.runs.run_folder import RunFolder
 
+    metrics = {}
     for run in runs:
-        RunFolder(run).configuration()  # raises if it is none
-    _save(draw_curves({run.name: RunFolder(run).metrics() for run in runs}), out)
+        folder = RunFolder(run)
+        folder.configuration()  # raises an error for a folder that is no run
+        metrics[run.name] = folder.metrics()
+    _save(draw_curves(metrics), out)
 
 
 def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
-    """Check, before any work, that a picture may be written, and that there is something to draw."""
+    """Check, before any work, that the picture can be written and the texts are not empty."""
     from translucid.ground.errors import UserError
     from translucid.inspection import PICTURES, refuse_picture
 

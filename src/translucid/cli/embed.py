@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import RunArgument, input_bytes, refuse_to_replace
+from translucid.cli import option
+from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -17,27 +18,23 @@ if TYPE_CHECKING:
 
 ENDINGS = (".npz", ".safetensors")
 LayerOption = Annotated[
-    str, typer.Option(metavar="LAYER", help="A number, 0 for the embeddings; mix: the mean of all layers; or all.")
+    str, Option(metavar="LAYER", help="A number (0: the embeddings), mix (the mean of all layers) or all.")
 ]
 
 
 def embed(
-    run: RunArgument,
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE ...]", help="A text a line, .tsv or .jsonl, gz or not.")
-    ] = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", help="One such file; - is standard input, a text a line.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file to write, .npz or .safetensors.")] = None,
+    run: option.Run,
+    files: Annotated[list[Path] | None, Argument(metavar="[FILE ...]", help="Text files, .tsv or .jsonl.")] = None,
+    input_file: Annotated[Path | None, Option("--input", help="One such file; - is standard input.")] = None,
+    out: Annotated[Path | None, Option(help="The file to write, .npz or .safetensors.")] = None,
     layer: LayerOption = "mix",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it is there.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    overwrite: option.Overwrite = False,
+    device: option.Device = "auto",
 ) -> None:
     """Write contextual word embeddings (ELMo).
 
-    Words are what stands between spaces. The file has `vectors`, one a word, `counts`, the words of each text, and
-    `words` in UTF-8, one a line: `numpy.load(FILE)["words"].tobytes().decode().split()`. It is made in memory.
+    Spaces separate words. The file has `vectors`, one per word, `counts`, the number of words of each text, and `words`
+    in UTF-8, one per line: `numpy.load(FILE)["words"].tobytes().decode().split()`. It must fit into memory.
 
     **Examples**
 
@@ -49,7 +46,6 @@ def embed(
 
     from translucid.api.embedder import TOGETHER, Embedder
     from translucid.data.readers.texts import read_texts
-    from translucid.ground.atomic import output
     from translucid.ground.console import counting
     from translucid.ground.errors import UserError
 
@@ -64,30 +60,40 @@ def embed(
     named = files or [input_file or Path("-")]
     coming = _lines() if named == [Path("-")] else (text.source for text in read_texts(*named))
     words: list[str] = []
-    counts, parts = [], [embedder.embed([""], wanted)[0]]
+    counts: list[int] = []
+    # No words at first, so that a file of no texts has vectors of the right width.
+    parts = [embedder.embed([""], wanted)[0]]
     with counting(Console(stderr=True), "embedding", None) as advance:
         while texts := list(islice(coming, TOGETHER)):
             parts += embedder.embed(texts, wanted)
-            counts += [len(text.split()) for text in texts]
-            words += [word for text in texts for word in text.split()]
+            for text in texts:
+                words += text.split()
+                counts.append(len(text.split()))
             advance(len(texts))
     written = np.frombuffer("\n".join(words).encode("utf-8", "replace"), np.uint8)
     arrays: dict[str, Any] = {"vectors": np.concatenate(parts), "counts": np.array(counts, np.int64), "words": written}
+    _save(arrays, out)
+    Console(stderr=True).print(f"saved: {out}, {len(words):,} words of {len(counts):,} texts", soft_wrap=True)
+
+
+def _save(arrays: dict[str, Any], out: Path) -> None:
+    import numpy as np
+    from safetensors.numpy import save
+
+    from translucid.ground.atomic import output
+
     with output(out) as stream:
         if out.suffix.lower() == ".npz":
             np.savez(stream, **arrays)
         else:
-            from safetensors.numpy import save
-
             stream.write(save(arrays))
-    Console(stderr=True).print(f"saved: {out}, {len(words):,} words of {len(counts):,} texts", soft_wrap=True)
 
 
 def layer_of(text: str) -> Layer:
-    """Return what --layer says.
+    """Return the value of --layer.
 
     Raises:
-        UserError: that is no layer.
+        UserError: it is no layer.
     """
     from translucid.ground.errors import UserError
 

@@ -1,4 +1,4 @@
-"""Settings from the environment: every option of every command can stand there."""
+"""Environment variables: every option of every command has one."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from typer.core import TyperGroup, TyperOption
 
 PREFIX = "TRANSLUCID"
 SHARED = ("--device", "--engine")
-"""Options that mean the same in all commands, and may be set for all of them at once, as `TRANSLUCID_DEVICE`."""
+"""Options that mean the same in all commands; `TRANSLUCID_DEVICE` sets one for all commands."""
 
 
 def apply_environment(command: Any, path: str = PREFIX) -> None:
-    """Let each option of a command, and of those below it, be given as a variable; its help says how they are named.
+    """Name a variable for each option of a command and its subcommands, and say so in the help.
 
-    `translucid data stats --max-words 9` is `TRANSLUCID_DATA_STATS_MAX_WORDS=9`. What is given in the command counts
-    before it. Options that name their variable themselves, as those of `serve` do, keep it.
+    `TRANSLUCID_DATA_STATS_SKIP_BAD=1` is `translucid data stats --skip-bad`. Options in the command line take
+    precedence. Options that name their own variable, such as those of `serve`, keep it.
 
     Args:
-        command: of Typer, or a group of such.
-        path: what the names of its variables begin with.
+        command: a command of Typer, or a group of commands.
+        path: the prefix of its variables.
     """
     if isinstance(command, TyperGroup):
         for name, below in command.commands.items():
             apply_environment(below, f"{path}_{_upper(name)}")
         return
     options = [option for option in command.params if isinstance(option, TyperOption) and not option.envvar]
+    # The longest name of an option is its long form.
     for option in options:
         flag = max(option.opts, key=len)
-        option.envvar = [f"{path}_{_upper(flag)}", *([f"{PREFIX}_{_upper(flag)}"] if flag in SHARED else [])]
+        option.envvar = [f"{path}_{_upper(flag)}"]
+        if flag in SHARED:
+            option.envvar.append(f"{PREFIX}_{_upper(flag)}")
         option.show_envvar = False
     if options:
         flag = max(options[0].opts, key=len)

@@ -1,285 +1,261 @@
-"""`translucid evaluate`."""
+"""`translucid evaluate`.
+
+**Examples**
+
+    translucid evaluate runs/demo --test runs/demo/phrasebook/test.tsv --by-length
+
+    translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
+
+    translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
+
+    translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
+
+    translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
+
+    translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
+
+    translucid evaluate runs/mood --test labelled.jsonl --ensemble runs/mood-backwards --samples 5
+
+    translucid evaluate runs/english articles.txt
+"""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import (
-    EngineOption,
-    InflectTermsOption,
-    RunArgument,
-    SourceOption,
-    TargetOption,
-    TermsModeOption,
-    TermsOption,
-    TokenizeOption,
-    WithOption,
-    pair_up,
-    refuse_to_replace,
-)
+from translucid.cli import option
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.printing import evenly_spread, print_json, print_scores, with_examples
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import Pair
+    from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
     from translucid.runs.configuration import Configuration
+    from translucid.terminology.term_score import TermScore
+
+FilesArgument = Annotated[list[str] | None, Argument(metavar="[FILES]", help="The test set, as with --test.")]
 
 
+FOR_TRANSLATORS = ("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms")
+FOR_CAPTIONERS = ("--images", "--gold")
+FOR_SOURCES = ("--hypotheses", "--beam", "--samples", "--ensemble")
+
+
+class TestSet(NamedTuple):
+    """Test set."""
+
+    test: Annotated[list[str] | None, option.files("Sentence pairs, or texts, to test on.", "--test")] = None
+    reference: option.Reference = None
+    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Report alignment error rates by gold links.")] = (
+        None
+    )
+    images: Annotated[list[Path] | None, option.files("For captions: folders and .tar files of images.")] = None
+    gold: Annotated[Path | None, Option(metavar="GOLD", help="For captions: boxes from `data scenes`.")] = None
+
+
+class Translation(NamedTuple):
+    """Translation."""
+
+    beam: option.Beam = None
+    split_sentences: Annotated[bool, Option("--split-sentences", help="Translate sentence by sentence.")] = False
+    device: option.Device = "auto"
+    engine: option.Engine = "auto"
+    ensemble: option.Ensemble = None
+
+
+class Scoring(NamedTuple):
+    """Scores."""
+
+    by_length: Annotated[bool, Option("--by-length", help="Report scores by source length, too.")] = False
+    tokenize: option.Tokenize = None
+    lowercase: option.Lowercase = False
+    perplexity: Annotated[bool, Option(help="Report perplexity and accuracy of the references, too.")] = True
+    keep_best: Annotated[bool, Option("--keep-best", help="Let the run use the best layer from now on.")] = False
+
+
+class Report(NamedTuple):
+    """Output."""
+
+    as_json: option.Json = False
+    samples: Annotated[int, Option(help="Show this many translations beside their references.", min=0)] = 0
+    hypotheses: Annotated[Path | None, Option(help="Write the translations to this file.")] = None
+    overwrite: option.Overwrite = False
+
+    def save(self, lines: list[str]) -> None:
+        """Write the hypotheses, if they are wanted."""
+        from translucid.ground.atomic import write_output
+
+        if self.hypotheses:
+            write_output(self.hypotheses, "".join(f"{line}\n" for line in lines).encode())
+
+
+@with_examples(__doc__)
 def evaluate(
-    run: RunArgument,
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]", help="What to test on, as with --test.")
-    ] = None,
-    test: Annotated[
-        list[str] | None, typer.Option("--test", metavar="FILES", help="Sentence pairs, or texts, to test on.")
-    ] = None,
-    images: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILES", help="For captions: folders and .tar files with the images of --test."),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="GOLD", help="For captions: boxes of what is in the images, as `data scenes` writes them."
-        ),
-    ] = None,
-    reference: Annotated[
-        list[str] | None, typer.Option("--reference", metavar="FILES", help="More references, one a line.")
-    ] = None,
-    by_length: Annotated[bool, typer.Option("--by-length", help="Scores by source length as well.")] = False,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(metavar="GOLD", help="Gold word links of --test: error rate of each layer's attention."),
-    ] = None,
-    keep_best: Annotated[
-        bool, typer.Option("--keep-best", help="With --alignments: the run reads its alignments there from now on.")
-    ] = False,
-    terms: TermsOption = None,
-    inflect_terms: InflectTermsOption = False,
-    terms_mode: TermsModeOption = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
-    tokenize: TokenizeOption = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Ignore case.")] = False,
-    hypotheses: Annotated[Path | None, typer.Option(help="Write the translations here.")] = None,
-    samples: Annotated[
-        int, typer.Option(help="Show this many translations, spread evenly, beside their references.", min=0)
-    ] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --hypotheses if it is there.")] = False,
-    perplexity: Annotated[bool, typer.Option(help="Also perplexity and accuracy of the references.")] = True,
-    split_sentences: Annotated[
-        bool, typer.Option("--split-sentences", help="Translate each sentence of a line by itself, as translate does.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    engine: EngineOption = "auto",
-    beside: WithOption = None,
+    run: option.Run,
+    files: FilesArgument = None,
+    *,
+    data: TestSet,
+    scoring: Scoring,
+    report: Report,
+    translation: Translation,
+    terms: option.Terms,
+    languages: option.Languages,
 ) -> None:
     """Translate a test set and score it: BLEU, chrF and TER with sacreBLEU's signatures, perplexity of the references.
 
-    Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, end tokens counted:
-    it compares models that share a tokenizer.
+    Each line goes to the model as it is. The perplexity is per token of the model's own vocabulary, including end
+    tokens: it compares models that share a tokenizer. With --terms, the use of the terms is counted, with and without
+    terminology constraints.
 
-    **Examples**
+    Captions are scored as papers do, against all references that --test has for an image: BLEU-1 to 4 and CIDEr-D;
+    with --gold also by whether the model looks at the objects that it names.
 
-        translucid evaluate runs/demo --test runs/demo/phrasebook/test.tsv --by-length
+    A text classifier is scored by accuracy, F1, a confusion matrix and calibration; --samples shows errors, the most
+    confident ones first.
 
-        translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
-
-        translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
-
-    With --terms, how many of these are used, with and without terminology constraints.
-
-        translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
-
-        translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
-
-    A run that writes captions is scored as papers do, with all references that --test has for an image: BLEU-1 to 4,
-    CIDEr-D; with --gold also by whether it looks at what it speaks of.
-
-        translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
-
-    A run that classifies texts is scored by accuracy, F1, what is taken for what, and calibration; --samples shows
-    errors, those first of which the model is surest.
-
-        translucid evaluate runs/mood --test labelled.jsonl --ensemble runs/mood-backwards --samples 5
-    A language model is scored by how well it foretells texts: perplexity a word and bits a character, which compare
-    models of any vocabulary.
-
-        translucid evaluate runs/english articles.txt
+    A language model is scored by perplexity per word and bits per character, which compare models of any vocabulary.
     """
-    from translucid.api.scoring import save_alignment_options, score, score_terms
-    from translucid.api.translator import Translator
-    from translucid.cli.images import refuse_for
-    from translucid.cli.texts import evaluate_labels
-    from translucid.data.readers.corpus import read_lines
+    from translucid.cli.images import evaluate_captions, refuse_for
+    from translucid.cli.texts import evaluate_labels, evaluate_texts
     from translucid.data.readers.standard_input import refuse_twice
     from translucid.engines.combinations import refuse_together
+    from translucid.runs.run_folder import RunFolder
+
+    # The test set may be given without --test, as in `evaluate RUN FILES`.
+    test = [*(files or []), *(data.test or [])]
+    if not test:
+        raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
+    refuse_twice(test, data.reference)
+    given = option.given(data, scoring, report, translation, terms)
+    refuse_together(given)
+    refuse_to_replace(report.hypotheses, report.overwrite)
+    configuration = RunFolder(run).configuration().between(*languages)
+    data = data._replace(test=test)
+    match configuration.model.reads:
+        case "images":
+            refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), given)
+            evaluate_captions(run, configuration, data, report, translation, perplexity=scoring.perplexity)
+        case "texts with labels":
+            refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), given)
+            evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
+        case "running text":
+            for name in (*FOR_TRANSLATORS, *FOR_CAPTIONERS, *FOR_SOURCES):
+                if name in given:
+                    raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
+            evaluate_texts(run, configuration, test, report, translation.device)
+        case _:
+            refuse_for("images", FOR_CAPTIONERS, given)
+            _evaluate_translations(run, configuration, data, scoring, report, translation, terms)
+
+
+def _evaluate_translations(
+    run: Path,
+    configuration: Configuration,
+    data: TestSet,
+    scoring: Scoring,
+    report: Report,
+    translation: Translation,
+    terms: option.Terms,
+) -> None:
+    from translucid.api.scoring import save_alignment_options, score, score_terms
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import read_lines
     from translucid.evaluation.alignment_error import read_gold
-    from translucid.ground.atomic import write_output
-    from translucid.ground.errors import UserError
     from translucid.inspection.alignment import choose
-    from translucid.inspection.terminal import alignment_table
     from translucid.runs.corpus_files import pairs_of
     from translucid.runs.run_folder import RunFolder
-    from translucid.terminology.term_score import terms_table
 
-    if not (test := [*(files or []), *(test or [])]):
-        raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
-    refuse_twice(test, reference)
-    refuse_together({"--terms": terms, "--inflect-terms": inflect_terms, "--terms-mode": terms_mode != "auto"})
-    refuse_to_replace(hypotheses, overwrite)
-    beside = beside or []
-    folder = RunFolder(run)
-    configuration = folder.configuration().between(source_language, target_language)
-    about: dict[str, object] = {"--reference": reference, "--by-length": by_length, "--alignments": alignments}
-    about |= {"--keep-best": keep_best, "--split-sentences": split_sentences, "--terms": terms}
-    if configuration.model.reads == "images":
-        refuse_for("texts", {**about, "--ensemble": beside})
-        evaluate_captions(
-            run, configuration, test, images, gold, as_json, beam, hypotheses, samples, perplexity, device
-        )
-        return
-    if configuration.model.reads == "texts with labels":
-        refuse_for("translations", {**about, "--beam": beam, "--images": images, "--gold": gold})
-        evaluate_labels([run, *beside], test, as_json, hypotheses, samples, device)
-        return
-    if configuration.model.reads == "running text":
-        sourced: dict[str, object] = {**about, "--images": images, "--gold": gold, "--hypotheses": hypotheses}
-        sourced |= {"--beam": beam, "--samples": samples, "--ensemble": beside}
-        if given := next((name for name, value in sourced.items() if value), None):
-            raise UserError(f"{given} is for models that write about a source", fix="Leave it out.")
-        evaluate_texts(run, configuration, test, as_json, device)
-        return
-    refuse_for("images", {"--images": images, "--gold": gold})
-    pairs = list(pairs_of(configuration.data, *pair_up(test)))
+    assert data.test
+    pairs = list(pairs_of(configuration.data, *pair_up(data.test)))
     if not pairs:
-        raise UserError("holds no sentence pairs", file=test[0], fix="Check the file.")
-    more = [list(read_lines(file)) for file in reference or []]
-    if alignments and configuration.data.reverse:
-        fix = "Give them for a run of the other direction."
-        raise UserError("gold word links are for runs that read pairs as they stand", file=run, fix=fix)
-    links = read_gold(alignments, pairs) if alignments else []
-    if keep_best and not alignments:
-        raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
-    translator = Translator.open(folder, configuration, device, engine, others=beside)
-    constrained = translator.with_terms(terms, inflect=inflect_terms, mode=terms_mode) if terms else None
+        raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
+    references = [list(read_lines(file)) for file in data.reference or []]
+    _refuse_alignments(run, configuration, data, scoring)
+    # Files are read before the model, so that errors in them are reported at once.
+    links = read_gold(data.alignments, pairs) if data.alignments else []
+    device, engine, others = translation.device, translation.engine, translation.ensemble or ()
+    translator = Translator.open(RunFolder(run), configuration, device, engine, others=others)
+    constrained = None
+    if terms.terms:
+        constrained = translator.with_terms(terms.terms, inflect=terms.inflect_terms, mode=terms.terms_mode)
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
-    options = configuration.searching({"beam": beam})
-    found, texts = score(
+    options = configuration.searching({"beam": translation.beam})
+    split, log = translation.split_sentences, Console(stderr=True)
+    scored, texts = score(
         translator,
         pairs,
         options,
-        references=more,
-        split=split_sentences,
-        perplexity=perplexity,
-        lengths=by_length,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        console=Console(stderr=True),
+        references=references,
+        split=split,
+        perplexity=scoring.perplexity,
+        lengths=scoring.by_length,
+        tokenize=scoring.tokenize,
+        lowercase=scoring.lowercase,
+        console=log,
     )
-    ways = choose(translator.inspect(pairs), links) if links else {}
-    heard = None
+    aligned = choose(translator.inspect(pairs), links) if links else {}
+    usage = None
     if constrained and constrained.terms:
-        log = Console(stderr=True)
         both = translator, constrained, constrained.terms
-        heard = score_terms(*both, pairs, options, references=more, split=split_sentences, console=log)
-    if hypotheses:
-        write_output(hypotheses, "".join(text + "\n" for text in texts).encode())
-    if keep_best:
-        save_alignment_options(run, ways)
-    if as_json:
-        record = {**found.to_json(), "beam": options.beam}
-        if ways:
-            record["alignment"] = [{**way.model_dump(), **error.to_json()} for way, error in ways.items()]
-        if heard:
-            record["terms"] = dict(zip(("unconstrained", "constrained"), (one.to_json() for one in heard), strict=True))
-        print(json.dumps(record, ensure_ascii=False, indent=2))
+        usage = score_terms(*both, pairs, options, references=references, split=split, console=log)
+    report.save(texts)
+    if scoring.keep_best:
+        save_alignment_options(run, aligned)
+    if report.as_json:
+        print_json({**scored.to_json(), "beam": options.beam, **_more_json(aligned, usage)})
         return
-    console = Console()
-    for part in found.render():
-        console.print(part)
-    if heard:
-        console.print()
-        console.print(terms_table(*heard))
-    if ways:
-        console.print()
-        console.print(alignment_table(ways, translator.configuration.alignment.of(any(way.learned for way in ways))))
-    shown = min(samples, len(pairs))
-    for i in (k * len(pairs) // shown for k in range(shown)):
-        console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")
+    print_scores(scored)
+    _print_more(translator, aligned, usage)
+    _print_samples(report.samples, pairs, texts)
 
 
-def evaluate_texts(run: Path, configuration: Configuration, test: list[str], as_json: bool, device: str) -> None:
-    """The same for a language model; see `evaluate`."""
-    from translucid.api.generator import Generator
-    from translucid.data.filtering import Skipped
-    from translucid.data.readers.texts import keep_texts, read_texts
-    from translucid.ground.errors import UserError
-    from translucid.runs.run_folder import RunFolder
-
-    texts = [text.source for text in keep_texts(read_texts(*test), Skipped("text"))]
-    if not texts:
-        raise UserError("holds no texts", file=test[0], fix="Check the file.")
-    generator = Generator.open(RunFolder(run), configuration, device)
-    with Console(stderr=True).status("reading the texts"):
-        found = generator.evaluate(texts)
-    if as_json:
-        print(json.dumps(found.to_json(), indent=2))
-        return
-    console = Console()
-    for part in found.render():
-        console.print(part)
+def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, scoring: Scoring) -> None:
+    if data.alignments and configuration.data.reverse:
+        fix = "Give them for a run of the other direction."
+        raise UserError("gold word links are for runs that read pairs as they stand", file=run, fix=fix)
+    if scoring.keep_best and not data.alignments:
+        raise UserError("--keep-best has nothing to choose by", fix="Give gold word links with --alignments GOLD.")
 
 
-def evaluate_captions(
-    run: Path,
-    configuration: Configuration,
-    test: list[str],
-    images: list[Path] | None,
-    gold: Path | None,
-    as_json: bool,
-    beam: int | None,
-    hypotheses: Path | None,
-    samples: int,
-    perplexity: bool,
-    device: str,
+def _more_json(
+    aligned: dict[AlignmentOptions, AlignmentScore], usage: tuple[TermScore, TermScore] | None
+) -> dict[str, object]:
+    """Return the scores of alignments and terms, if they were asked for."""
+    record: dict[str, object] = {}
+    if aligned:
+        record["alignment"] = [{**options.model_dump(), **error.to_json()} for options, error in aligned.items()]
+    if usage:
+        unconstrained, constrained = usage
+        record["terms"] = {"unconstrained": unconstrained.to_json(), "constrained": constrained.to_json()}
+    return record
+
+
+def _print_more(
+    translator: Translator,
+    aligned: dict[AlignmentOptions, AlignmentScore],
+    usage: tuple[TermScore, TermScore] | None,
 ) -> None:
-    """The same for a run that writes captions; see `evaluate`."""
-    from translucid.api.caption_scoring import score_captions
-    from translucid.api.captioner import Captioner
-    from translucid.data.images.image_files import ImageFiles
-    from translucid.data.readers.corpus import read_pairs
-    from translucid.evaluation.scene_gold import read_gold
-    from translucid.ground.atomic import write_output
-    from translucid.ground.errors import UserError
-    from translucid.runs.run_folder import RunFolder
+    from translucid.inspection.terminal import alignment_table
+    from translucid.terminology.term_score import terms_table
 
-    pairs = list(read_pairs(*test))
-    if not pairs:
-        raise UserError("holds no captions", file=test[0], fix="Check the file.")
-    files = ImageFiles.open(images or list(dict.fromkeys(Path(file).parent for file in test)))
-    boxes = read_gold(gold) if gold else None
-    captioner = Captioner.open(RunFolder(run), configuration, device)
-    options = configuration.searching({"beam": beam})
-    log = Console(stderr=True)
-    found, texts = score_captions(captioner, pairs, files, options, perplexity=perplexity, gold=boxes, console=log)
-    if hypotheses:
-        write_output(hypotheses, "".join(f"{name}\t{text}\n" for name, text in texts.items()).encode())
-    if as_json:
-        print(json.dumps({**found.to_json(), "beam": options.beam}, ensure_ascii=False, indent=2))
-        return
     console = Console()
-    for part in found.render():
-        console.print(part)
-    shown, names = min(samples, len(texts)), list(texts)
-    for name in (names[k * len(names) // shown] for k in range(shown)):
-        references = [pair.target for pair in pairs if pair.source == name]
-        console.print(f"\nimage       {name}")
-        for text in references:
-            console.print(f"reference   {text}")
-        console.print(f"caption     {texts[name]}")
+    if usage:
+        console.print()
+        console.print(terms_table(*usage))
+    if aligned:
+        has_layer = any(options.learned for options in aligned)
+        console.print()
+        console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
+
+
+def _print_samples(wanted: int, pairs: list[Pair], texts: list[str]) -> None:
+    console = Console()
+    for i in evenly_spread(wanted, len(pairs)):
+        console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up
+from translucid.cli import option
+from translucid.cli.arguments import pair_up
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import Pair
     from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.engines.engine import TorchEngine
+    from translucid.runs.configuration import Configuration
+
+Quantization = Literal["float32", "int8"]
 
 
 def export(
-    run: RunArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
+    run: option.Run,
+    out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
         Literal["ctranslate2", "onnx", "marian", "huggingface"],
-        typer.Option("--to", help="The format; ONNX is for any translator, the others are for Transformers."),
+        Option("--to", help="The format: ONNX for any translator, the others for Transformers."),
     ] = "ctranslate2",
-    quantization: Annotated[
-        Literal["float32", "int8"], typer.Option(help="int8 weights take a quarter of the space.")
-    ] = "float32",
-    check: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--check", metavar="FILES", help=f"Sentence pairs on which OUT must not cost {ALLOWED} BLEU, or chrF."
-        ),
-    ] = None,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
+    quantization: Annotated[Quantization, Option(help="The weights; int8 takes a quarter of the space.")] = "float32",
+    check: Annotated[list[str] | None, option.files(f"Pairs on which OUT may lose {ALLOWED} BLEU.", "--check")] = None,
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
 ) -> None:
     """Export a model to another format: CTranslate2, Marian, Hugging Face or ONNX.
 
@@ -52,88 +53,150 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
-    if to == "huggingface":
-        languages = source_language, target_language
-        _to_huggingface(run, out, languages, plain=quantization == "float32" and not check, overwrite=overwrite)
-        return
-    from translucid.api.translator import Translator
-    from translucid.engines.trials import Comparison, greedy_texts
-    from translucid.engines.tuned import Tuned
-    from translucid.ground.errors import UserError
     from translucid.ground.paths import refuse_to_lose
-    from translucid.runs.corpus_files import pairs_of
-    from translucid.runs.run_folder import RunFolder
 
-    console = Console(stderr=True)
+    languages = source_language, target_language
+    if to in {"marian", "huggingface"} and (check or quantization != "float32"):
+        raise UserError(f"--to {to} writes float32 weights, which lose nothing", fix="Leave out the other option.")
+    if to == "huggingface":
+        _to_huggingface(run, out, languages, overwrite)
+        return
+    # This is checked before the model is loaded.
+    refuse_to_lose(out, overwrite, *_mark_of(to))
+    request = _request(run, out, quantization, check or [], languages, overwrite)
+    if to == "onnx":
+        _to_onnx(request)
+    elif to == "marian":
+        _to_marian(request)
+    else:
+        _to_ctranslate2(request)
+    Console(stderr=True).print(f"written: {out}")
+
+
+def _mark_of(to: str) -> tuple[str, str]:
+    """Return the file by which a folder is recognised as an export, which may be replaced, and its description.
+
+    Raises:
+        UserError: a package that writes the format is missing.
+    """
     if to == "marian":
-        from translucid.interop.marian_export import HOLDS, export_marian
-
-        if check or quantization != "float32":
-            raise UserError("--to marian writes float32 weights, which lose nothing", fix="Leave out the other option.")
+        from translucid.interop.marian_export import HOLDS
     elif to == "onnx":
-        from translucid.interop.onnx.export import HOLDS, export_onnx, refuse_without_packages
+        from translucid.interop.onnx.export import HOLDS, refuse_without_packages
 
         refuse_without_packages()
     else:
-        from translucid.engines.ctranslate2.convert import HOLDS, export_ctranslate2
-    refuse_to_lose(out, overwrite, *HOLDS)
-    configuration = RunFolder(run).configuration().between(source_language, target_language)
+        from translucid.engines.ctranslate2.convert import HOLDS
+    return HOLDS
+
+
+@dataclass(frozen=True)
+class _Request:
+    """An export to a format of translation engines."""
+
+    run: Path
+    out: Path
+    quantization: Quantization
+    configuration: Configuration
+    translator: Translator
+    pairs: list[Pair]
+    """The pairs of --check."""
+    overwrite: bool
+
+    def judge(self, exported: list[str], engine: str) -> None:
+        """Compare translations of the exported model with ours.
+
+        Raises:
+            UserError: they lose too much.
+        """
+        from translucid.engines.trials import Comparison, greedy_texts
+        from translucid.engines.tuned import Tuned
+
+        ours = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
+        target_language = self.configuration.data.languages[1]
+        found = Comparison.of(ours, exported, self.pairs, self.quantization, target_language)
+        compared = f"{found.metric} {found.ours:.2f} here, {found.exported:.2f} by {engine} with {self.quantization}"
+        Console(stderr=True).print(f"{compared}, greedy, on {len(self.pairs):,} pairs")
+        found.refuse_loss(self.run)
+
+
+def _request(
+    run: Path,
+    out: Path,
+    quantization: Quantization,
+    check: list[str],
+    languages: tuple[str | None, str | None],
+    overwrite: bool,
+) -> _Request:
+    """Load what is exported, and read the pairs of --check."""
+    from translucid.api.translator import Translator
+    from translucid.runs.corpus_files import pairs_of
+    from translucid.runs.run_folder import RunFolder
+
+    configuration = RunFolder(run).configuration().between(*languages)
     pairs = list(pairs_of(configuration.data, *pair_up(check))) if check else []
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
-    translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
-    model, tokenizer = translator.model, translator.tokenizer
+    translator = Translator.load(run, "cpu", "torch", source=languages[0], target=languages[1])
+    return _Request(run, out, quantization, configuration, translator, pairs, overwrite)
 
-    def judge(exported: list[str], engine: str) -> None:
-        ours = greedy_texts(model, tokenizer, pairs, Tuned(engine="torch"))
-        found = Comparison.of(ours, exported, pairs, quantization, configuration.data.languages[1])
-        compared = f"{found.metric} {found.ours:.2f} here, {found.exported:.2f} by {engine} with {quantization}"
-        console.print(f"{compared}, greedy, on {len(pairs):,} pairs")
-        found.refuse_loss(run)
 
+def _to_marian(request: _Request) -> None:
+    from translucid.interop.marian_export import export_marian
+
+    translator = request.translator
+    _refuse_edited(translator.torch_engine, translator.tokenizer, request.run)
+    beam = request.configuration.decoding.beam
+    export_marian(translator.model, translator.tokenizer, request.out, beam=beam, overwrite=request.overwrite)
+
+
+def _to_onnx(request: _Request) -> None:
+    """Export to ONNX, also with edited equations: the graph is traced from what the model computes."""
+    from translucid.interop.onnx.export import export_onnx
+
+    translator = request.translator
+
+    # `export_onnx` calls it before the folder gets its name, so that a bad export leaves nothing behind.
     def judge_folder(folder: Path) -> None:
-        if pairs:
+        if request.pairs:
             from translucid.interop.onnx.running import exported_texts
 
-            judge(exported_texts(folder, tokenizer, pairs, model.eos), "onnxruntime")
+            texts = exported_texts(folder, translator.tokenizer, request.pairs, translator.model.eos)
+            request.judge(texts, "onnxruntime")
 
-    if to != "onnx":  # which is written down from what the model computes
-        _refuse_edited(translator.torch_engine, tokenizer, run)
-    if to == "marian":
-        export_marian(model, tokenizer, out, beam=configuration.decoding.beam, overwrite=overwrite)
-    elif to == "onnx":
-        with console.status("writing down what the model computes"):
-            export_onnx(
-                model,
-                tokenizer,
-                out,
-                quantization,
-                longest=translator.longest,
-                languages=configuration.data.languages,
-                overwrite=overwrite,
-                check=judge_folder,
-            )
-    else:
-        if pairs:
-            judge(greedy_texts(model, tokenizer, pairs, Tuned(quantization=quantization)), "CTranslate2")
-        export_ctranslate2(model, tokenizer, out, quantization, overwrite=overwrite)
-    console.print(f"written: {out}")
+    with Console(stderr=True).status("writing down what the model computes"):
+        export_onnx(
+            translator.model,
+            translator.tokenizer,
+            request.out,
+            request.quantization,
+            longest=translator.longest,
+            languages=request.configuration.data.languages,
+            overwrite=request.overwrite,
+            check=judge_folder,
+        )
 
 
-def _to_huggingface(
-    run: Path, out: Path, languages: tuple[str | None, str | None], *, plain: bool, overwrite: bool
-) -> None:
-    """Write all languages of a model; `plain`: neither another quantization nor a check was asked for."""
+def _to_ctranslate2(request: _Request) -> None:
+    from translucid.engines.ctranslate2.convert import export_ctranslate2
+    from translucid.engines.trials import greedy_texts
+    from translucid.engines.tuned import Tuned
+
+    model, tokenizer = request.translator.model, request.translator.tokenizer
+    _refuse_edited(request.translator.torch_engine, tokenizer, request.run)
+    if request.pairs:
+        texts = greedy_texts(model, tokenizer, request.pairs, Tuned(quantization=request.quantization))
+        request.judge(texts, "CTranslate2")
+    export_ctranslate2(model, tokenizer, request.out, request.quantization, overwrite=request.overwrite)
+
+
+def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | None], overwrite: bool) -> None:
+    """Export all languages of a model."""
     from translucid.engines.engine import TorchEngine
-    from translucid.ground.errors import UserError
     from translucid.interop.huggingface_export import export_huggingface
     from translucid.kernels.devices import choose_device
     from translucid.runs.run_folder import RunFolder
 
-    if not plain:
-        raise UserError(
-            "--to huggingface writes float32 weights, which lose nothing", fix="Leave out the other option."
-        )
     folder = RunFolder(run)
     configuration, tokenizer = folder.configuration().between(*languages), folder.tokenizer()
     model = folder.load_sequence_model(configuration, tokenizer)
@@ -143,10 +206,10 @@ def _to_huggingface(
 
 
 def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
-    """Check that a Transformer's equations are those that every other toolkit has.
+    """Check that a Transformer computes the same as it would in other toolkits.
 
     Raises:
-        UserError: they were edited, so that what is exported would translate otherwise.
+        UserError: its equations were edited, so that the exported model would translate differently.
     """
     from translucid.engines.agreement import refuse_disagreement
     from translucid.engines.ctranslate2.searching import CTranslate2Engine

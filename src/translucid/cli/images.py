@@ -1,13 +1,14 @@
-"""What `look`, `explain` and `draw` do with a run whose model reads images."""
+"""Captioners in `evaluate`, `look` and `draw`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
+from translucid.cli.printing import evenly_spread, print_json, print_scores
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from translucid.api.captioner import Captioner
+    from translucid.cli.evaluate import Report, TestSet, Translation
     from translucid.data.images.pixels import Picture
     from translucid.inspection.attention_result import AttentionResult
     from translucid.inspection.masks import MaskKind
+    from translucid.runs.configuration import Configuration
 
 
 def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
@@ -37,20 +40,68 @@ def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
     return Captioner.open(folder, configuration, device)
 
 
-def refuse_for(wanted: Literal["texts", "images", "translations"], given: Mapping[str, object]) -> None:
-    """Check, of a model that reads the other, that no option was given that is for `wanted` only.
+def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], given: Container[str]) -> None:
+    """Check that no option was given that is for another kind of model.
 
     Args:
         wanted: what the options are for.
-        given: values by the option's name; what is None, False or empty was not given.
+        names: the options.
+        given: the options that were given.
 
     Raises:
-        UserError: one was.
+        UserError: one of them was given.
     """
-    for name, value in given.items():
-        if value:
-            does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
+    does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
+    for name in names:
+        if name in given:
             raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")
+
+
+def evaluate_captions(
+    run: Path,
+    configuration: Configuration,
+    data: TestSet,
+    report: Report,
+    translation: Translation,
+    *,
+    perplexity: bool,
+) -> None:
+    """Caption a test set and score the captions.
+
+    Raises:
+        UserError: there are no captions, or a file can't be read.
+    """
+    from translucid.api.caption_scoring import score_captions
+    from translucid.api.captioner import Captioner
+    from translucid.data.images.image_files import ImageFiles
+    from translucid.data.readers.corpus import read_pairs
+    from translucid.evaluation.scene_gold import read_gold
+    from translucid.runs.run_folder import RunFolder
+
+    assert data.test
+    pairs = list(read_pairs(*data.test))
+    if not pairs:
+        raise UserError("holds no captions", file=data.test[0], fix="Check the file.")
+    folders = data.images or list(dict.fromkeys(Path(file).parent for file in data.test))
+    files = ImageFiles.open(folders)
+    boxes = read_gold(data.gold) if data.gold else None
+    captioner = Captioner.open(RunFolder(run), configuration, translation.device)
+    options = configuration.searching({"beam": translation.beam})
+    log = Console(stderr=True)
+    scores, texts = score_captions(captioner, pairs, files, options, perplexity=perplexity, gold=boxes, console=log)
+    report.save([f"{name}\t{text}" for name, text in texts.items()])
+    if report.as_json:
+        print_json({**scores.to_json(), "beam": options.beam})
+        return
+    print_scores(scores)
+    names = list(texts)
+    console = Console()
+    for i in evenly_spread(report.samples, len(names)):
+        console.print(f"\nimage       {names[i]}")
+        for pair in pairs:
+            if pair.source == names[i]:
+                console.print(f"reference   {pair.target}")
+        console.print(f"caption     {texts[names[i]]}")
 
 
 def look_at_image(
@@ -62,7 +113,7 @@ def look_at_image(
     head: int | None,
     save: Path | None,
 ) -> None:
-    """Caption an image, and show for each word where the model looked; see `translucid look --help`.
+    """Caption an image, and show for each word where the model looked.
 
     Raises:
         UserError: there is no image, it can't be read, no words are to be looked at, or the model has no attention, no
@@ -105,14 +156,16 @@ def picture_of(captioner: Captioner, image: str | None) -> Picture:
 
 
 def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> AttentionResult:
-    """Watch the model write a caption, its own if none is given.
+    """Return the attention while a caption is written: the model's own, or a given one by forced decoding.
 
     Raises:
         UserError: the caption has no words.
     """
-    looked = captioner.caption(picture).looked if target is None else captioner.inspect(picture, target)
+    if target is None:
+        looked, fix = captioner.caption(picture).looked, "Train it longer."
+    else:
+        looked, fix = captioner.inspect(picture, target), "Give a caption with words in it."
     if not looked.words:
-        fix = "Train it longer." if target is None else "Give a caption with words in it."
         raise UserError("the caption has no words", fix=fix)
     return looked
 
@@ -137,13 +190,16 @@ def heads_of_image(
         inspected = looked.inspected
         return draw_attention(inspected, kind) if layer is None else draw_heads(inspected, layer, kind)
     sections = sections_of(looked)
-    single = {name: lit for name, lit in sections.items() if "head " in name}
-    of_layer = {name: lit for name, lit in single.items() if layer is None or name.startswith(f"layer {layer},")}
-    return draw_lit_rows(of_layer or sections)
+    chosen = {}
+    for name, lit in sections.items():
+        # The other sections are averages over heads; a model with one head has only these.
+        if "head " in name and (layer is None or name.startswith(f"layer {layer},")):
+            chosen[name] = lit
+    return draw_lit_rows(chosen or sections)
 
 
 def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind: MaskKind) -> Figure:
-    """Draw the mask that the captions of a batch of images get.
+    """Draw the attention mask for the captions of a batch of images.
 
     Raises:
         UserError: an image can't be read, or there is no such mask.
@@ -155,5 +211,8 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
     if captioner.configuration.model.kind == "captioner":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
         raise UserError(what, file=run, fix="Draw one of a captioning Transformer.")
-    captions = [captioner.caption(picture_of(captioner, image)) for image in images]
-    return draw_batch_mask(kind, captioner.tokenizer, [], [one.nbest[0].hypothesis.tokens for one in captions])
+    targets = []
+    for image in images:
+        caption = captioner.caption(picture_of(captioner, image))
+        targets.append(caption.nbest[0].hypothesis.tokens)
+    return draw_batch_mask(kind, captioner.tokenizer, [], targets)

@@ -5,25 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
-from translucid.cli.arguments import SourceOption, TargetOption
+from translucid.cli import option
 from translucid.ground.console import Console
 
 
 def import_model(
-    given: Annotated[
-        Path, typer.Argument(metavar="FOLDER|FILE", help="What somebody else has made; its kind is told by itself.")
-    ],
-    out: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder to make.")],
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
+    given: Annotated[Path, Argument(metavar="FOLDER|FILE", help="A model of another toolkit; its format is detected.")],
+    out: Annotated[Path, Argument(metavar="RUN", help="The run folder to make.")],
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    overwrite: option.Overwrite = False,
 ) -> None:
     """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, or CTranslate2.
 
-    Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It writes what the model
-    writes where it comes from. Nothing of the folder is executed or unpickled.
+    Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It has the same output as
+    in the other toolkit. Nothing in the folder is executed or unpickled.
 
     **Examples**
 

@@ -6,8 +6,9 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
+from translucid.cli import option
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
@@ -15,25 +16,18 @@ if TYPE_CHECKING:
 
 
 def learn(
-    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the lessons' models are.")] = Path("runs"),
-    train: Annotated[
-        bool, typer.Option("--train", help="Train those of the models that are not there: about ten minutes for all.")
-    ] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write the pages, which then need no Python, instead of serving them."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the folder of --save if it is there.")
-    ] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
-    show: Annotated[bool, typer.Option("--open", help="Open the lessons in the browser.")] = False,
+    runs: Annotated[Path, Option(metavar="FOLDER", help="The folder of the lessons' models.")] = Path("runs"),
+    train: Annotated[bool, Option("--train", help="Train missing models: about ten minutes for all.")] = False,
+    save: Annotated[Path | None, Option(metavar="FOLDER", help="Save the pages instead of serving them.")] = None,
+    overwrite: option.Overwrite = False,
+    port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
+    show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
     """Eight short interactive lessons about attention.
 
-    The figures show numbers of small translators. A lesson whose models are there, which --train sees to, is live: it
-    takes sentences of your own. The server then needs the packages of the extra `serve`. Others show what was recorded;
-    `translucid demo` makes the model of lessons 3 to 8.
+    The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
+    --train trains the models, and `translucid demo` the one of lessons 3 to 8. Live lessons need the packages of the
+    extra `serve`. The other lessons show recordings.
 
     **Examples**
 
@@ -52,8 +46,13 @@ def learn(
         refuse_to_lose(save, overwrite, "lessons.js", "a folder of lessons")
     if train:
         models.load()
-    if lacking := [str(number) for number, lesson in enumerate(LESSONS, 1) if not models.has(lesson)]:
-        which = f"Lessons {', '.join(lacking)} show" if len(lacking) < len(LESSONS) else "The lessons show"
+    recorded = []
+    for number, lesson in enumerate(LESSONS, 1):
+        if not models.has(lesson):
+            recorded.append(str(number))
+    any_live = len(recorded) < len(LESSONS)
+    if recorded:
+        which = f"Lessons {', '.join(recorded)} show" if any_live else "The lessons show"
         how = f"translucid learn --train --runs {runs}"
         console.print(f"{which} what was recorded. For sentences of your own: {how}", soft_wrap=True)
     if save:
@@ -64,7 +63,7 @@ def learn(
         with whole_folder(save) as folder:
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
-    elif len(lacking) < len(LESSONS):
+    elif any_live:
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)
@@ -92,6 +91,7 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
         from translucid.serving.server_options import ServerOptions
     except ModuleNotFoundError as error:
         raise missing_package("the lessons' server", error.name, "serve") from error
+    # The port is taken before models are loaded.
     with bound("127.0.0.1", port) as listening:
         options = ServerOptions()
         there = [str(models.runs / name) for name in models.there()]

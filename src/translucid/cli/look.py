@@ -1,164 +1,236 @@
-"""`translucid look`."""
+"""`translucid look`.
+
+**Examples**
+
+    translucid look runs/demo "I like soccer" --layer 1 --head 0
+
+    translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
+
+    translucid look runs/demo "I like soccer" --save why.html --why erasure
+
+    translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
+
+    translucid look runs/eyes photograph.jpg --save looked.html
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
-from translucid.cli.arguments import RunArgument, SourceOption, TargetOption, pair_up, refuse_to_replace
+from translucid.cli import option
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
+    from translucid.inspection.inspected import Inspected
 
 
+class View(NamedTuple):
+    """View."""
+
+    target: Annotated[str | None, Option(help="Show this target (by forced decoding) instead of the model's.")] = None
+    layer: Annotated[int | None, Option(help="One decoder layer instead of the average of all.")] = None
+    head: Annotated[int | None, Option(help="One head instead of the average of all.")] = None
+    flow: Annotated[bool, Option("--flow", help="The flow of attention through all layers (attention rollout).")] = (
+        False
+    )
+    device: option.Device = "auto"
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a part of the attention is chosen."""
+        return self.layer is not None or self.head is not None or self.flow
+
+
+class Saving(NamedTuple):
+    """Saving."""
+
+    save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")] = None
+    why: Annotated[list[str] | None, Option("--why", metavar="METHOD", help="Explain a page by erasure, lime ...")] = (
+        None
+    )
+    tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.", "--tsv")] = None
+    overwrite: option.Overwrite = False
+
+    def refuse_impossible(self) -> None:
+        """Check, before any work, that the result can be saved.
+
+        Raises:
+            UserError: the file is of no such kind, or exists already; or there is no such method.
+        """
+        from translucid.inspection import ENDINGS, refuse_picture
+        from translucid.inspection.explain import refuse_method
+
+        refuse_to_replace(self.save, self.overwrite, ENDINGS)
+        if self.save:
+            refuse_picture(self.save)
+        if self.why and not self.saves_page:
+            raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
+        for method in self.why or ():
+            refuse_method(method)
+
+    @property
+    def saves_page(self) -> bool:
+        """Whether an HTML page is saved."""
+        return self.save is not None and self.save.suffix.lower() == ".html"
+
+
+@with_examples(__doc__)
 def look(
-    run: RunArgument,
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="[TEXT|IMAGE]", help="What to translate; of a captioner's run, an image file."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Watch the model write this instead of its own translation.")
-    ] = None,
-    layer: Annotated[int | None, typer.Option(help="One decoder layer instead of the average of all.")] = None,
-    head: Annotated[int | None, typer.Option(help="One head instead of the average of all.")] = None,
-    flow: Annotated[bool, typer.Option("--flow", help="What flowed through all layers (attention rollout).")] = False,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")
-    ] = None,
-    why: Annotated[
-        list[str] | None,
-        typer.Option("--why", metavar="METHOD", help="With --save x.html: explain it too: erasure, lime, gradients."),
-    ] = None,
-    tsv: Annotated[
-        list[str] | None,
-        typer.Option("--tsv", metavar="FILES", help="Sentence pairs: save the attention over all of them as .npz."),
-    ] = None,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --save if it is there.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    run: option.Run,
+    text: Annotated[str | None, Argument(metavar="[TEXT|IMAGE]", help="A text, or for a captioner an image.")] = None,
+    *,
+    view: View,
+    saving: Saving,
+    languages: option.Languages,
 ) -> None:
     """Show the attention of one translation or caption.
 
-    What is shown is cross-attention, averaged over all heads and layers if none is chosen. It tells where the model
-    looked, not why it wrote what it wrote. Words under a probability of 30 % are underlined; how sure the whole is, is
-    told if `translucid tune --confidence` has fitted that.
+    This is cross-attention, averaged over all heads and layers unless one is chosen. It shows where the model looked,
+    not why it wrote a word. Words with a probability below 30 % are underlined. The confidence of the translation is
+    shown if `translucid tune --confidence` has fitted it.
 
-    Of an image, a picture has one panel a word, a page lights up the image for the word that is pointed at. There is no
-    --flow and no --tsv.
+    For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow and
+    --tsv are for text only.
 
-    Of a text with a label, how the label's probability moves as the words are read, in the terminal, as .html or .json.
-
-    **Examples**
-
-        translucid look runs/demo "I like soccer"
-
-        translucid look runs/demo "I like soccer" --layer 1 --head 0
-
-        translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
-
-        translucid look runs/demo "I like soccer" --save why.html --why erasure
-
-        translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
-
-        translucid look runs/eyes photograph.jpg --save looked.html
+    For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
-    from translucid.ground.errors import UserError
-    from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
-    from translucid.inspection.explain import refuse_method
-
-    refuse_to_replace(save, overwrite, ENDINGS)
-    if save:
-        refuse_picture(save)
-    if why and (save is None or save.suffix.lower() != ".html"):
-        raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
-    for method in why or ():
-        refuse_method(method)
     from translucid.cli.images import captioner_of, look_at_image, refuse_for
     from translucid.cli.texts import classifier_of, look_at_text
     from translucid.data.readers.file_kinds import refuse_file_names
 
-    captioner = captioner_of(run, device)
-    if not captioner:
-        refuse_file_names([text or ""])
-    if classifier := classifier_of(run, device):
-        refuse_for("translations", {"--flow": flow, "--tsv": tsv, "--layer": layer, "--head": head, "--why": why})
-        look_at_text(classifier, text, target, save)
-        return
+    saving.refuse_impossible()
+    given, for_texts = option.given(view, saving), ("--flow", "--tsv", "--why")
+    captioner = captioner_of(run, view.device)
     if captioner:
-        refuse_for("texts", {"--flow": flow, "--tsv": tsv, "--why": why})
-        look_at_image(captioner, run, text, target, layer, head, save)
+        refuse_for("texts", for_texts, given)
+        look_at_image(captioner, run, text, view.target, view.layer, view.head, saving.save)
         return
-    from translucid.api.translator import Translator
-    from translucid.decoding.hypothesis import percent
-    from translucid.decoding.maps import chosen_maps
-    from translucid.evaluation.confidence.features import UNSURE
-    from translucid.inspection.saving import save as save_attention
-    from translucid.inspection.terminal import heatmap, looked_at, with_unsure
+    refuse_file_names([text or ""])
+    if classifier := classifier_of(run, view.device):
+        refuse_for("translations", (*for_texts, "--layer", "--head"), given)
+        look_at_text(classifier, text, view.target, saving.save)
+        return
+    _look_at_translation(run, text, view, saving, languages)
 
-    if tsv:
-        if text is not None or target is not None or save is None or save.suffix.lower() != ".npz":
+
+def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
+    from translucid.api.translator import Translator
+    from translucid.decoding.maps import chosen_maps
+    from translucid.inspection import refuse_untranslated
+
+    source, target = languages
+    if saving.tsv:
+        save = saving.save
+        if text is not None or view.target is not None or save is None or save.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(Translator.load(run, device, "torch", source=source_language, target=target_language), tsv, save)
+        _save_all(Translator.load(run, view.device, "torch", source=source, target=target), saving.tsv, save)
         return
-    if not (text or "").strip() or (target is not None and not target.strip()):
+    if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
-    assert text is not None
-    console = Console()
-    translator = Translator.load(run, device, source=source_language, target=target_language)
+    translator = Translator.load(run, view.device, source=source, target=target)
+    translation = translator.translate(text) if view.target is None else None
+    written = translation.text if translation else view.target or ""
     if not translator.can_look():
-        if save or layer is not None or head is not None or flow:
+        if saving.save or view.needs_attention:
             raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
-        console.print(Text(translator.translate(text).text if target is None else target, "bold"))
-        console.print("\nThe model has no attention: all that it knew of the source was one vector.")
+        Console().print(Text(written, "bold"))
+        Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
-    chosen_maps(translator.heads, "cross", layer, head)
-    if target is None:
-        found = translator.translate(text)
-        written, pieces = found.text, found.inspected
-        if save:
-            refuse_untranslated(pieces)
-    else:
-        written, pieces = target, translator.inspect([(text, target)])
-    words = [pair for one in pieces for pair in one.word_probabilities()]
+    chosen_maps(translator.heads, "cross", view.layer, view.head)
+    pieces = translation.inspected if translation else translator.inspect([(text, written)])
+    if translation and saving.save:
+        refuse_untranslated(pieces)
+    _print_words(written, pieces)
+    if translation:
+        _print_warnings(translator, translation)
+    _print_attention(pieces, view)
+    if saving.save:
+        _save(translator, translation, text, written, pieces, view, saving)
+
+
+def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
+    """Print the translation, and its words of low probability."""
+    from translucid.decoding.hypothesis import percent
+    from translucid.evaluation.confidence.features import UNSURE
+    from translucid.inspection.terminal import with_unsure
+
+    words = [word for piece in pieces for word in piece.word_probabilities()]
+    console = Console()
     console.print(with_unsure(written, words))
-    if unsure := [f"{word} {percent(p)}" for word, p in words if p < UNSURE]:
+    unsure = [f"{word} {percent(probability)}" for word, probability in words if probability < UNSURE]
+    if unsure:
         console.print(f"not sure of: {', '.join(unsure)}")
-    if target is None:
-        if found.confidence is not None:
-            console.print(f"confidence {percent(found.confidence)}")
-        for line in filter(None, [translator.estimator_note, *found.warnings, *found.attention_warnings]):
-            console.print(f"warning: {line}", soft_wrap=True)
+
+
+def _print_warnings(translator: Translator, translation: Translation) -> None:
+    from translucid.decoding.hypothesis import percent
+
+    console = Console()
+    if translation.confidence is not None:
+        console.print(f"confidence {percent(translation.confidence)}")
+    for warning in (translator.estimator_note, *translation.warnings, *translation.attention_warnings):
+        if warning:  # there may be no note
+            console.print(f"warning: {warning}", soft_wrap=True)
+
+
+def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
+    from translucid.inspection.terminal import heatmap, looked_at
+
+    console = Console()
     if not pieces:
         console.print("\nThe model translates no part of this text: it stays as it is.")
-    for one in pieces:
-        shown = one.words(one.rollout() if flow else one.cross(layer, head))
+    for piece in pieces:
+        weights = piece.rollout() if view.flow else piece.cross(view.layer, view.head)
+        words = piece.words(weights)
         console.print()
-        console.print(heatmap(shown, console.width))
+        console.print(heatmap(words, console.width))
         console.print()
-        console.print(looked_at(shown))
-    if save:
-        trees = _trees(translator, found) if target is None and save.suffix.lower() == ".html" else []
-        sentences = found.sentences if target is None else [(text, target)]
-        whys = [_whys(translator, *sentence, why or ()) for sentence in sentences]
-        save_attention(pieces, save, text, written, layer, head, trees, whys)
-        console.print(f"\nsaved: {save}", soft_wrap=True)
+        console.print(looked_at(words))
+
+
+def _save(
+    translator: Translator,
+    translation: Translation | None,
+    text: str,
+    written: str,
+    pieces: Sequence[Inspected],
+    view: View,
+    saving: Saving,
+) -> None:
+    """Save the attention; a page of the model's own translation also has the tree of the beam search."""
+    from translucid.inspection.saving import save
+
+    assert saving.save
+    sentences, trees = [(text, written)], []
+    if translation:
+        sentences = translation.sentences
+        if saving.saves_page:
+            trees = _trees(translator, translation)
+    whys = [_whys(translator, *sentence, saving.why or ()) for sentence in sentences]
+    save(pieces, saving.save, text, written, view.layer, view.head, trees, whys)
+    Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
 def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
-    """Return the tree of the beam search of each part of a text."""
+    """Return the search tree of each part of a text."""
     from translucid.inspection.records import beam_record
 
     options = translator.configuration.decoding
-    about = options.beam, translator.tokenizer, options.length_penalty
-    return [beam_record(translator.trace(piece.text, options.beam), *about) for piece, _ in found.parts]
+    trees = []
+    for piece, _ in found.parts:
+        trace = translator.trace(piece.text, options.beam)
+        trees.append(beam_record(trace, options.beam, translator.tokenizer, options.length_penalty))
+    return trees
 
 
 def _whys(translator: Translator, source: str, written: str, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -173,7 +245,7 @@ def _whys(translator: Translator, source: str, written: str, methods: Sequence[s
 
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:
-    """Write the attention of a model that is made to write the targets of sentence pairs."""
+    """Write the attention during forced decoding of sentence pairs."""
     from translucid.ground.console import counting
     from translucid.inspection.archive import save_maps
     from translucid.runs.corpus_files import pairs_of

@@ -1,17 +1,20 @@
-"""The entry point: finds the subcommand, and turns errors into one line and an exit code."""
+"""The entry point: runs the subcommand, and reports errors in one line and an exit code."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
 from io import TextIOWrapper
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from rich.text import Text
+from typer import Option
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
@@ -51,14 +54,14 @@ from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import configure_process
 
 SEVERAL = ("FILES", "RULES", "KEY=VALUE")
-"""What options are for that take several values: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
+"""Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 """A full disk, a full quota, a read-only disk, somebody else's folder."""
 
 
 class _Commands(TyperGroup):
-    """All commands; Typer itself would answer each interruption by the exit code of Ctrl-C."""
+    """All commands, with an exit code of SIGTERM that differs from that of Ctrl-C, which Typer always uses."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -90,21 +93,18 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show tracebacks.")] = False,
     log_format: Annotated[
         LogFormat,
-        typer.Option(
+        Option(
             envvar="TRANSLUCID_LOG_FORMAT",
             help="Progress and messages on standard error: lines for people, JSON lines, or errors and warnings only.",
         ),
     ] = "text",
     code: Annotated[
-        list[str] | None,
-        typer.Option("--code", metavar="FILE", help="Allow this Python file, which a run names, to be executed."),
+        list[str] | None, Option("--code", metavar="FILE", help="Allow a run to execute this file.")
     ] = None,
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, Option("--version", help="Show the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     if code:
         from translucid.models.user_code import allow_code
@@ -139,12 +139,58 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
 }
 """The commands under the headings of `translucid --help`."""
 
-for _panel, _commands in PANELS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+
+def _spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command without groups of options, which Typer does not know: each field is an option of its own.
+
+    The command itself still gets its groups.
+    """
+    groups: dict[str, Any] = {}
+    parameters: list[Parameter] = []
+    hints = get_type_hints(command, include_extras=True)
+    for name, parameter in signature(command).parameters.items():
+        if hasattr(hints[name], "_fields"):
+            groups[name] = hints[name]
+            parameters += _options_of(hints[name])
         else:
-            app.command(_name, rich_help_panel=_panel)(_command)
+            # Keywords, as Typer passes them, need no order: required options may follow others.
+            parameters.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field: values.pop(field) for field in group._fields})
+        command(**values)
+
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {}  # else Typer would also read those of the command
+    return call
+
+
+def _options_of(group: Any) -> Iterator[Parameter]:
+    """Yield the options of a group, which `--help` shows in a panel of their own."""
+    for name, hint in get_type_hints(group, include_extras=True).items():
+        value, option = get_args(hint)
+        option = copy(option)  # groups may share it
+        option.rich_help_panel = group.__doc__.rstrip(".")
+        default = group._field_defaults.get(name, Parameter.empty)
+        annotation: Any = Annotated.__class_getitem__((value, option))  # type: ignore[attr-defined]
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _register() -> None:
+    for panel, commands in PANELS.items():
+        for name, command in commands.items():
+            if isinstance(command, typer.Typer):
+                for below in command.registered_commands:
+                    assert below.callback
+                    below.callback = _spread(below.callback)
+                app.add_typer(command, name=name, rich_help_panel=panel)
+            else:
+                app.command(name, rich_help_panel=panel)(_spread(command))
+
+
+_register()
 
 
 @cache  # building it takes a tenth of a second, and a program may call `run` often
@@ -165,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _write_utf8()
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # Threads of gloo may still hold tensors, and would abort an interpreter that is being taken down.
+        # Threads of gloo may still hold tensors, and would abort the interpreter at exit.
         for stream in (sys.stdout, sys.stderr):
             if stream:
                 stream.flush()
@@ -174,9 +220,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _hold_closed_streams() -> None:
-    """Open what is closed of standard input, output and error to nothing, lest a file get its number and be written to.
+    """Open standard input, output and error as the null device if they are closed.
 
-    `sys.stdin` and so on stay None.
+    Otherwise the next file that is opened would get their number, and messages would be written into it. `sys.stdin`
+    and so on stay None.
     """
     for number in range(3):
         try:
@@ -186,7 +233,7 @@ def _hold_closed_streams() -> None:
 
 
 def _write_utf8() -> None:
-    """Write UTF-8 into files and pipes, which on Windows would get a code page that lacks most languages."""
+    """Write UTF-8 to files and pipes; the default of Windows is a code page that lacks most languages."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.isatty():
             stream.reconfigure(encoding="utf-8")
@@ -196,32 +243,39 @@ def run(arguments: list[str]) -> int:
     """Run the command; return the exit code."""
     options, texts = _parted(arguments)
     options, format_wanted = without_log_format(options)
-    Console.log_format = next(
-        (known for known in get_args(LogFormat) if known == (format_wanted or os.environ.get("TRANSLUCID_LOG_FORMAT"))),
-        "text",
-    )
+    # Errors of the parser, which refuses an unknown format, are written in the format, too.
+    log_format = format_wanted or os.environ.get("TRANSLUCID_LOG_FORMAT")
+    Console.log_format = log_format if log_format in get_args(LogFormat) else "text"  # type: ignore[assignment]
+    # Typer takes options of all commands only before the command.
     debug = "--debug" in options
-    begin = ["--debug"] * debug + ([] if format_wanted is None else [f"--log-format={format_wanted}"])
-    arguments = begin + [a for a in options if a != "--debug"] + texts
+    arguments = ["--debug"] if debug else []
+    if format_wanted is not None:
+        arguments.append(f"--log-format={format_wanted}")
+    for option in options:
+        if option != "--debug":
+            arguments.append(option)
+    arguments += texts
     try:
         if sys.stdout is None:
             raise UserError("standard output is closed", fix="Send it to a file, or to /dev/null.")
         commands = tree()
         spread = several(arguments, commands)
         result = commands(spread, prog_name="translucid", standalone_mode=False, obj=arguments)
+        # Not being standalone, Typer returns the exit code of `typer.Exit`.
         return result if isinstance(result, int) else 0
     except UserError as error:
         if debug:
             raise
         return _refused(str(error))
     except TyperException as error:
-        if not error.format_message():  # a group of commands without one: its help is printed already
+        if not error.format_message():  # a group without a command, whose help is printed already
             return 2
         command = getattr(getattr(error, "ctx", None), "command_path", "translucid")
         return _refused(f"{error.format_message()} See {command} --help.")
     except (KeyboardInterrupt, typer.Abort) as error:
         return _interrupted(error)
-    except BrokenPipeError:  # whoever read our output has left, as `head` does
+    except BrokenPipeError:  # the reader of our output has closed it, as `head` does
+        # Otherwise Python would fail again when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -244,7 +298,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _cause(error: BaseException, kind: type[BaseException]) -> BaseException | None:
-    """Return what has led to an error: libraries that are interrupted while they are loaded raise one of their own."""
+    """Return the cause of an error; libraries raise their own when Ctrl-C interrupts their import."""
     cause: BaseException | None = error
     while cause and not isinstance(cause, kind):
         cause = cause.__cause__
@@ -266,17 +320,18 @@ def _say(kind: str, what: str) -> None:
 
 
 def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part what may be options from what can't be: `--` and all that stands behind it."""
+    """Split the arguments at `--`, after which there are no options."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return list(arguments[:end]), list(arguments[end:])
 
 
 def without_log_format(options: Sequence[str]) -> tuple[list[str], str | None]:
-    """Part `--log-format`, which may stand anywhere, from the other options; `serve` has one of its own."""
+    """Return the options without `--log-format`, which may stand anywhere, and its value; `serve` has its own."""
     rest: list[str] = []
     wanted = None
     coming = iter(options)
     for option in coming:
+        # The value may follow an equals sign or be the next argument.
         name, _, value = option.partition("=")
         command = next((before for before in rest if not before.startswith("-")), "")
         if name == "--log-format" and command != "serve":
@@ -287,7 +342,7 @@ def without_log_format(options: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
-    """Repeat an option that takes several values before each of them; `commands` say which options do."""
+    """Repeat the name of an option before each of its values, if the command takes several."""
     options, texts = _parted(arguments)
     names = _take_several(options, commands)
     spread: list[str] = []
@@ -297,6 +352,7 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
             option, equals, _ = argument.partition("=")
             values = 1 if equals else 0
         elif option in names:
+            # The parser itself takes the first value.
             if values:
                 spread.append(option)
             values += 1
@@ -305,10 +361,13 @@ def several(arguments: Sequence[str], commands: TyperGroup) -> list[str]:
 
 
 def _take_several(options: Sequence[str], commands: TyperGroup) -> set[str]:
-    """Return the options with several values that the command has which is called: others have the same names."""
+    """Return the options of the called command that take several values; those of other commands may differ."""
     command: Any = commands
     for argument in options:
         if isinstance(command, TyperGroup) and argument in command.commands:
             command = command.commands[argument]
-    several = [option for option in command.params if option.multiple and option.metavar in SEVERAL]
-    return {name for option in several for name in option.opts}
+    names: set[str] = set()
+    for option in command.params:
+        if option.multiple and option.metavar in SEVERAL:
+            names.update(option.opts)
+    return names

@@ -1,8 +1,7 @@
-"""`translucid memory`: what was translated and corrected before: add to it, search it, write it for other programs."""
+"""`translucid memory`: translation memories."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
@@ -12,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
+from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.memory_learning import learn
+from translucid.cli.printing import print_json
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -24,31 +26,29 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Translation memories: what was translated before, and what people corrected.",
+    help="Translation memories: earlier translations and corrections.",
     rich_markup_mode="markdown",
 )
 app.command("learn")(learn)
 
-MemoryArgument = Annotated[
-    Path, typer.Argument(metavar="MEMORY", help="What `memory add` wrote, or a corpus of any kind, such as a .tmx.")
-]
-DatabaseArgument = Annotated[Path, typer.Argument(metavar="MEMORY", help="A file that ends in .memory.")]
-SourceCode = Annotated[str | None, typer.Option("--source-language", metavar="CODE", help="Of the sources.")]
-TargetCode = Annotated[str | None, typer.Option("--target-language", metavar="CODE", help="Of the translations.")]
+MemoryArgument = Annotated[Path, Argument(metavar="MEMORY", help="A memory, or a corpus of any kind, such as a .tmx.")]
+DatabaseArgument = Annotated[Path, Argument(metavar="MEMORY", help="A file that ends in .memory.")]
+SourceCode = Annotated[str | None, Option("--source-language", metavar="CODE", help="The language of the sources.")]
+TargetCode = Annotated[str | None, Option("--target-language", metavar="CODE", help="The language of the targets.")]
 
 
 @app.command()
 def add(
-    memory: Annotated[Path, typer.Argument(metavar="MEMORY", help="A file that ends in .memory; made if not there.")],
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Sentence pairs of any kind.")],
-    who: Annotated[str | None, typer.Option(help="Who has translated them; the file's name if not given.")] = None,
+    memory: Annotated[Path, Argument(metavar="MEMORY", help="A file that ends in .memory; created if missing.")],
+    files: Annotated[list[str], Argument(metavar="FILES", help="Sentence pairs of any kind.")],
+    who: Annotated[str | None, Option(help="The translator; the name of the file if not given.")] = None,
     source_language: SourceCode = None,
     target_language: TargetCode = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip lines that are no sentence pairs.")] = False,
+    skip_bad: option.SkipBad = False,
 ) -> None:
-    """Add sentence pairs: a corpus, or a file that was translated and corrected. Of one source the newest stays.
+    """Add sentence pairs: a corpus, or a corrected translation. The newest translation of a source replaces others.
 
-    A file is added as a whole or not at all. Others may use the memory, and add to it, meanwhile.
+    A file is added as a whole or not at all. Others may use the memory and add to it at the same time.
 
     **Examples**
 
@@ -62,20 +62,21 @@ def add(
     from translucid.memory.database import ENDING, is_database
     from translucid.memory.translation_memory import TranslationMemory
 
+    # A corpus is read as a memory, but never changed.
     if not is_database(memory):
         fix = f"Name one that ends in {ENDING}, and add this file to it."
         raise UserError("is not written to", file=memory, fix=fix)
-    log, corpora, bad = Console(stderr=True), pair_up(files), BadLines() if skip_bad else None
+    log, corpora = Console(stderr=True), pair_up(files)
+    bad = BadLines() if skip_bad else None
     with TranslationMemory.open(memory, write=True) as opened:
         opened.refuse_other_languages((source_language, target_language))
-        given = {"source language": source_language, "target language": target_language}
-        opened.note({name: code for name, code in given.items() if code})
+        opened.note(_known(source_language, target_language))
         for file in corpora:
             with counting(log, "adding", None) as advance:
                 pairs = read_pairs(file, languages=opened.languages, on_bad=bad)
                 added = opened.add(pairs, who or Path(file).name, advance)
-            told = ", ".join(f"{count:,} {what}" for what, count in added._asdict().items() if count)
-            log.print(f"{file}: {told or 'nothing'}", soft_wrap=True)
+            counts = [f"{count:,} {what}" for what, count in added._asdict().items() if count]
+            log.print(f"{file}: {', '.join(counts) or 'nothing'}", soft_wrap=True)
         if bad and bad.count:
             log.print(f"skipped, as they are no sentence pairs: {bad.count:,}")
         log.print(f"{memory}: {len(opened):,} entries", soft_wrap=True)
@@ -84,14 +85,14 @@ def add(
 @app.command()
 def search(
     memory: MemoryArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look up.")],
-    least: Annotated[int, typer.Option(help="Percent of the words that are the same, at least.", min=30, max=100)] = 70,
-    most: Annotated[int, typer.Option(help="Matches shown, at most.", min=1, max=100)] = 5,
+    text: Annotated[str, Argument(metavar="TEXT", help="The text to look up.")],
+    least: Annotated[int, Option(help="The minimum percentage of equal words.", min=30, max=100)] = 70,
+    most: Annotated[int, Option(help="The maximum number of matches.", min=1, max=100)] = 5,
     source_language: SourceCode = None,
     target_language: TargetCode = None,
-    as_json: bool = typer.Option(False, "--json"),
+    as_json: option.Json = False,
 ) -> None:
-    """Show what of a memory is like a text, with a percentage and the words that differ.
+    """Show fuzzy matches of a text, with their percentage and the words that differ.
 
     **Examples**
 
@@ -104,7 +105,7 @@ def search(
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
         found = opened.matches(text, least, most)
     if as_json:
-        print(json.dumps([match.record() for match in found], ensure_ascii=False, indent=2))
+        print_json([match.record() for match in found])
         return
     console = Console()
     for match in found:
@@ -116,17 +117,17 @@ def search(
 @app.command()
 def find(
     memory: MemoryArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to find in the entries.")],
-    side: Annotated[Literal["source", "target", "both"], typer.Option("--in", help="Where to look.")] = "both",
-    words: Annotated[bool, typer.Option("--words", help="Find whole words only.")] = False,
-    most: Annotated[int, typer.Option(help="Entries shown, at most.", min=1, max=100_000)] = 20,
+    text: Annotated[str, Argument(metavar="TEXT", help="The text to find in the entries.")],
+    side: Annotated[Literal["source", "target", "both"], Option("--in", help="The side to search.")] = "both",
+    words: Annotated[bool, Option("--words", help="Find whole words only.")] = False,
+    most: Annotated[int, Option(help="The maximum number of entries.", min=1, max=100_000)] = 20,
     source_language: SourceCode = None,
     target_language: TargetCode = None,
-    as_json: bool = typer.Option(False, "--json"),
+    as_json: option.Json = False,
 ) -> None:
-    """Find a word or a part of a text in a memory, and show how it was translated; the newest entries come first.
+    """Find a word or a part of a text in a memory, and show its translations, the newest first.
 
-    Case does not count. To look up whole segments that are like a text, use `memory search`.
+    Case is ignored. To look up segments that are similar to a text, use `memory search`.
 
     **Examples**
 
@@ -143,11 +144,12 @@ def find(
         raise UserError("there is nothing to find", fix="Give a word, or a part of a text.")
     sides = SIDES if side == "both" else (side,)
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
+        # One entry more than shown tells whether there are others.
         found = list(islice(opened.find(text, sides=sides, whole_words=words), most + 1))
     entries, log = found[:most], Console(stderr=True)
     if as_json:
         rows = [{**asdict(entry), "when": _day(entry.when)} for entry in entries]
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_json(rows)
     else:
         console = Console()
         for entry in entries:
@@ -166,11 +168,11 @@ def find(
 @app.command()
 def edit(
     memory: DatabaseArgument,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source of an entry, all of it.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its new translation.")],
-    who: Annotated[str, typer.Option(help="Who has translated it.")] = "edited",
+    source: Annotated[str, Argument(metavar="SOURCE", help="The whole source of an entry.")],
+    target: Annotated[str, Argument(metavar="TARGET", help="The new translation.")],
+    who: Annotated[str, Option(help="The translator.")] = "edited",
 ) -> None:
-    """Give an entry of a memory another translation.
+    """Change the translation of an entry of a memory.
 
     **Examples**
 
@@ -187,9 +189,9 @@ def edit(
 @app.command()
 def remove(
     memory: DatabaseArgument,
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The sources of entries, all of each.")],
+    sources: Annotated[list[str], Argument(metavar="SOURCE...", help="The whole sources of entries.")],
 ) -> None:
-    """Remove entries from a memory: all that are named or, if one of them is not there, none.
+    """Remove entries from a memory; if one of them does not exist, none is removed.
 
     **Examples**
 
@@ -204,10 +206,10 @@ def remove(
 
 
 def _opened_to_write(memory: Path) -> TranslationMemory:
-    """Open a memory whose entries are to be changed; unlike for `add`, it has to be there.
+    """Open a memory to change its entries; unlike with `add`, it must exist.
 
     Raises:
-        UserError: it is none, or there is none.
+        UserError: the file is no memory, or does not exist.
     """
     from translucid.memory.database import ENDING, is_database
     from translucid.memory.translation_memory import TranslationMemory
@@ -233,9 +235,9 @@ def stats(
     memory: MemoryArgument,
     source_language: SourceCode = None,
     target_language: TargetCode = None,
-    as_json: bool = typer.Option(False, "--json"),
+    as_json: option.Json = False,
 ) -> None:
-    """Show how many entries a memory has, and who they are from.
+    """Show how many entries a memory has, and who wrote them.
 
     **Examples**
 
@@ -245,19 +247,19 @@ def stats(
 
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
         count, origins = len(opened), opened.by_origin()
-        both = zip(("source language", "target language"), opened.languages, strict=True)
-        languages = {name: code for name, code in both if code}
+        languages = _known(*opened.languages)
     if as_json:
         rows = [{"who": who, "entries": entries, "latest": _day(at)} for who, entries, at in origins]
-        print(json.dumps({"entries": count, **languages, "from": rows}, ensure_ascii=False, indent=2))
+        print_json({"entries": count, **languages, "from": rows})
         return
     console = Console()
     console.print(f"{count:,} entries")
     for name, code in languages.items():
         console.print(f"{name}: {code}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
-    for column in ("from", "entries", "latest"):
-        table.add_column(column, justify="right" if column == "entries" else "left")
+    table.add_column("from")
+    table.add_column("entries", justify="right")
+    table.add_column("latest")
     for who, entries, at in origins:
         table.add_row(Text(who), f"{entries:,}", _day(at))
     console.print(table)
@@ -266,12 +268,12 @@ def stats(
 @app.command()
 def export(
     memory: MemoryArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .tmx, or .tsv.")],
+    out: Annotated[Path, Argument(metavar="OUT", help="The file to write: .tmx, or .tsv.")],
     source_language: SourceCode = None,
     target_language: TargetCode = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    overwrite: option.Overwrite = False,
 ) -> None:
-    """Write a memory for other programs.
+    """Export a memory for other programs.
 
     **Examples**
 
@@ -296,6 +298,16 @@ def export(
                 write_tmx(opened, stream, (source, target), advance)
             else:
                 write_tsv(opened, stream, advance)
+
+
+def _known(source: str | None, target: str | None) -> dict[str, str]:
+    """Return the codes of the languages that are known, as a memory notes them."""
+    languages = {}
+    if source:
+        languages["source language"] = source
+    if target:
+        languages["target language"] = target
+    return languages
 
 
 def _day(at: int) -> str:

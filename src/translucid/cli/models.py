@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
     from translucid.models.model_options import ModelOptions
+    from translucid.runs.training_options import TrainingOptions
 
 
 def models(
-    keys: Annotated[
-        bool, typer.Option("--keys", help="List every key that can be set, its default and its values.")
-    ] = False,
+    keys: Annotated[bool, Option("--keys", help="List every setting with its default and its values.")] = False,
 ) -> None:
     """List the presets of `translucid train --model` and the recipes of `translucid train`.
 
@@ -40,11 +39,9 @@ def models(
     table.add_column("for")
     table.add_column("model")
     for name, preset in PRESETS.items():
-        c = resolve(preset=name)
-        t = c.training
-        epochs = f"{t.max_epochs} epochs" if t.max_epochs else ""
-        limit = f"{t.max_minutes:g} minutes" if t.max_minutes else epochs or f"{t.max_steps:,} steps"
-        shape = f"{_shape(c.model)}; vocabulary {c.data.tokenizer.vocabulary:,}; {limit}"
+        configuration = resolve(preset=name)
+        vocabulary, limit = configuration.data.tokenizer.vocabulary, _limit(configuration.training)
+        shape = f"{_shape(configuration.model)}; vocabulary {vocabulary:,}; {limit}"
         table.add_row(Text(name, "bold"), preset.suits, shape)
     console.print(table)
     table = Table(box=None, pad_edge=False)
@@ -54,6 +51,15 @@ def models(
         table.add_row(Text(name, "bold"), file.read_text(encoding="utf-8").split("\n")[0].strip("# "))
     console.print()
     console.print(table)
+
+
+def _limit(training: TrainingOptions) -> str:
+    """Return when a training ends."""
+    if training.max_minutes:
+        return f"{training.max_minutes:g} minutes"
+    if training.max_epochs:
+        return f"{training.max_epochs} epochs"
+    return f"{training.max_steps:,} steps"
 
 
 def _shape(model: ModelOptions) -> str:
@@ -77,12 +83,12 @@ def _shape(model: ModelOptions) -> str:
 
 
 def _print_keys(console: Console) -> None:
-    """Print all keys: for people in paragraphs, for programs a line each, of columns that tabs part."""
+    """Print all keys: in paragraphs for people, in lines of tab-separated columns for programs."""
     from translucid.runs.keys import keys
 
     if not console.is_terminal:
         for key in keys():
-            # `key=default`, the values that it takes, the kind of model that has it, what it does.
+            # The columns: `key=default`, the allowed values, the kind of model that has the key, the description.
             print(f"{key.name}={key.default}", key.allowed, key.choice, " ".join(key.description.split()), sep="\t")
         return
     choice = ""

@@ -5,30 +5,31 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import Format, RunArgument, SourceOption, TargetOption, pair_up
+from translucid.cli import option
+from translucid.cli.arguments import pair_up
 from translucid.ground.console import Console
 
 
 def score(
-    run: RunArgument,
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Sentence pairs.")],
-    tokens: Annotated[bool, typer.Option("--tokens", help="Add each token with its log-probability.")] = False,
+    run: option.Run,
+    files: Annotated[list[str], Argument(metavar="FILES", help="Sentence pairs.")],
+    tokens: Annotated[bool, Option("--tokens", help="Add each token with its log-probability.")] = False,
     output_format: Annotated[
-        Format, typer.Option("--format", help="text: log-probability, a tab and perplexity; or jsonl with the texts.")
-    ] = Format.text,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+        option.Format, Option("--format", help="text: log-probability, tab, perplexity; jsonl: with the texts.")
+    ] = option.Format.text,
+    source_language: option.SourceLanguage = None,
+    target_language: option.TargetLanguage = None,
+    device: option.Device = "auto",
 ) -> None:
     """Score given translations by forced decoding: one line for each pair, in order.
 
     A line has the log-probability of the target given its source, in nats, and the perplexity per token of the model's
-    own vocabulary, end token counted. A pair whose source is blank, one that is too long for the model and a line that
-    can't be read have an empty line; jsonl says why. The perplexity of all pairs together stands on standard error.
+    own vocabulary, including the end token. Pairs with a blank source, pairs that are too long for the model and
+    unreadable lines yield an empty line; jsonl gives the reason. Standard error has the perplexity of all pairs.
 
-    Each text goes to the model as it is. All is reckoned in float32, on a GPU too.
+    Each text goes to the model as it is. Scores are computed in float32, also on a GPU.
 
     **Examples**
 
@@ -50,7 +51,7 @@ def score(
     with counting(console, "scoring", None) as advance:
         for line in score_lines(translator, corpora, advance):
             total.add(line)
-            if output_format is Format.jsonl:
+            if output_format is option.Format.jsonl:
                 print(json.dumps(line.to_json(translator, tokens), ensure_ascii=False))
             else:
                 print(line.to_text(translator, tokens))

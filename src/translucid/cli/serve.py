@@ -1,237 +1,321 @@
-"""`translucid serve`."""
+"""`translucid serve`.
+
+**Examples**
+
+    translucid serve runs/demo
+
+    translucid serve runs/small runs/rnn runs/eyes --port 8080
+
+    translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
+
+    translucid serve runs/mine --memory mine.memory --suggestions --terms terms.tsv
+
+    translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
+
+    translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
+"""
 
 from __future__ import annotations
 
 import re
 import socket
 import sys
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import typer
+from typer import Argument, Option
 
+from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
-from translucid.ground.errors import UserError
+from translucid.ground.errors import UserError, missing_package
 from translucid.ground.interruption import die_of_sigterm
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from translucid.serving.catalogue import Catalogue
+    from translucid.serving.routes.memory import MemoryRoutes
+    from translucid.serving.server_options import ServerOptions
 
 
 def _option(help_text: str, name: str, **more: Any) -> Any:
-    """An option that may also be given in the environment."""
+    """Return an option that may also be set by an environment variable, TRANSLUCID_ and its name."""
     flag = f"--{name.lower().replace('_', '-')}"
-    return typer.Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **more)
+    return Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **more)
 
 
-def serve(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...", help="Run folders; en-es=FOLDER where the run does not say it.", envvar="TRANSLUCID_RUNS"
-        ),
-    ],
-    host: Annotated[str, _option("The address to listen on; 0.0.0.0 is the whole network.", "HOST")] = "127.0.0.1",
-    port: Annotated[int, _option("The port.", "PORT", min=1, max=65535)] = 5000,
-    url_prefix: Annotated[str, _option("What stands before every path, such as /translate-app.", "URL_PREFIX")] = "",
-    characters: Annotated[int, _option("Characters in one request, at most.", "CHARACTERS", min=1)] = 5000,
-    queue: Annotated[int, _option("Sentences that may wait; then 503.", "QUEUE", min=1)] = 512,
-    image_bytes: Annotated[int, _option("Bytes of an image, at most.", "IMAGE_BYTES", min=1000, max=32 << 20)] = 8
-    << 20,
-    file_bytes: Annotated[int, _option("Bytes of a document, at most.", "FILE_BYTES", min=1000, max=32 << 20)] = 20
-    << 20,
-    document_seconds: Annotated[
-        float, _option("Time that the translation of a document may take.", "DOCUMENT_SECONDS", min=1)
-    ] = 3600.0,
-    seconds: Annotated[float, _option("Time that a request may take.", "SECONDS", min=0.1)] = 60.0,
-    per_minute: Annotated[
-        int, _option("Requests a minute from one address or key; 0 is no limit.", "PER_MINUTE", min=0)
-    ] = 0,
-    per_day: Annotated[int, _option("Requests a day from one address or key; 0 is no limit.", "PER_DAY", min=0)] = 0,
+RunsArgument = Annotated[
+    list[str],
+    Argument(
+        metavar="RUN...",
+        help="Run folders; en-es=FOLDER if the run does not name its languages.",
+        envvar="TRANSLUCID_RUNS",
+    ),
+]
+
+
+class Address(NamedTuple):
+    """Address."""
+
+    host: Annotated[str, _option("The address to listen on; 0.0.0.0 is the whole network.", "HOST")] = "127.0.0.1"
+    port: Annotated[int, _option("The port.", "PORT", min=1, max=65535)] = 5000
+    url_prefix: Annotated[str, _option("The prefix of every path, such as /translate-app.", "URL_PREFIX")] = ""
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        host = f"[{self.host}]" if ":" in self.host else self.host  # an IPv6 address
+        return f"http://{host}:{self.port}{self.url_prefix}/"
+
+    def refuse_wrong_prefix(self) -> None:
+        """Check the prefix.
+
+        Raises:
+            UserError: no path can begin with it.
+        """
+        if not re.fullmatch(r"(/[\w.~-]+)*", self.url_prefix, re.ASCII):
+            what = f"--url-prefix {self.url_prefix!r} is no beginning of a path"
+            raise UserError(what, fix="Write it as /translate-app.")
+
+
+class Access(NamedTuple):
+    """Access."""
+
     api_keys: Annotated[
         Path | None,
-        _option(
-            "A file with one API key a line, its limits behind it if it has some; a key is needed then.", "API_KEYS"
-        ),
-    ] = None,
+        _option("A file with one API key per line, and its limits if it has any; then a key is required.", "API_KEYS"),
+    ] = None
     hosts: Annotated[
         str,
         _option(
-            "Names that clients may call it by, besides localhost: example.org,10.0.0.5; * is any. "
-            "If not given, any where --host is not this machine alone.",
+            "Host names that clients may use besides localhost: example.org,10.0.0.5; * is any, "
+            "the default if --host is a network.",
             "HOSTS",
         ),
-    ] = "",
+    ] = ""
     origins: Annotated[
         str,
         _option(
-            "Sites whose pages may use it: https://example.org,https://other.example; * is any. "
-            "If not given, any where --host is not this machine alone.",
+            "Sites whose pages may use the API: https://example.org,https://other.example; * is any, "
+            "the default if --host is a network.",
             "ORIGINS",
         ),
-    ] = "",
-    proxies: Annotated[
-        str, _option("Addresses of proxies, whose X-Forwarded-For says who asks: 127.0.0.1,10.0.0.0/8.", "PROXIES")
-    ] = "",
-    metrics: Annotated[
-        Literal["key", "open", "off"], _option("/metrics for who has a key (if there are keys), all, none.", "METRICS")
-    ] = "key",
-    log_format: Annotated[
-        Literal["text", "json", "off"], _option("The log of requests; no text is ever in it.", "LOG_FORMAT")
-    ] = "text",
-    memory: Annotated[
-        Path | None,
-        _option("A translation memory, or a corpus such as a .tmx, which is used for documents and tags.", "MEMORY"),
-    ] = None,
-    suggestions: Annotated[
-        bool,
-        _option("Take into the memory what clients suggest and what is accepted on the page.", "SUGGESTIONS"),
-    ] = False,
-    terms: Annotated[
-        Path | None,
-        _option("Terms with their translations, one a line, which translations of the first model keep to.", "TERMS"),
-    ] = None,
-    device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto",
+    ] = ""
+    proxies: Annotated[str, _option("Proxies whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8.", "PROXIES")] = ""
+
+
+class Limits(NamedTuple):
+    """Limits."""
+
+    characters: Annotated[int, _option("Maximum characters in one request.", "CHARACTERS", min=1)] = 5000
+    queue: Annotated[int, _option("Maximum waiting sentences; beyond them, status 503.", "QUEUE", min=1)] = 512
+    image_bytes: Annotated[int, _option("Maximum bytes of an image.", "IMAGE_BYTES", min=1000, max=32 << 20)] = 8 << 20
+    file_bytes: Annotated[int, _option("Maximum bytes of a document.", "FILE_BYTES", min=1000, max=32 << 20)] = 20 << 20
+    document_seconds: Annotated[float, _option("Maximum seconds for a document.", "DOCUMENT_SECONDS", min=1)] = 3600.0
+    seconds: Annotated[float, _option("Maximum seconds for any other request.", "SECONDS", min=0.1)] = 60.0
+    per_minute: Annotated[
+        int, _option("Requests per minute from an address or key; 0: no limit.", "PER_MINUTE", min=0)
+    ] = 0
+    per_day: Annotated[int, _option("Requests per day from an address or key; 0: no limit.", "PER_DAY", min=0)] = 0
+
+
+class Models(NamedTuple):
+    """Translation."""
+
+    memory: Annotated[Path | None, _option("A translation memory or corpus, for documents and tags.", "MEMORY")] = None
+    suggestions: Annotated[bool, _option("Add suggestions and corrections to the memory.", "SUGGESTIONS")] = False
+    terms: Annotated[Path | None, _option("A term list, which translations of the first model apply.", "TERMS")] = None
+    device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto"
     engine: Annotated[
         Literal["auto", "torch", "ctranslate2"],
-        _option("What searches: our own code, CTranslate2, or the faster one of those that can.", "ENGINE"),
-    ] = "auto",
+        _option("The search: our own in PyTorch, CTranslate2, or the faster one that can do it.", "ENGINE"),
+    ] = "auto"
+
+
+class Logs(NamedTuple):
+    """Logs and metrics."""
+
+    metrics: Annotated[
+        Literal["key", "open", "off"],
+        _option("Who may read /metrics: owners of a key (if there are keys), all, nobody.", "METRICS"),
+    ] = "key"
+    log_format: Annotated[Literal["text", "json", "off"], _option("The log of requests.", "LOG_FORMAT")] = "text"
+
+
+@with_examples(__doc__)
+def serve(
+    runs: RunsArgument,
+    *,
+    address: Address,
+    access: Access,
+    limits: Limits,
+    models: Models,
+    logs: Logs,
 ) -> None:
     """Serve models: a web page and an HTTP API for clients of LibreTranslate and DeepL.
 
-    Models that write about images, classify texts or go on with them are served beside translators, or alone (POST
-    /caption, /classify, /generate).
+    Captioners, text classifiers and language models are served beside translators, or alone (POST /caption, /classify,
+    /generate).
 
-    A model of many languages is offered between all of them, by their usual codes; en-es=FOLDER offers one pair, en-*
-    all that English is translated to. Where many are written and one is read, en-* also says which that is.
+    A multilingual model translates between all its languages, by their usual codes. en-es=FOLDER offers one pair, en-*
+    all targets of English. If a model reads one language, which it does not name, en-* names it.
 
-    Needs the packages of the extra `serve`. Every option can stand in the environment, as TRANSLUCID_PORT=8080.
-
-    **Examples**
-
-        translucid serve runs/demo
-
-        translucid serve runs/small runs/rnn --port 8080
-
-        translucid serve runs/small runs/eyes --image-bytes 2000000
-
-        translucid serve en-de=runs/mine --host 0.0.0.0 --api-keys keys.txt --per-minute 60 --per-day 5000
-
-        translucid serve runs/mine --memory mine.memory --suggestions
-
-        translucid serve runs/mine --terms terms.tsv
-
-        translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
-
-        translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
+    Needs the packages of the extra `serve`. Every option can be an environment variable, as TRANSLUCID_PORT=8080.
     """
-    from translucid.ground.errors import missing_package
+    _refuse_without_packages()
+    from translucid.lessons.beside import recorded_routes
+    from translucid.serving.app import create_app
+    from translucid.serving.catalogue import load
+    from translucid.serving.edge.rate_limits import trusted_proxies
+    from translucid.terminology.term import read_terms
 
-    try:
-        import uvicorn
-
-        from translucid.lessons.beside import recorded_routes
-        from translucid.serving.app import create_app
-        from translucid.serving.catalogue import load
-        from translucid.serving.edge.connections import AT_ONCE, Connection, Listening, most_connections
-        from translucid.serving.edge.host_check import ANY, is_loopback
-        from translucid.serving.edge.rate_limits import trusted_proxies
-        from translucid.serving.routes.memory import MemoryRoutes
-        from translucid.serving.server_options import Quota, ServerOptions, read_keys
-        from translucid.terminology.term import read_terms
-    except ModuleNotFoundError as error:
-        raise missing_package("the server", error.name, "serve") from error
-    if not re.fullmatch(r"(/[\w.~-]+)*", url_prefix, re.ASCII):
-        raise UserError(f"--url-prefix {url_prefix!r} is no beginning of a path", fix="Write it as /translate-app.")
-    if suggestions and memory is None:
+    address.refuse_wrong_prefix()
+    if models.suggestions and models.memory is None:
         raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
-    forwarding = trusted_proxies(_listed(proxies))
-    quota = Quota(per_minute, per_day)
-    anybody = () if is_loopback(host) else (ANY,)  # who opens it to a network means others to use it
-    options = ServerOptions(
-        characters=characters,
-        image_bytes=image_bytes,
-        file_bytes=file_bytes,
-        document_seconds=document_seconds,
-        queue=queue,
-        seconds=seconds,
-        quota=quota,
-        api_keys=read_keys(api_keys, quota) if api_keys else {},
-        metrics=metrics,
-        log=log_format,
-        hosts=tuple(name.lower() for name in _listed(hosts)) or anybody,
-        origins=_listed(origins) or anybody,
-        url_prefix=url_prefix,
-    )
-    if log_format == "json":
+    forwarding = trusted_proxies(_listed(access.proxies))
+    options = _server_options(address, access, limits, logs)
+    if logs.log_format == "json":
         Console.log_format = "json"
-    with bound(host, port) as listening:
-        catalogue = load(runs, device, options, engine, read_terms(terms) if terms else ())
-        if terms and not catalogue.models:
-            raise UserError("--terms is for translators", fix="Leave it out.")
-        opened = None
-        if memory:
-            if not catalogue.models:
-                raise UserError("--memory is for translators", fix="Leave it out.")
-            opened = MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=suggestions)
-        app = create_app(catalogue, options, opened, lambda _: recorded_routes())
+    # The port is taken before models are loaded, which may take minutes.
+    with bound(address.host, address.port) as listening:
+        terms = read_terms(models.terms) if models.terms else ()
+        catalogue = load(runs, models.device, options, models.engine, terms)
+        memory = _memory_of(models, catalogue)
+        app = create_app(catalogue, options, memory, lambda _: recorded_routes())
         _log_requests()
-        console = Console(stderr=True)
-        for served in catalogue:
-            sides = (", ".join(side) if len(side) < 4 else f"{len(side)} languages" for side in served.sides)
-            console.print(f"{' → '.join(sides)}: {served.name}", soft_wrap=True)
-            if note := served.translator.estimator_note:
-                console.print(f"warning: {note}", soft_wrap=True)
-        for writer in catalogue.captioners:
-            console.print(f"images: {writer.name}", soft_wrap=True)
-        for judge in catalogue.classifiers:
-            console.print(f"labels: {judge.name}", soft_wrap=True)
-        for generator in catalogue.generators:
-            console.print(f"prompts: {generator.name}", soft_wrap=True)
+        _announce(catalogue)
         try:
             listening.listen(2048)
-        except OSError as error:  # another one that was loading too has been quicker
-            raise _not_ours(host, port, error.strerror) from error
-        address = f"[{host}]" if ":" in host else host
-        where = f"http://{address}:{port}{url_prefix}/"
-        console.print(f"page and API on {where} (documentation on {where}docs); Ctrl-C ends it", soft_wrap=True)
-        die_of_sigterm()  # in order, which the server sees to; service managers expect that
-        Connection.most = most_connections()
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            ws="none",
-            log_level="error",
-            access_log=False,
-            backlog=AT_ONCE,
-            proxy_headers=bool(proxies),
-            forwarded_allow_ips=forwarding,
-            server_header=False,
-            timeout_graceful_shutdown=30,
-        )
-        Listening(config).run(sockets=[listening])
+        except OSError as error:  # another server on this port, which loaded its models sooner
+            raise _not_ours(address.host, address.port, error.strerror) from error
+        page = f"page and API on {address.url} (documentation on {address.url}docs); Ctrl-C ends it"
+        Console(stderr=True).print(page, soft_wrap=True)
+        _run(app, listening, forwarding, behind_proxy=bool(access.proxies))
+
+
+def _refuse_without_packages() -> None:
+    """Import what needs the packages of the extra.
+
+    Raises:
+        UserError: one of them is missing.
+    """
+    try:
+        import uvicorn  # noqa: F401
+
+        import translucid.serving.app  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise missing_package("the server", error.name, "serve") from error
+
+
+def _server_options(address: Address, access: Access, limits: Limits, logs: Logs) -> ServerOptions:
+    from translucid.serving.edge.host_check import ANY, is_loopback
+    from translucid.serving.server_options import Quota, ServerOptions, read_keys
+
+    quota = Quota(limits.per_minute, limits.per_day)
+    # A server that listens to a network is meant to be used by others.
+    default = () if is_loopback(address.host) else (ANY,)
+    return ServerOptions(
+        characters=limits.characters,
+        image_bytes=limits.image_bytes,
+        file_bytes=limits.file_bytes,
+        document_seconds=limits.document_seconds,
+        queue=limits.queue,
+        seconds=limits.seconds,
+        quota=quota,
+        api_keys=read_keys(access.api_keys, quota) if access.api_keys else {},
+        metrics=logs.metrics,
+        log=logs.log_format,
+        hosts=_listed(access.hosts.lower()) or default,
+        origins=_listed(access.origins) or default,
+        url_prefix=address.url_prefix,
+    )
+
+
+def _memory_of(models: Models, catalogue: Catalogue) -> MemoryRoutes | None:
+    """Open the memory, if there is to be one.
+
+    Raises:
+        UserError: no translator is served that could use the memory or the terms.
+    """
+    from translucid.serving.routes.memory import MemoryRoutes
+
+    for option, file in (("--terms", models.terms), ("--memory", models.memory)):
+        if file and not catalogue.models:
+            raise UserError(f"{option} is for translators", fix="Leave it out.")
+    if models.memory is None:
+        return None
+    return MemoryRoutes.open(models.memory, next(iter(catalogue)).pair, grows=models.suggestions)
+
+
+def _announce(catalogue: Catalogue) -> None:
+    """Print what is served."""
+    console = Console(stderr=True)
+    for served in catalogue:
+        source, target = map(_named, served.sides)
+        console.print(f"{source} → {target}: {served.name}", soft_wrap=True)
+        if note := served.translator.estimator_note:
+            console.print(f"warning: {note}", soft_wrap=True)
+    for kind, others in (
+        ("images", catalogue.captioners),
+        ("labels", catalogue.classifiers),
+        ("prompts", catalogue.generators),
+    ):
+        for other in others:
+            console.print(f"{kind}: {other.name}", soft_wrap=True)
+
+
+def _named(languages: Collection[str]) -> str:
+    return ", ".join(languages) if len(languages) < 4 else f"{len(languages)} languages"
+
+
+def _run(app: FastAPI, listening: socket.socket, forwarding: list[str], *, behind_proxy: bool) -> None:
+    """Serve until a signal ends it."""
+    import uvicorn
+
+    from translucid.serving.edge.connections import AT_ONCE, Connection, Listening, most_connections
+
+    die_of_sigterm()  # after the server has shut down in order, as service managers expect
+    Connection.most = most_connections()
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_level="error",
+        access_log=False,
+        backlog=AT_ONCE,
+        proxy_headers=behind_proxy,
+        forwarded_allow_ips=forwarding,
+        server_header=False,
+        timeout_graceful_shutdown=30,
+    )
+    Listening(config).run(sockets=[listening])
 
 
 def _listed(given: str) -> tuple[str, ...]:
-    return tuple(part for part in given.replace(",", " ").split() if part)
+    """Split a list at commas and spaces."""
+    return tuple(given.replace(",", " ").split())
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Return a socket that has the address, before any model is loaded.
+    """Return a socket that is bound to an address.
 
     Raises:
-        UserError: it is taken, or none of this machine's.
+        UserError: the address is taken, or does not belong to this machine.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
-        if sys.platform == "win32":  # where a second server could use the same port, with the other option even more
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        bound_socket = socket.socket(family, kind, protocol)
+        if sys.platform == "win32":  # where SO_REUSEADDR would let a second server use the same port
+            bound_socket.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+            bound_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound_socket.bind(address)
     except OSError as error:
         raise _not_ours(host, port, error.strerror) from error
-    except ValueError as error:  # Python's own, of names that can't be looked up
+    except ValueError as error:  # from Python, for names that can't be looked up, such as too long ones
         raise _not_ours(host, port, "no name of a host") from error
-    return found
+    return bound_socket
 
 
 def _not_ours(host: str, port: int, why: str | None) -> UserError:

@@ -1,4 +1,4 @@
-"""What `evaluate`, `look` and `explain` do with a run that classifies texts."""
+"""Text classifiers in `evaluate`, `look` and `explain`, and language models in `evaluate`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from translucid.cli.printing import print_json, print_scores
 from translucid.decoding.hypothesis import percent
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.api.text_classifier import Classified, TextClassifier
+    from translucid.cli.evaluate import Report
+    from translucid.data.readers.corpus import Pair
     from translucid.evaluation.classification import ClassifierScores
     from translucid.inspection.explain.label_case import LabelCase
+    from translucid.inspection.highlighted_text import HighlightedText
+    from translucid.runs.configuration import Configuration
 
 KINDS = (".html", ".json")
-"""What is shown of a label is saved as."""
+"""The formats in which `look` and `explain` save a label."""
 
 
 def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
@@ -38,79 +43,118 @@ def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
     return TextClassifier.load(run, device=device)
 
 
-def evaluate_labels(
-    runs: Sequence[Path], test: Sequence[str], as_json: bool, hypotheses: Path | None, samples: int, device: str
-) -> None:
-    """Classify a test set and score that; see `translucid evaluate --help`."""
+def evaluate_texts(run: Path, configuration: Configuration, test: Sequence[str], report: Report, device: str) -> None:
+    """Score a language model on texts.
+
+    Raises:
+        UserError: there are no texts.
+    """
+    from translucid.api.generator import Generator
+    from translucid.data.filtering import Skipped
+    from translucid.data.readers.texts import keep_texts, read_texts
+    from translucid.runs.run_folder import RunFolder
+
+    texts = [text.source for text in keep_texts(read_texts(*test), Skipped("text"))]
+    if not texts:
+        raise UserError("holds no texts", file=test[0], fix="Check the file.")
+    generator = Generator.open(RunFolder(run), configuration, device)
+    with Console(stderr=True).status("reading the texts"):
+        scores = generator.evaluate(texts)
+    if report.as_json:
+        print_json(scores.to_json())
+    else:
+        print_scores(scores)
+
+
+def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, device: str) -> None:
+    """Classify a test set and score the labels.
+
+    Raises:
+        UserError: there are no texts, or one has a label that the model does not know.
+    """
     import numpy as np
 
     from translucid.api.text_classifier import TextClassifier
     from translucid.data.readers.texts import read_texts
     from translucid.evaluation.classification import classification_scores
-    from translucid.ground.atomic import write_output
     from translucid.ground.console import counting
 
     texts = [text for text in read_texts(*test) if text.source.strip()]
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
     classifier = TextClassifier.load(*runs, device=device)
-    strange = next((text for text in texts if text.target not in classifier.labels), None)
-    if strange:
-        what = f"label {strange.target!r} is not among {', '.join(classifier.labels)[:100]}: {strange.source[:60]!r}"
-        raise UserError(what, file=test[0], fix="Each text needs one of them.")
+    for text in texts:
+        if text.target not in classifier.labels:
+            labels = ", ".join(classifier.labels)[:100]
+            what = f"label {text.target!r} is not among {labels}: {text.source[:60]!r}"
+            raise UserError(what, file=test[0], fix="Each text needs one of them.")
     with counting(Console(stderr=True), "classifying", len(texts)) as advance:
-        found = list(classifier.stream((text.source for text in texts), advance))
+        classified = list(classifier.stream((text.source for text in texts), advance))
     truth = np.array([classifier.labels.index(text.target) for text in texts])
-    probabilities = np.array([[*one.probabilities.values()] for one in found])
+    probabilities = np.array([list(each.probabilities.values()) for each in classified])
     scores = classification_scores(probabilities, truth, classifier.labels)
-    if hypotheses:
-        write_output(hypotheses, "".join(f"{one.label}\t{one.probability:.6f}\n" for one in found).encode())
-    if as_json:
-        print(json.dumps(scores.to_json(), ensure_ascii=False, indent=2))
+    report.save([f"{each.label}\t{each.probability:.6f}" for each in classified])
+    if report.as_json:
+        print_json(scores.to_json())
         return
+    _show_scores(scores, classifier.labels)
+    _show_errors(texts, classified, report.samples)
+
+
+def _show_scores(scores: ClassifierScores, labels: Sequence[str]) -> None:
     console = Console()
-    _show_scores(console, scores, classifier.labels)
-    wrong = [(text, one) for text, one in zip(texts, found, strict=True) if one.label != text.target]
-    for text, one in sorted(wrong, key=lambda pair: -pair[1].probability)[:samples]:
-        console.print(f"\n{text.target}, taken for {one.label} ({percent(one.probability)})")
-        console.print(Text(text.source))
-
-
-def _show_scores(console: Console, scores: ClassifierScores, labels: Sequence[str]) -> None:
     console.print(Text.assemble("accuracy ", (f"{100 * scores.accuracy:.2f} %", "bold")))
     console.print(f"macro F1 {100 * scores.macro_f1:.2f}; cross-entropy {scores.cross_entropy:.3f} nats a text")
     console.print(f"expected calibration error {scores.calibration_error:.3f}\n")
     table = Table(box=None, pad_edge=False)
-    for column in ("label", "precision", "recall", "F1", "texts", *(f"found {label}" for label in labels)):
-        table.add_column(column, justify="left" if column == "label" else "right")
-    for (name, one), row in zip(scores.labels.items(), scores.confusion, strict=True):
-        shares = (f"{100 * value:.1f}" for value in (one.precision, one.recall, one.f1))
-        table.add_row(Text(name, "bold"), *shares, f"{one.texts:,}", *(f"{count:,}" for count in row))
+    table.add_column("label")
+    for column in ("precision", "recall", "F1", "texts", *(f"found {label}" for label in labels)):
+        table.add_column(column, justify="right")
+    for (name, label), row in zip(scores.labels.items(), scores.confusion, strict=True):
+        shares = [f"{100 * value:.1f}" for value in (label.precision, label.recall, label.f1)]
+        table.add_row(Text(name, "bold"), *shares, f"{label.texts:,}", *(f"{count:,}" for count in row))
     console.print(table)
 
 
+def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], wanted: int) -> None:
+    """Print wrongly classified texts, the most confident errors first."""
+    console = Console()
+    errors = []
+    for text, found in zip(texts, classified, strict=True):
+        if found.label != text.target:
+            errors.append((text, found))
+    errors.sort(key=lambda error: -error[1].probability)
+    for text, found in errors[:wanted]:
+        console.print(f"\n{text.target}, taken for {found.label} ({percent(found.probability)})")
+        console.print(Text(text.source))
+
+
 def look_at_text(classifier: TextClassifier, text: str | None, target: str | None, save: Path | None) -> None:
-    """Show how the judgement of a text moves as its words are read; see `translucid look --help`."""
+    """Show how the probability of a label changes as the words of a text are read.
+
+    Raises:
+        UserError: there are no words, or the file to save has another ending than `KINDS`.
+    """
     from translucid.ground.atomic import write_output
     from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 
     _refuse_kind(save)
-    found, case = _judged(classifier, text, target)
+    found, case = _classified(classifier, text, target)
     after = case.unfolding().tolist()
-    start = 1 / len(classifier.labels)
-    order = range(len(after))[:: -1 if case.backwards else 1]
+    order = range(len(after))
+    if case.backwards:
+        order = order[::-1]
+    # Before the first word, all labels are equally probable.
+    before = 1 / len(classifier.labels)
     steps = [0.0] * len(after)
-    before = start
     for place in order:
         steps[place], before = after[place] - before, after[place]
     words, label = HighlightedText(case.source_words, steps), case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
     direction = "from the last word to the first" if case.backwards else "word by word"
     note = f"Read {direction}: a word is blue where the probability of {label} rises with it, orange where it falls."
-    console = Console()
-    console.print(Text(heading, "bold"))
-    console.print(words.text())
-    console.print(Text(note, "dim"))
+    _print_words(heading, words)
+    Console().print(Text(note, "dim"))
     if save is None:
         return
     if save.suffix.lower() == ".json":
@@ -119,7 +163,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
         write_output(save, json.dumps(record, ensure_ascii=False).encode())
     else:
         write_output(save, coloured_page(heading, heading, {"as it was read": words}, [note]).encode())
-    console.print(f"\nsaved: {save}", soft_wrap=True)
+    Console().print(f"\nsaved: {save}", soft_wrap=True)
 
 
 def explain_label(
@@ -132,36 +176,42 @@ def explain_label(
     as_json: bool,
     save: Path | None,
 ) -> None:
-    """Say which words speak for a label, and test whether that is true; see `translucid explain --help`."""
+    """Show which words speak for a label, and test whether they do.
+
+    Raises:
+        UserError: there are no words, or the file to save has another ending than `KINDS`.
+    """
     from translucid.ground.atomic import write_output
     from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.shown import record
     from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 
     _refuse_kind(save)
-    found, case = _judged(classifier, text, target)
+    found, case = _classified(classifier, text, target)
     explanation = explain(case, method, samples=samples)
     scores = compare_with_random(case, explanation, k)
-    told = {"probabilities": found.probabilities, **record(explanation, scores)}
+    content = json.dumps({"probabilities": found.probabilities, **record(explanation, scores)}, ensure_ascii=False)
     label = case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
     words = HighlightedText(case.source_words, explanation.importance[0].tolist())
-    lines = [
-        f"log-probability of {label} lost, in nats, with the {k} most important words "
-        f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
-        for name, score in scores.items()
-    ]
-    lines = [f"LIME's local fit: R² {explanation.fit[0]:.2f}", *lines] if explanation.fit else lines
-    if save:
-        html = coloured_page(heading, heading, {f"words that speak for {label} ({method})": words}, lines)
-        page = save.suffix.lower() == ".html"
-        write_output(save, (html if page else json.dumps(told, ensure_ascii=False)).encode())
+    lines = []
+    if explanation.fit:
+        lines.append(f"LIME's local fit: R² {explanation.fit[0]:.2f}")
+    for name, score in scores.items():
+        lines.append(
+            f"log-probability of {label} lost, in nats, with the {k} most important words "
+            f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
+        )
+    if save and save.suffix.lower() == ".html":
+        page = coloured_page(heading, heading, {f"words that speak for {label} ({method})": words}, lines)
+        write_output(save, page.encode())
+    elif save:
+        write_output(save, content.encode())
     if as_json:
-        print(json.dumps(told, ensure_ascii=False))
+        print(content)
         return
+    _print_words(heading, words)
     console = Console()
-    console.print(Text(heading, "bold"))
-    console.print(words.text())
     strongest = sorted(zip(words.words, words.values, strict=True), key=lambda pair: -abs(pair[1]))[:10]
     console.print("\n" + ", ".join(f"{word} {value:+.2f}" for word, value in strongest), highlight=False)
     for line in lines:
@@ -170,22 +220,30 @@ def explain_label(
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
+def _print_words(heading: str, words: HighlightedText) -> None:
+    console = Console()
+    console.print(Text(heading, "bold"))
+    console.print(words.text())
+
+
 def _refuse_kind(save: Path | None) -> None:
-    """Check, before any work, that a file ends in one of `KINDS`.
+    """Check, before any work, that the ending of a file is one of `KINDS`.
 
     Raises:
-        UserError: it does not.
+        UserError: it is not.
     """
     if save and save.suffix.lower() not in KINDS:
         raise UserError("is of no kind that a classified text is saved as", file=save, fix=f"End it in {KINDS}.")
 
 
-def _judged(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:
+def _classified(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:
+    """Return the label of a text, and the text with the label to explain, which is the model's if there is no other."""
     from translucid.inspection.explain.label_case import LabelCase
 
-    if not (text or "").strip():
+    if not text or not text.strip():
         raise UserError("there are no words to look at", fix="Give a text with words in it.")
-    assert text is not None
     judge, found = classifier.judges[0], classifier.classify(text)
+    # An ensemble is explained by its first model.
     (ids,) = judge.ids([text])
-    return found, LabelCase(judge.model, judge.tokenizer, ids, found.label if target is None else target, text)
+    label = found.label if target is None else target
+    return found, LabelCase(judge.model, judge.tokenizer, ids, label, text)

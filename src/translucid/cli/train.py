@@ -1,261 +1,260 @@
-"""`translucid train`."""
+"""`translucid train`.
+
+**Examples**
+
+Train on your own pairs, one `source TAB target` per line; then resume for longer:
+
+    translucid train --train pairs.tsv --valid dev.tsv --out runs/mine
+
+    translucid train --resume --out runs/mine --set training.max_minutes=120
+
+Use a preset for little data on a Moses pair, or a recipe:
+
+    translucid train --model tiny --train 'train.{en,de}.gz' --out runs/de --set training.max_minutes=10
+
+    translucid train tatoeba-eng-spa --train train.tsv --valid dev.tsv --out runs/es
+
+Fine-tune a run on your texts, with general pairs as four of five (docs/fine-tuning.md):
+
+    translucid train --init-from runs/es --train mine.tsv --mix general.tsv=0.8 --out runs/mine
+
+Train a captioner (docs/captions.md), or a language model or classifier (docs/texts.md):
+
+    translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
+
+`translucid models` lists presets and recipes, `translucid models --keys` lists all settings.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer import Argument, Option
 
-from translucid.cli import completing
-from translucid.cli.arguments import SetOption, pair_up, refuse_to_replace, resolved
+from translucid.cli import completing, option
+from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
+    from translucid.runs.run_folder import RunFolder
 
-EPILOG = """
-**Examples**
+Files = dict[str, list[str]]
+"""The files of each setting, such as `data.train`."""
 
-Train on your own pairs, one `source TAB target` a line:
-
-    translucid train --train pairs.tsv --valid dev.tsv --out runs/mine
-
-A Moses pair, a preset for little data, ten minutes of training:
-
-    translucid train --model tiny --train 'train.{en,de}.gz' --out runs/de --set training.max_minutes=10
-
-A recipe, with files of your own; then go on after an interruption, for longer:
-
-    translucid train tatoeba-eng-spa --train train.tsv --valid dev.tsv --out runs/es
-
-    translucid train --resume --out runs/es --set training.max_minutes=120
-
-Few pairs, and text of the target language alone: a translator of the other direction makes pairs of it, and the one
-that is wanted learns from both, by `data.weights` one part of an epoch real and three synthetic:
-
-    translucid train low-resource --train pairs.tsv --out runs/reverse --set data.reverse=true
-
-    translucid data back-translate runs/reverse --text target.txt.gz --out synthetic.tsv
-
-    translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine --set 'data.weights=[1,3]'
-
-The same, and a language model of both languages, learned from text alone, that both halves begin as; the decoder
-goes on learning the text of its language:
-
-    translucid train --model lm-transformer --train source.txt target.txt --out runs/language
-
-    translucid train low-resource --init-encoder runs/language --init-decoder runs/language --train pairs.tsv \
-        --synthetic synthetic.tsv --target-text target.txt --out runs/mine --set 'data.weights=[1,3,1]'
-
-A translator of your own, from one that is there: fine-tuned on your texts, with four of five sentences general ones,
-so that it does not forget; the model kept is the best on yours that has lost no more than a BLEU on the others:
-
-    translucid train --init-from runs/es --train mine.tsv --mix general.tsv=0.8 --valid mine-dev.tsv \
-        --valid-general general-dev.tsv --out runs/mine
-
-Captions, one `image TAB caption` a line, several lines for an image, and the images in a folder or a tar:
-
-    translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
-
-Running text, one text a line (`.txt`, `.jsonl` with `text`, `.tsv`), for a model that writes on from what it is given:
-
-    translucid train --model lm-lstm --train articles.txt --valid more.txt --out runs/english
-
-A classifier of texts (`.jsonl` with `text` and `label`, `.tsv`) that begins with what such a model has learned:
-
-    translucid train --model classifier --init-from runs/english --train labelled.jsonl --out runs/mood
-
-`translucid models` lists presets and recipes, `translucid models --keys` every key that can be set.
-"""
+ConfigArgument = Annotated[
+    Path | None,
+    Argument(
+        metavar="[CONFIG.yaml]",
+        help="Settings, or the name of a recipe; --set can set every key, too.",
+        autocompletion=completing.recipes,
+    ),
+]
 
 
-def train(
-    context: typer.Context,
-    config: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[CONFIG.yaml]",
-            help="Settings, or the name of a recipe; --set can set every key too.",
-            autocompletion=completing.recipes,
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder to make or continue.")] = None,
-    train_files: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--train",
-            metavar="FILES",
-            help="Training pairs: .tsv, .jsonl, name.{en,de}, .tmx, .po, .xliff; or running text: .txt, .jsonl.",
-        ),
-    ] = None,
-    valid_files: Annotated[
-        list[str] | None, typer.Option("--valid", metavar="FILES", help="Validation pairs, or texts.")
-    ] = None,
-    synthetic: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILES", help="More training pairs, whose sources `data back-translate` wrote."),
-    ] = None,
-    mix: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILES=SHARE",
-            help="More training pairs, such as general ones, and what share of an epoch they are.",
-        ),
-    ] = None,
-    valid_general: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILES", help="With --init-from: validation pairs of what is not to be forgotten."),
-    ] = None,
-    images: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILES", help="For captions: folders and .tar files with the images; that of --train if not given."
-        ),
-    ] = None,
+class RunOptions(NamedTuple):
+    """Run."""
+
+    out: Annotated[Path | None, Option(help="The run folder to make or continue.")] = None
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A preset (see `translucid models`), or the file and class of your own model.",
-            autocompletion=completing.presets,
+        Option(
+            metavar="NAME", help="A preset, or the file and class of your own model.", autocompletion=completing.presets
         ),
-    ] = None,
-    target_text: Annotated[
+    ] = None
+    settings: option.Set = None
+    resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint of --out.")] = False
+    overwrite: option.Overwrite = False
+    device: option.Device = "auto"
+    tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune`.")] = True
+
+
+class DataFiles(NamedTuple):
+    """Data."""
+
+    train_files: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILES", help="Text of the target language alone, for the decoder to learn as well."),
-    ] = None,
-    begin_from: Annotated[
-        Path | None,
-        typer.Option(
-            "--init-from",
-            metavar="RUN",
-            callback=resolved,
-            help="Begin with the tokenizer and the weights of this run.",
+        option.files(
+            "Training pairs: .tsv, .jsonl, name.{en,de}, .tmx, .po, .xliff; or running text: .txt, .jsonl.", "--train"
         ),
-    ] = None,
-    init_encoder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", callback=resolved, help="Let the encoder begin as this language model, vocabulary and all."
-        ),
-    ] = None,
-    init_decoder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", callback=resolved, help="Let the decoder begin as this language model, vocabulary and all."
-        ),
-    ] = None,
-    elmo: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", callback=resolved, help="Tell the encoder what this lm-bilstm makes of each source word."
-        ),
-    ] = None,
-    settings: SetOption = None,
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad",
-            help="Skip lines that are no sentence pairs, or no texts; they are counted and kept in a file.",
-        ),
-    ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint of --out.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    tune: Annotated[
-        bool, typer.Option(help="On a CPU, find the fastest way to translate in the end; see `translucid tune`.")
-    ] = True,
+    ] = None
+    valid_files: Annotated[list[str] | None, option.files("Validation pairs, or texts.", "--valid")] = None
+    synthetic: Annotated[list[str] | None, option.files("More pairs, with sources from `data back-translate`.")] = None
+    mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="More pairs, and their share of an epoch.")] = (
+        None
+    )
+    target_text: Annotated[list[str] | None, option.files("Text of the target language, for the decoder.")] = None
+    images: Annotated[
+        list[str] | None, option.files("For captions: folders and .tar files of images; beside --train.")
+    ] = None
+    skip_bad: option.SkipBad = False
+
+    def files(self) -> Files:
+        """Return the files of sentences by their setting."""
+        files = {
+            "data.train": self.train_files,
+            "data.valid": self.valid_files,
+            "data.synthetic": self.synthetic,
+            "data.target_text": self.target_text,
+        }
+        return {key: names for key, names in files.items() if names}
+
+    def settings(self) -> dict[str, object]:
+        """Return the other settings."""
+        settings: dict[str, object] = {}
+        if self.mix:
+            settings["data.mix"] = shares(self.mix)
+        if self.images:
+            settings["data.images"] = self.images
+        if self.skip_bad:
+            settings["data.skip_bad"] = True
+        return settings
+
+
+class Initialization(NamedTuple):
+    """Initialization."""
+
+    init_from: Annotated[Path | None, option.run("Start from the tokenizer and the weights of this run.")] = None
+    valid_general: Annotated[list[str] | None, option.files("Validation pairs that guard against forgetting.")] = None
+    init_encoder: Annotated[Path | None, option.run("Start the encoder from this language model.")] = None
+    init_decoder: Annotated[Path | None, option.run("Start the decoder from this language model.")] = None
+    elmo: Annotated[Path | None, option.run("Give the encoder this lm-bilstm's contextual word embeddings, too.")] = (
+        None
+    )
+
+    def settings_for(self, preset: str | None) -> dict[str, Any] | None:
+        """Return the settings that the model takes over from other runs; None if there are none.
+
+        Raises:
+            UserError: the runs do not go together, or do not fit the preset.
+        """
+        from translucid.runs.initialization import settings_from
+        from translucid.runs.pretrained import Pretrained
+        from translucid.runs.run_folder import RunFolder
+
+        folders = []
+        for run in (self.init_encoder, self.init_decoder, self.elmo):
+            folders.append(RunFolder(run) if run else None)
+        if self.init_from and any(folders):
+            raise UserError(
+                "--init-from already says what all of the model begins with", fix="Leave the other runs out."
+            )
+        if self.init_from:
+            return settings_from(self.init_from, preset)
+        if any(folders):
+            return Pretrained(*folders).settings(preset)
+        return None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The settings of a command, apart from its files."""
+
+    config: Path | None
+    model: str | None
+    settings: list[str]
+    overrides: dict[str, object]
+    initial: dict[str, Any] | None
+    """The settings that the model takes over from other runs."""
+    earlier: Configuration | None
+    """The configuration of the run that is resumed."""
+
+    def configuration(self, files: Files) -> Configuration:
+        """Return the configuration with files.
+
+        Raises:
+            UserError: a setting is wrong, or one of a resumed run has changed.
+        """
+        from translucid.runs.configuration import resolve, resumed, unchanged
+        from translucid.runs.recipes import recipes
+
+        overrides = self.overrides | files
+        if self.earlier and not self.config and not self.model:
+            return resumed(self.earlier, self.settings, overrides)
+        shipped = self.config in recipes().values()
+        wanted = resolve(self.config, self.model, self.settings, overrides, self.initial, shipped=shipped)
+        # The same command again, as torchrun repeats it after a failure.
+        return unchanged(self.earlier, wanted) if self.earlier else wanted
+
+
+@with_examples(__doc__)
+def train(
+    context: typer.Context,
+    config: ConfigArgument = None,
+    *,
+    options: RunOptions,
+    data: DataFiles,
+    initialization: Initialization,
 ) -> None:
     """Train a translator, an image captioner, a language model or a text classifier.
 
-    Ctrl-C saves, --resume goes on exactly.
+    Ctrl-C saves a checkpoint, and --resume continues from it with the same result.
     """
-    from translucid.data.readers.standard_input import NAME, refuse_twice
-    from translucid.runs.configuration import resolve, resumed, unchanged
-    from translucid.runs.initialization import settings_from
-    from translucid.runs.pretrained import Pretrained
-    from translucid.runs.recipes import recipe, recipes
+    from translucid.data.readers.standard_input import refuse_twice
+    from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
-    from translucid.runs.settings import read_settings
-    from translucid.runs.staging import finish_replacing, interrupted_configuration, refuse_to_replace_sources
+    from translucid.runs.staging import refuse_to_replace_sources
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
-    shipped = False
-    if config:
-        config = recipe(config)
-        shipped = config in recipes().values()
-    if out is None:
+    config = recipe(config) if config else None
+    if options.out is None:
         raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
-    overrides: dict[str, object] = {}
-    given = {
-        "data.train": train_files,
-        "data.valid": valid_files,
-        "data.valid_general": valid_general,
-        "data.synthetic": synthetic,
-        "data.target_text": target_text,
-    }
-    files = {key: names for key, names in given.items() if names}
-    if mix:
-        overrides["data.mix"] = shares(mix)
-    if images:
-        overrides["data.images"] = images
-    if skip_bad:
-        overrides["data.skip_bad"] = True
-    pretrained = Pretrained(*(RunFolder(run) if run else None for run in (init_encoder, init_decoder, elmo)))
-    if begin_from and any(pretrained):
-        raise UserError("--init-from already says what all of the model begins with", fix="Leave the other runs out.")
-    model = allow_named_code(model, settings or [])
-    preset = model or (str(read_settings(config).get("preset", "")) if config else "") or None
-    begun = None
-    if begin_from or any(pretrained):
-        begun = settings_from(begin_from, preset) if begin_from else pretrained.settings(preset)
-    run = RunFolder(out)
-    before = None
-    if resume:
-        finish_replacing(run)
-        before = interrupted_configuration(run) or (run.configuration() if run.exists else None)
-
-    def configured(files: dict[str, list[str]]) -> Configuration:
-        if before and not config and not model:
-            return resumed(before, settings or [], overrides | files)
-        wanted = resolve(config, model, settings or [], overrides | files, begun, shipped=shipped)
-        # The same command again, as torchrun gives it after a failure.
-        return unchanged(before, wanted) if before else wanted
-
-    refuse_twice(*files.values(), mix)
-    configuration = configured(files)
-    if not before:
-        run.refuse_to_lose(overwrite)
+    files, overrides = data.files(), data.settings()
+    if initialization.valid_general:
+        files["data.valid_general"] = initialization.valid_general
+    model = allow_named_code(options.model, options.settings or [])
+    initial = initialization.settings_for(model or _preset_of(config))
+    run = RunFolder(options.out)
+    earlier = _configuration_to_resume(run) if options.resume else None
+    request = Request(config, model, options.settings or [], overrides, initial, earlier)
+    refuse_twice(*files.values(), data.mix)
+    configuration = request.configuration(files)
+    if not earlier:
+        run.refuse_to_lose(options.overwrite)
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
-    if any(NAME in names for names in files.values()):
-        kept = keep_standard_input(out, overwrite or run.exists, pairs=configuration.model.reads in {"text", "images"})
-        console.print(f"standard input is kept in {kept}: a training that is resumed reads it there", soft_wrap=True)
-        names_kept = {NAME: str(kept)}
-        for key, names in files.items():
-            files[key] = [names_kept.get(name, name) for name in names]
-        configuration = configured(files)
-    if configuration.model.reads in {"text", "images"}:
-        paired = {key: pair_up(names) for key, names in files.items() if key != "data.target_text"}
-        configuration = configured({**files, **paired})
+    reads_pairs = configuration.model.reads in {"text", "images"}
+    files = _with_kept_input(files, options.out, options.overwrite or run.exists, pairs=reads_pairs, console=console)
+    if reads_pairs:
+        # Only now is it known that these files have two sides.
+        for key in files.keys() - {"data.target_text"}:
+            files[key] = pair_up(files[key])
+    configuration = request.configuration(files)
     with prepared(
-        configuration, out, resume=resume, overwrite=overwrite, device=device, console=console, command=context.obj
+        configuration,
+        options.out,
+        resume=options.resume,
+        overwrite=options.overwrite,
+        device=options.device,
+        console=console,
+        command=context.obj,
     ) as (trainer, display):
         trainer.fit(display)
     show_gain(trainer, console)
     if configuration.model.reads == "text":
-        if tune:
+        if options.tune:
             tune_trained(trainer, console)
         measure_trained(trainer, console)
 
 
+def _preset_of(config: Path | None) -> str | None:
+    from translucid.runs.settings import read_settings
+
+    if config is None:
+        return None
+    return str(read_settings(config).get("preset", "")) or None
+
+
 def allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
-    """Allow code to be executed that the user names on the command line, and return the model by its file name alone.
+    """Allow code that the user names on the command line to be executed; return the model with the file's bare name.
 
     `model`: a preset, or the file and the class of a model, as `code/my_model.py:MyModel`.
 
@@ -276,23 +275,48 @@ def allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
     return f"{Path(file).name}:{class_name}"
 
 
+def _configuration_to_resume(run: RunFolder) -> Configuration | None:
+    """Return the configuration of the training that was interrupted, if there was one."""
+    from translucid.runs.staging import finish_replacing, interrupted_configuration
+
+    finish_replacing(run)
+    staged = interrupted_configuration(run)
+    if staged or not run.exists:
+        return staged
+    return run.configuration()
+
+
+def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, console: Console) -> Files:
+    """Return the files, with a copy of standard input instead of `-`."""
+    from translucid.data.readers.standard_input import NAME
+
+    if not any(NAME in names for names in files.values()):
+        return files
+    kept = str(keep_standard_input(out, replace, pairs=pairs))
+    console.print(f"standard input is kept in {kept}: a training that is resumed reads it there", soft_wrap=True)
+    with_copy = {}
+    for key, names in files.items():
+        with_copy[key] = [kept if name == NAME else name for name in names]
+    return with_copy
+
+
 def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
-    """Write what comes on standard input into a file beside a run folder, which its configuration can name.
+    """Copy standard input to a file beside a run folder, which the configuration can name.
 
     Args:
         out: the run folder.
-        replace: whether a file that is there gives way.
-        pairs: whether there are to be sentence pairs, or images with captions, and no texts.
+        replace: whether the file may be replaced.
+        pairs: whether the model needs pairs (of sentences, or of images and captions) and not texts.
 
     Raises:
-        UserError: there is nothing, a file stands there already, or it can't be written.
+        UserError: standard input is empty, the file exists already, or it can't be written.
     """
     from translucid.data.readers.lines import kind_of, opened
     from translucid.data.readers.standard_input import NAME
     from translucid.ground.atomic import output
 
     ending = kind_of(Path(NAME))
-    if pairs and ending == ".txt":  # the first line is none, which is said where it is read
+    if pairs and ending == ".txt":  # the first line is no pair, which is reported when the file is read
         ending = ".tsv"
     file = out.with_name(f"{out.name}.input{ending}")
     refuse_to_replace(file, replace)
@@ -302,21 +326,21 @@ def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
 
 
 def shares(mix: list[str]) -> dict[str, float]:
-    """Return the files and shares of `FILES=SHARE`, given several times.
+    """Return the share of each corpus from the values of `--mix FILES=SHARE`.
 
     Raises:
-        UserError: one has no share that is a number.
+        UserError: a share is no number.
     """
     shares = {}
     for given in mix:
         files, _, share = given.rpartition("=")
         try:
-            shares[files] = float(share)
-        except ValueError:
-            files = ""
-        if not files:
-            raise UserError(f"--mix {given} has no share of the epoch", fix="Write --mix general.tsv=0.3.")
-    return {corpus: share for files, share in shares.items() for corpus in pair_up([files])}
-
-
-train.__doc__ = f"{train.__doc__}\n\n{EPILOG}"
+            if not files:
+                raise ValueError
+            number = float(share)
+        except ValueError as error:
+            fix = "Write --mix general.tsv=0.3."
+            raise UserError(f"--mix {given} has no share of the epoch", fix=fix) from error
+        (corpus,) = pair_up([files])
+        shares[corpus] = number
+    return shares

@@ -1,304 +1,292 @@
-"""`translucid translate`."""
+"""`translucid translate`.
+
+**Examples**
+
+    translucid translate runs/demo "I like soccer"
+
+    translucid translate runs/es --input book.txt --output libro.txt --wrapped
+
+    translucid translate runs/es messages.po --output es.po --memory old.tmx --terms terms.tsv
+
+    translucid translate runs/es --nbest 5 --format jsonl "Good morning"
+
+    translucid translate runs/m2m --source-language en --target-language es "Good morning"
+
+    translucid translate runs/es --input huge.txt --output out.txt --workers 8
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
-from functools import partial
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Argument, Option
 
-from translucid.cli.arguments import (
-    EngineOption,
-    Format,
-    InflectTermsOption,
-    RunArgument,
-    SourceOption,
-    TargetOption,
-    TermsModeOption,
-    TermsOption,
-    WithOption,
-    input_bytes,
-    pair_up,
-    refuse_to_replace,
-    resolved,
-    text_bytes,
-)
+from translucid.cli import option
+from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
+    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.engines.noisy_channel import ChannelWeights
     from translucid.jobs.job import Executor, Job
 
+TextsArgument = Annotated[
+    list[str] | None, Argument(metavar="[TEXT ... | FILE]", help="The texts to translate, or a document.")
+]
 
-def translate(
-    run: RunArgument,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT ... | FILE]", help="What to translate: texts, or a document.")
-    ] = None,
-    others: WithOption = None,
-    input_file: Annotated[
-        Path | None, typer.Option("--input", help="One text a line, or a document; - is standard input.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write here instead of to standard output.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --output if it is there.")] = False,
-    retranslate: Annotated[
-        bool, typer.Option("--retranslate", help="Translate also what has a translation in the document already.")
-    ] = False,
-    source_language: SourceOption = None,
-    target_language: TargetOption = None,
-    beam: Annotated[int | None, typer.Option(help="Beam width; 1 is greedy.")] = None,
-    nbest: Annotated[int | None, typer.Option(help="Translations for each text, tab-separated in text format.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="Higher favours longer translations.")] = None,
-    no_repeat_ngram: Annotated[int | None, typer.Option(help="No run of this many pieces comes twice.")] = None,
-    max_length_ratio: Annotated[float | None, typer.Option(help="Output tokens for each input token, at most.")] = None,
-    rerank_with: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", callback=resolved, help="Rank what the beam finds by a run of the other direction, too."
+
+class Input(NamedTuple):
+    """Input."""
+
+    input_file: Annotated[Path | None, Option("--input", help="Lines of text, or a document; - is stdin.")] = None
+    split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself, or whole lines.")] = True
+    wrapped: Annotated[bool, Option("--wrapped", help="Lines are hard-wrapped; an empty line ends a paragraph.")] = (
+        False
+    )
+    retranslate: Annotated[bool, Option("--retranslate", help="Also translate segments with a translation.")] = False
+
+
+class Output(NamedTuple):
+    """Output."""
+
+    output: option.Output = None
+    overwrite: option.Overwrite = False
+    output_format: Annotated[
+        option.Format,
+        Option(
+            "--format",
+            help="text, or jsonl with scores and warnings; CTranslate2's scores are about 0.001 higher than torch's.",
         ),
-    ] = None,
-    reverse_weight: Annotated[float | None, typer.Option(help="Of that run's log-probability.", min=0)] = None,
-    length_weight: Annotated[float | None, typer.Option(help="Of each token, in that ranking.")] = None,
-    tune_on: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILES", help="Sentence pairs on which the two weights are chosen first, by BLEU."),
-    ] = None,
+    ] = option.Format.text
+    nbest: option.Nbest = None
+    alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
+    token_scores: Annotated[
+        bool,
+        Option(
+            "--token-scores", help="With jsonl: add the log-probability of each piece and the probability of each word."
+        ),
+    ] = False
+
+
+class Models(NamedTuple):
+    """Models."""
+
+    ensemble: option.Ensemble = None
+    adapter: Annotated[
+        str | None,
+        Option(metavar="NAME|FILE|RUN", help="Use an adapter that was fine-tuned on RUN with training.adapter_rank."),
+    ] = None
+
+
+class Ranking(NamedTuple):
+    """Ranking."""
+
+    rerank_with: Annotated[Path | None, option.run("Rank the hypotheses of the beam by a reverse model.")] = None
+    reverse_weight: Annotated[float | None, Option(help="The weight of that run's log-probability.", min=0)] = None
+    length_weight: Annotated[float | None, Option(help="The weight of each token in that ranking.")] = None
+    tune_on: Annotated[list[str] | None, option.files("First choose the two weights by BLEU on these pairs.")] = None
     mbr: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="N",
-            help="Of the N best, or of N draws with --sample, take the one most like the others (chrF).",
+            help="Of the N best (with --sample, of N samples), choose the one most similar to the others (chrF).",
             min=2,
             max=1000,
         ),
-    ] = None,
-    terms: TermsOption = None,
-    inflect_terms: InflectTermsOption = False,
-    terms_mode: TermsModeOption = "auto",
-    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of sampling; below 1 is more careful.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Sample from the K likeliest pieces.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Sample from the likeliest pieces of this probability.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of sampling.")] = None,
-    adapter: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE|RUN", help="What a fine-tuning of RUN has learned with training.adapter_rank."),
-    ] = None,
-    memory: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A translation memory, or a corpus such as a .tmx: what is in it is used."),
-    ] = None,
+    ] = None
+
+    def weights(self) -> ChannelWeights:
+        """Return the weights, with defaults for those that are not given."""
+        from translucid.engines.noisy_channel import WEIGHTS
+
+        weights = WEIGHTS
+        if self.reverse_weight is not None:
+            weights = weights._replace(reverse=self.reverse_weight)
+        if self.length_weight is not None:
+            weights = weights._replace(length=self.length_weight)
+        return weights
+
+
+class Memory(NamedTuple):
+    """Translation memory."""
+
+    memory: Annotated[Path | None, Option(metavar="FILE", help="Use the translations of a memory or corpus.")] = None
     memory_from: Annotated[
         int | None,
-        typer.Option(metavar="PERCENT", help="Use what matches so far of it, too; 100 if not given.", min=70, max=100),
-    ] = None,
-    split_sentences: Annotated[
-        bool,
-        typer.Option(
-            help="Translate each sentence of a line by itself; without, as for test sets, each line as it is."
-        ),
-    ] = True,
-    wrapped: Annotated[
-        bool, typer.Option("--wrapped", help="The lines are hard-wrapped: a paragraph ends at an empty line.")
-    ] = False,
-    alignments: Annotated[
-        bool, typer.Option("--alignments", help="Add word alignments from attention, as 0-0 1-2, after a tab.")
-    ] = False,
-    token_scores: Annotated[
-        bool,
-        typer.Option(
-            "--token-scores",
-            help="In jsonl, add each piece with its log-probability, and each word with its probability.",
-        ),
-    ] = False,
-    output_format: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            help="text, or jsonl with scores and warnings; scores of CTranslate2 are about 0.001 above --engine torch.",
-        ),
-    ] = Format.text,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    engine: EngineOption = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes that share the work; 1 if not given.", min=1)] = None,
+        Option(metavar="PERCENT", help="Use fuzzy matches from this percentage on; 100 if not given.", min=70, max=100),
+    ] = None
+
+
+class Execution(NamedTuple):
+    """Execution."""
+
+    device: option.Device = "auto"
+    engine: option.Engine = "auto"
+    workers: option.Workers = None
     ray: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
-            help="Work on a Ray cluster: its address, auto for the one that is running, local for one of this machine.",
+            help="Use a Ray cluster: its address, auto for the running one, local for one on this machine.",
         ),
-    ] = None,
+    ] = None
+
+    def executor(self, job: Job, file: Path | None) -> AbstractContextManager[Executor]:
+        """Return the executor of a job that reads a file, or standard input if there is none."""
+        from translucid.ground.errors import UserError
+        from translucid.jobs.running import executor_of
+
+        if not self.ray:
+            return executor_of(job, self.workers)
+        from translucid.jobs.cluster import ray_cluster
+
+        # The workers read the file themselves, on their machines.
+        if file is None or str(file) == "-":
+            raise UserError("a cluster translates a file", fix="Give it with --input.")
+        return ray_cluster(job, file, self.ray, self.workers)
+
+
+@with_examples(__doc__)
+def translate(
+    run: option.Run,
+    texts: TextsArgument = None,
+    *,
+    source: Input,
+    output: Output,
+    languages: option.Languages,
+    search: option.Search,
+    sampling: option.Sampling,
+    models: Models,
+    ranking: Ranking,
+    terms: option.Terms,
+    memory: Memory,
+    execution: Execution,
 ) -> None:
-    """Translate: one output line for each input line, in order, always.
+    """Translate texts, one output line for each input line, or a document.
 
-    Lines end at a line feed and nowhere else; an empty line gives an empty line. With --output, a job that was
-    killed goes on where it stopped when the same command is given again with the same input, and comes to the same
-    file. With --ray, each worker is a CPU or GPU of the cluster, all of them without --workers, and sees the run and
-    the input there.
+    Lines end at a line feed; an empty line yields an empty line. Repeat a command with --output that was killed: it
+    continues where it stopped and writes the same file. With --ray, each worker is a CPU or GPU of the cluster, and
+    must be able to read the run and the input.
 
-    A line of several sentences is translated sentence by sentence; what has nothing to translate, such as a web
-    address or a placeholder by itself, stays as it is. What looks wrong (unknown characters, a length that does not
-    fit, a number that is lost ...) is summed up in a line on standard error, and told of each line in jsonl.
+    Text without words, such as a web address or a placeholder by itself, is copied. Warnings (unknown characters, an
+    unusual length, a missing number ...) are summarised on standard error; jsonl has those of each line.
 
-    A document (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) is told by its name. Its text is
-    translated, every other byte stays; translations that it has already stay, too. A killed job goes on likewise.
-
-    **Examples**
-
-        translucid translate runs/demo "I like soccer"
-
-        translucid translate runs/es --input book.txt --output libro.txt --wrapped
-
-        translucid translate runs/es messages.po --output es.po
-
-        cat lines.txt | translucid translate runs/es --beam 1 > out.txt
-
-        translucid translate runs/es --nbest 5 --format jsonl "Good morning"
-
-        translucid translate runs/m2m --source-language en --target-language es "Good morning"
-
-        translucid translate runs/es --adapter runs/my-lora "Save the page"
-
-        translucid translate runs/es --input huge.txt --output out.txt --workers 8
-
-        translucid translate runs/es --input huge.txt --output out.txt --ray auto
-
-        translucid translate runs/es --ensemble runs/es-2 --ensemble runs/es-3 "Good morning"
-
-        translucid translate runs/es --beam 20 --rerank-with runs/es-en --tune-on dev.tsv --input in.txt
-
-        translucid translate runs/es --mbr 16 --input in.txt
-
-        translucid translate runs/es --memory old.tmx --format jsonl "Save the page"
-
-        translucid translate runs/es --terms terms.tsv --inflect-terms --input in.txt
+    Documents (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) are recognised by their name. Only their text
+    changes, and segments that have a translation keep it.
     """
-    from translucid.cli.documents import document_among, shows_near_matches, translate_file
-    from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
-    from translucid.engines.confidence_file import confidence_note
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
-    from translucid.jobs.job import Job
-    from translucid.jobs.output import output_to
-    from translucid.jobs.running import run as run_job
+    from translucid.cli.documents import document_among, translate_file
+    from translucid.jobs.running import run_with_progress
     from translucid.jobs.segments import SegmentJob
+    from translucid.runs.run_folder import RunFolder
+
+    refuse_two_inputs("a text", texts, source.input_file)
+    document = document_among(texts, source.input_file)
+    refuse_to_replace(output.output, output.overwrite)
+    configuration = RunFolder(run).configuration().between(*languages)
+    options = configuration.searching({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
+    given = option.given(source, output, models, ranking, terms, memory, execution)
+    _refuse_conflicts(given, document, options, output, terms, execution)
+    settings = _settings(source, output, models, ranking, memory, execution)
+    job = _job(run, options, document, {**settings, **terms._asdict(), "configuration": configuration})
+    log = Console(stderr=True)
+    job = _prepared(job, ranking, log)
+    if isinstance(job, SegmentJob):
+        assert document
+        executor = execution.executor(job, document)
+        translate_file(job, document, output.output, executor, again=source.retranslate)
+        return
+    executor = execution.executor(job, source.input_file)
+    lines = lines_of(texts, source.input_file)
+    bad = run_with_progress(job, lines, output.output, executor, "translating", hidden=bool(texts))
+    refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
+
+
+def _refuse_conflicts(
+    given: dict[str, object],
+    document: Path | None,
+    options: DecodingOptions,
+    output: Output,
+    terms: option.Terms,
+    execution: Execution,
+) -> None:
+    from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
+
+    refuse_together(
+        {
+            **given,
+            CONSTRAINED: terms.terms and terms.terms_mode == "constrain",
+            DOCUMENT: document,
+            "--beam 1": options.beam == 1,
+            "--engine ctranslate2": execution.engine == "ctranslate2",
+            "--format jsonl": output.output_format is option.Format.jsonl,
+            "--nbest": (output.nbest or 1) > 1,
+            "--no-split-sentences": "--split-sentences" in given,
+            "--sample": options.sample,
+        }
+    )
+
+
+def _settings(
+    source: Input, output: Output, models: Models, ranking: Ranking, memory: Memory, execution: Execution
+) -> dict[str, Any]:
+    """Return the fields of the job that the groups decide."""
     from translucid.memory.match import EXACT
+
+    return {
+        "device": execution.device,
+        "engine": execution.engine,
+        "split_sentences": source.split_sentences,
+        "wrapped": source.wrapped,
+        "form": output.output_format.value,
+        "columns": output.nbest or 1,
+        "alignments": output.alignments,
+        "token_scores": output.token_scores,
+        "adapter": models.adapter,
+        "others": tuple(models.ensemble or ()),
+        "reverse": ranking.rerank_with,
+        "channel_weights": ranking.weights(),
+        "risk_candidates": ranking.mbr or 0,
+        "memory": memory.memory,
+        "memory_from": memory.memory_from or EXACT,
+    }
+
+
+def _job(run: Path, options: DecodingOptions, document: Path | None, settings: dict[str, Any]) -> Job:
+    from translucid.cli.documents import shows_near_matches
+    from translucid.jobs.job import Job
+    from translucid.jobs.segments import SegmentJob
+
+    if document:
+        return SegmentJob(run, options, **settings, near_matches=shows_near_matches(document))
+    return Job(run, options, **settings)
+
+
+def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
+    """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
+    from translucid.engines.confidence_file import confidence_note
+    from translucid.jobs.segments import SegmentJob
     from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder
 
-    if texts and input_file:
-        raise UserError("both a text and --input were given", fix="Give one of them.")
-    document = document_among(texts, input_file)
-    refuse_to_replace(output, overwrite)
-    given = {
-        "beam": beam,
-        "nbest": nbest,
-        "length_penalty": length_penalty,
-        "no_repeat_ngram": no_repeat_ngram,
-        "max_length_ratio": max_length_ratio,
-        "sample": sample or None,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "seed": seed,
-    }
-    configuration = RunFolder(run).configuration().between(source_language, target_language)
-    options = configuration.searching(given)
-    refuse_together(
-        {
-            CONSTRAINED: terms and terms_mode == "constrain",
-            DOCUMENT: document,
-            "--adapter": adapter,
-            "--alignments": alignments,
-            "--beam 1": options.beam == 1,
-            "--engine ctranslate2": engine == "ctranslate2",
-            "--format jsonl": output_format is Format.jsonl,
-            "--inflect-terms": inflect_terms,
-            "--length-weight": length_weight is not None,
-            "--mbr": mbr,
-            "--memory": memory,
-            "--memory-from": memory_from,
-            "--nbest": (nbest or 1) > 1,
-            "--no-split-sentences": not split_sentences,
-            "--ray": ray,
-            "--rerank-with": rerank_with,
-            "--retranslate": retranslate,
-            "--reverse-weight": reverse_weight is not None,
-            "--sample": options.sample,
-            "--terms": terms,
-            "--terms-mode": terms_mode != "auto",
-            "--token-scores": token_scores,
-            "--tune-on": tune_on,
-            "--ensemble": others,
-            "--wrapped": wrapped,
-        }
-    )
-    job = (partial(SegmentJob, near_matches=shows_near_matches(document)) if document else Job)(
-        run,
-        options,
-        device,
-        engine,
-        split_sentences=split_sentences,
-        wrapped=wrapped,
-        form=output_format.value,
-        columns=nbest or 1,
-        alignments=alignments,
-        token_scores=token_scores,
-        adapter=adapter,
-        configuration=configuration,
-        others=tuple(others or ()),
-        reverse=rerank_with,
-        channel_weights=_weights(reverse_weight, length_weight),
-        risk_candidates=mbr or 0,
-        memory=memory,
-        memory_from=memory_from or EXACT,
-        terms=terms,
-        inflect_terms=inflect_terms,
-        terms_mode=terms_mode,
-    )
-    console = Console(stderr=True)
-    if memory:
-        open_memory(memory, configuration.data.languages, console).close()  # its index, before the workers begin
-    if tune_on:
-        job = _tuned(job, tune_on, console)
-    if (document or output_format is Format.jsonl) and (
-        note := confidence_note(RunFolder(run), configuration.data.languages)
-    ):
-        console.print(f"warning: {note}", soft_wrap=True)
-    if isinstance(job, SegmentJob):
-        assert document
-        translate_file(job, document, output, _executor(job, document, workers, ray), again=retranslate)
-        return
-    with ExitStack() as stack:
-        text = stack.enter_context(text_bytes(texts) if texts else input_bytes(input_file))
-        advance = stack.enter_context(counting(console, "translating", None, hidden=bool(texts)))
-        bad = run_job(
-            job,
-            text,
-            output_to(output),
-            _executor(job, input_file, workers, ray),
-            say=lambda line: console.print(line, soft_wrap=True),
-            advance=advance,
-        )
-    if bad:
-        raise UserError(
-            f"{bad} lines are not UTF-8; their unreadable bytes were translated as �",
-            file=input_file or "standard input",
-            fix="Convert the file first, as with iconv -f latin1 -t utf-8.",
-        )
+    assert job.configuration
+    languages = job.configuration.data.languages
+    if job.memory:
+        # Opening a corpus builds an index, which the workers then only read.
+        open_memory(job.memory, languages, log).close()
+    if ranking.tune_on:
+        job = _tuned(job, ranking.tune_on, log)
+    # Lines of text have no place for a confidence; documents and jsonl do.
+    shows_confidence = job.form == "jsonl" or isinstance(job, SegmentJob)
+    if shows_confidence and (note := confidence_note(RunFolder(job.run), languages)):
+        log.print(f"warning: {note}", soft_wrap=True)
+    return job
 
 
-def _weights(reverse: float | None, length: float | None) -> ChannelWeights:
-    from translucid.engines.noisy_channel import ChannelWeights
-
-    given = {"reverse": reverse, "length": length}
-    return ChannelWeights(**{name: value for name, value in given.items() if value is not None})
-
-
-def _tuned(job: Job, files: list[str], console: Console) -> Job:
-    """Choose the weights of the ranking, and say what they bring."""
+def _tuned(job: Job, files: list[str], log: Console) -> Job:
+    """Choose the weights of the ranking, and print the gain."""
     from dataclasses import replace
 
     from translucid.api.translator import Translator
@@ -308,31 +296,14 @@ def _tuned(job: Job, files: list[str], console: Console) -> Job:
     from translucid.runs.run_folder import RunFolder
 
     assert job.reverse and job.configuration
-    t = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
-    channel = NoisyChannel.load(job.reverse, job.configuration, t.pipeline, job.device)
+    translator = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
+    channel = NoisyChannel.load(job.reverse, job.configuration, translator.pipeline, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
-    tuned = tune_weights(t, channel, pairs, job.options, console)
+    tuned = tune_weights(translator, channel, pairs, job.options, log)
     best = tuned.weights
-    console.print(
+    log.print(
         f"--reverse-weight {best.reverse:g} --length-weight {best.length:g}: "
         f"{tuned.metric} {tuned.score:.2f} on {len(pairs):,} pairs, {tuned.before:.2f} without",
         soft_wrap=True,
     )
     return replace(job, channel_weights=best)
-
-
-def _executor(job: Job, file: Path | None, workers: int | None, ray: str | None) -> AbstractContextManager[Executor]:
-    if ray:
-        from translucid.ground.errors import UserError
-        from translucid.jobs.cluster import ray_cluster
-
-        if file is None or str(file) == "-":
-            raise UserError("a cluster translates a file", fix="Give it with --input.")
-        return ray_cluster(job, file, ray, workers)
-    if workers and workers > 1:
-        from translucid.jobs.processes import processes
-
-        return processes(job, workers)
-    from translucid.jobs.job import alone
-
-    return alone(job)

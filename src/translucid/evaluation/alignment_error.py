@@ -1,4 +1,4 @@
-"""How right a word alignment is: alignment error rate against gold links."""
+"""The alignment error rate of word alignments against gold links."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
 Links: TypeAlias = list[tuple[int, int]]
-"""Pairs (source word, target word), counted from 0."""
+"""Pairs of a source word and a target word, counted from 0."""
 
 
 class AlignmentOptions(OptionGroup):
-    """Where word alignments are read, and how."""
+    """Options for reading word alignments."""
 
     learned: bool = True
-    """In the alignment layer of `translucid tune --alignments` if the run has one, else in the attention."""
+    """Read the alignment layer of `translucid tune --alignments` if the run has one, otherwise the attention."""
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""
     both: bool = True
-    """Also ask for each source word which target word looked at it most, and join the two readings by grow-diagonal."""
+    """Also find the target word that attends most to each source word, and combine both readings by grow-diagonal."""
 
     def of(self, taught: bool) -> AlignmentOptions:
-        """Return what they come to for a run that has an alignment layer, or has none."""
+        """Return the options that apply to a run: only a run that was `taught` has an alignment layer."""
         if taught and self.learned:
             return AlignmentOptions(both=self.both)
         return self.model_copy(update={"learned": False})
 
 
 class Gold(NamedTuple):
-    """The right links of one sentence pair."""
+    """The gold links of one sentence pair."""
 
     sure: frozenset[tuple[int, int]]
-    """Those that should be found."""
+    """The links that an alignment should have."""
     possible: frozenset[tuple[int, int]]
-    """Those that may be found; all that are sure are possible."""
+    """The links that an alignment may have, including all sure ones."""
 
 
 class AlignmentScore(NamedTuple):
-    """Figures over a whole test set, 0 to 1."""
+    """Scores of a test set, from 0 to 1."""
 
     error_rate: float
-    """AER; 0 is best."""
+    """The alignment error rate (AER); 0 is best."""
     precision: float
-    """Of the links found, the share that is possible."""
+    """The share of the predicted links that is possible."""
     recall: float
-    """Of the sure links, the share that was found."""
+    """The share of the sure links that is predicted."""
 
     def to_json(self) -> dict[str, float]:
-        """Return the figures by name."""
+        """Return the scores by name."""
         return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
     @property
@@ -69,64 +69,77 @@ class AlignmentScore(NamedTuple):
 
 
 def spread(links: Iterable[tuple[int, int, float]], sizes: Sequence[Sequence[int]]) -> list[tuple[int, int, float]]:
-    """Return links between words, some of which are several words each, as links between all of these.
+    """Replace each link between groups of words by links between all words of the groups.
 
     Args:
-        links: (source word, target word, weight).
-        sizes: of both sides, how many words each word is.
+        links: links (source group, target group, weight).
+        sizes: the number of words of each group, for both sides.
     """
-    starts = [list(accumulate(each, initial=0)) for each in sizes]
-    found = []
+    source_sizes, target_sizes = sizes
+    source_starts = list(accumulate(source_sizes, initial=0))
+    target_starts = list(accumulate(target_sizes, initial=0))
+    word_links = []
     for s, t, weight in links:
-        for source in range(starts[0][s], starts[0][s + 1]):
-            for target in range(starts[1][t], starts[1][t + 1]):
-                found.append((source, target, weight / sizes[0][s]))
-    return found
+        for source in range(source_starts[s], source_starts[s + 1]):
+            for target in range(target_starts[t], target_starts[t + 1]):
+                word_links.append((source, target, weight / source_sizes[s]))
+    return word_links
 
 
 def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
     """Score alignments (Och and Ney 2003, Computational Linguistics 29(1), section 5).
 
-    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) for the links A found, S sure and P possible, over all sentences.
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) for predicted links A, sure links S and possible links P, over all
+    sentences.
 
     Raises:
-        ValueError: there are more or fewer alignments than gold ones.
+        ValueError: the numbers of alignments and of gold alignments differ.
     """
     in_sure = in_possible = total = sure = 0
-    for links, right in zip(found, gold, strict=True):
-        in_sure += len(right.sure.intersection(links))
-        in_possible += len(right.possible.intersection(links))
+    for links, correct in zip(found, gold, strict=True):
+        in_sure += len(correct.sure.intersection(links))
+        in_possible += len(correct.possible.intersection(links))
         total += len(set(links))
-        sure += len(right.sure)
+        sure += len(correct.sure)
     rate = 1 - (in_sure + in_possible) / (total + sure) if total + sure else 0.0
     return AlignmentScore(rate, in_possible / total if total else 0.0, in_sure / sure if sure else 0.0)
 
 
 def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
-    """Read the gold links of sentence pairs, a pair a line.
+    """Read the gold links of sentence pairs, one pair per line.
 
-    A line is `0-0 1?2`, `-` sure and `?` possible; in .jsonl that is `alignment`. Words are what stands between spaces.
+    A line is `0-0 1?2`, with `-` for sure links and `?` for links that are only possible; in .jsonl it is the field
+    `alignment`. Spaces separate words.
 
     Raises:
-        UserError: a line is something else or links a word that is not there, or there are not as many as pairs.
+        UserError: a line has another format or links a word that does not exist, or the number of lines differs from
+            the number of pairs.
     """
     gold: list[Gold] = []
+    is_jsonl = str(file).removesuffix(".gz").endswith(".jsonl")
     for number, line in enumerate(read_lines(file), 1):
         try:
-            text = json.loads(line)["alignment"] if str(file).removesuffix(".gz").endswith(".jsonl") else line
-            links = [(link.replace("?", "-").split("-"), "?" in link) for link in text.split()]
-            found = [((int(s), int(t)), only_possible) for (s, t), only_possible in links]
+            links = _parse_links(json.loads(line)["alignment"] if is_jsonl else line)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(
                 "is not a line of word links", file=file, line=number, fix="Write 0-0 1-2 (1?2 if only possible)."
             ) from error
         if number <= len(pairs):
-            _refuse_outside([link for link, _ in found], pairs[number - 1], file, number)
-        sure = frozenset(link for link, only_possible in found if not only_possible)
-        gold.append(Gold(sure, frozenset(link for link, _ in found)))
+            _refuse_outside(sorted(links.possible), pairs[number - 1], file, number)
+        gold.append(links)
     if len(gold) != len(pairs):
         raise UserError(f"holds {len(gold):,} lines for {len(pairs):,} sentence pairs", file=file, fix="Give both.")
     return gold
+
+
+def _parse_links(text: str) -> Gold:
+    sure, possible = set(), set()
+    for link in text.split():
+        source, target = map(int, link.replace("?", "-").split("-"))
+        possible.add((source, target))
+        if "?" not in link:
+            sure.add((source, target))
+    return Gold(frozenset(sure), frozenset(possible))
 
 
 def _refuse_outside(links: Links, pair: Pair, file: str | Path, line: int) -> None:
@@ -142,5 +155,5 @@ def _refuse_outside(links: Links, pair: Pair, file: str | Path, line: int) -> No
 
 
 def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:
-    """[(0, 0), (1, 2)] -> `0-0 1-2`."""
+    """Return links as text: [(0, 0), (1, 2)] as `0-0 1-2`."""
     return " ".join(f"{source}-{target}" for source, target in links)

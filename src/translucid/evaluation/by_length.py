@@ -1,28 +1,28 @@
-"""Scores by the length of the source sentence: where do long sentences break?"""
+"""Scores by the length of the source sentence."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from translucid.data.words import spaced
 from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
 
 EDGES = (1, 6, 11, 16, 21, 31, 41, 61)
-"""First source length, in words, of each bucket; the last one is open."""
+"""The smallest source length, in words, of each bucket; the last bucket is open."""
 
 
 class LengthRow(NamedTuple):
     """The sentences of one bucket."""
 
     words: str
-    """Source lengths, such as `6-10` or `61+`."""
+    """The source lengths, such as `6-10` or `61+`."""
     sentences: int
     bleu: float
     chrf: float
     length_ratio: float
-    """Words written for each word of the first reference."""
+    """The number of words per word of the first reference."""
 
 
 def by_length(
@@ -38,22 +38,29 @@ def by_length(
     from sacrebleu.metrics.chrf import CHRF
 
     bleu, chrf = bleu_metric(tokenize, lowercase=lowercase), CHRF(lowercase=lowercase)
-    lengths = [len(spaced(source).split()) for source in sources]
+    # Lengths below the first edge belong to no bucket.
+    buckets: list[list[int]] = [[] for _ in range(len(edges) + 1)]
+    for i, source in enumerate(sources):
+        buckets[bisect_right(edges, _words(source))].append(i)
     rows = []
-    for first, after in pairwise([*edges, None]):
-        inside = [i for i, n in enumerate(lengths) if n >= (first or 0) and (after is None or n < after)]
+    for bucket, inside in enumerate(buckets[1:]):
         if not inside:
             continue
-        found = [hypotheses[i] for i in inside]
+        first, last = edges[bucket], bucket == len(edges) - 1
+        texts = [hypotheses[i] for i in inside]
         wanted = [[reference[i] for i in inside] for reference in references]
-        written, expected = (sum(len(spaced(text or "").split()) for text in texts) for texts in (found, wanted[0]))
+        written, expected = sum(map(_words, texts)), sum(map(_words, wanted[0]))
         rows.append(
             LengthRow(
-                f"{first}+" if after is None else f"{first}-{after - 1}",
+                f"{first}+" if last else f"{first}-{edges[bucket + 1] - 1}",
                 len(inside),
-                bleu.corpus_score(found, wanted).score,  # type: ignore[arg-type]
-                chrf.corpus_score(found, wanted).score,  # type: ignore[arg-type]
+                bleu.corpus_score(texts, wanted).score,  # type: ignore[arg-type]
+                chrf.corpus_score(texts, wanted).score,  # type: ignore[arg-type]
                 written / max(expected, 1),
             )
         )
     return rows
+
+
+def _words(text: str | None) -> int:
+    return len(spaced(text or "").split())

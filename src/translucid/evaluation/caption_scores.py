@@ -1,4 +1,4 @@
-"""BLEU and CIDEr-D as papers of image captioning report them, and sacreBLEU's BLEU, which says how it came about."""
+"""BLEU and CIDEr-D as papers of image captioning report them, and sacreBLEU's BLEU with its signature."""
 
 from __future__ import annotations
 
@@ -24,65 +24,72 @@ _PUNCTUATION = re.compile(
 
 @dataclass(frozen=True)
 class CaptionScores:
-    """Figures over a whole test set."""
+    """Scores of a test set."""
 
     bleu: tuple[float, float, float, float]
     """BLEU-1 to BLEU-4, 0 to 100, on `papers_tokens`: the geometric mean of the precisions up to that length."""
     cider: float
-    """CIDEr-D, 0 to 10, on `papers_tokens`; papers often print a hundred times that."""
+    """CIDEr-D, 0 to 10, on `papers_tokens`; papers often print it multiplied by a hundred."""
     sacrebleu: CorpusScore
-    """BLEU with sacreBLEU's own tokens, and its signature."""
+    """BLEU with sacreBLEU's tokens, and its signature."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the figures by name."""
-        numbered = {f"bleu_{n}": value for n, value in enumerate(self.bleu, 1)}
-        own = {"value": self.sacrebleu.value, "signature": self.sacrebleu.signature}
-        return {**numbered, "cider_d": self.cider, "sacrebleu": own}
+        """Return the scores by name."""
+        record: dict[str, object] = {f"bleu_{n}": value for n, value in enumerate(self.bleu, 1)}
+        record["cider_d"] = self.cider
+        record["sacrebleu"] = {"value": self.sacrebleu.value, "signature": self.sacrebleu.signature}
+        return record
 
 
 def papers_tokens(text: str) -> list[str]:
-    """Return the words of a caption as the papers count them: in small letters, without punctuation.
+    """Return the words of a caption as the papers count them: in lower case, without punctuation.
 
     `'s`, `n't` and the like are words of their own, as in the Penn Treebank. Hyphens, apostrophes and full stops within
-    a word, and commas and colons between digits, stay; so do signs such as & and $. The papers take the Stanford
-    tokenizer, which needs Java; on 99.9 % of the captions of Flickr8k it comes to the same (it keeps the full stop of
-    `mr.`, and writes -lrb- for a bracket). Of scripts without spaces, such as Chinese, each character is a word.
+    a word, commas and colons between digits, and signs such as & and $ are kept. The papers use the Stanford tokenizer,
+    which needs Java; its output is the same on 99.9 % of the captions of Flickr8k (it keeps the full stop of `mr.`, and
+    writes -lrb- for a bracket). In scripts without spaces, such as Chinese, each character is a word.
     """
     apart = _JOINED.sub(r" \g<0>", spaced(text.lower().replace("’", "'").replace("‘", "'")))
-    words = _PUNCTUATION.sub(" ", apart).split()
-    stripped = (word.strip(".,:-") for word in words)
-    bare = (word if word in _CLITICS else word.strip(".,:-'") for word in stripped)
-    return [word for word in bare if word]
+    words = []
+    for word in _PUNCTUATION.sub(" ", apart).split():
+        word = word.strip(".,:-")
+        if word not in _CLITICS:  # whose apostrophe is part of the word
+            word = word.strip(".,:-'")
+        if word:
+            words.append(word)
+    return words
 
 
 def caption_scores(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str | None = None
 ) -> CaptionScores:
-    """Score captions against one reference or more of each image.
+    """Score captions against one or more references of each image.
 
     Args:
-        hypotheses: one caption an image.
-        references: of each image its references, as many as there are; not sets of references, as `corpus_scores` has.
-        language: code of theirs, if it is known.
+        hypotheses: one caption per image.
+        references: the references of each image; not sets of references, as `corpus_scores` takes them.
+        language: the code of their language, if it is known.
 
     Raises:
-        UserError: there is nothing to score, there are more or fewer captions than images, or one has no reference.
+        UserError: there is nothing to score, the number of captions differs from that of images, or an image has no
+            reference.
     """
     if not hypotheses:
         raise UserError("there are no captions to score", fix="Give captions and references.")
-    found = [papers_tokens(text) for text in hypotheses]
-    wanted = [[papers_tokens(text) for text in of_image] for of_image in references]
-    cider = cider_d(found, wanted)  # refuses what does not fit together
-    bleu = _papers_bleu([" ".join(words) for words in found], [[" ".join(words) for words in one] for one in wanted])
-    return CaptionScores(
-        bleu, sum(cider) / len(cider), corpus_bleu(hypotheses, reference_sets(references), language=language)
-    )
+    found = list(map(papers_tokens, hypotheses))
+    wanted = [list(map(papers_tokens, of_image)) for of_image in references]
+    cider = cider_d(found, wanted)  # raises an error if the numbers differ
+    joined_references = [list(map(" ".join, of_image)) for of_image in wanted]
+    bleu = _papers_bleu(list(map(" ".join, found)), joined_references)
+    sacrebleu = corpus_bleu(hypotheses, reference_sets(references), language=language)
+    return CaptionScores(bleu, sum(cider) / len(cider), sacrebleu)
 
 
 def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
-    """Return BLEU-1 to BLEU-4, without smoothing, with the closest length of a reference (Papineni et al. 2002)."""
+    """Return BLEU-1 to BLEU-4 without smoothing, with the closest reference length (Papineni et al. 2002)."""
     from sacrebleu.metrics.bleu import BLEU
 
+    # The corpus is counted once, up to 4-grams, for all four scores.
     counted = BLEU(tokenize="none", force=True).corpus_score(found, reference_sets(wanted))  # type: ignore[arg-type]
 
     def up_to(n: int) -> float:

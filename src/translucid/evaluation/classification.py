@@ -1,4 +1,4 @@
-"""How good a classifier is: accuracy, F1, what is taken for what, and whether its probabilities mean what they say."""
+"""Scores of classifiers: accuracy, F1, confusion matrix and calibration."""
 
 from __future__ import annotations
 
@@ -8,32 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = 15
-"""Of probabilities, for calibration; as many as Guo et al. have."""
+"""The number of bins of probabilities for calibration, as in Guo et al."""
 
 
 class LabelScores(NamedTuple):
-    """How well one label is found."""
+    """The scores of one label."""
 
     precision: float
     recall: float
     f1: float
     texts: int
-    """That have it."""
+    """The number of texts that have the label."""
 
 
 class ClassifierScores(NamedTuple):
-    """Figures of one test set."""
+    """The scores of one test set."""
 
     accuracy: float
     macro_f1: float
-    """Mean of the labels' F1."""
+    """The mean F1 of the labels."""
     calibration_error: float
-    """Mean distance between how sure the model is and how often it is right then (Guo et al. 2017, arXiv 1706.04599,
-    equation 3)."""
+    """The mean distance between confidence and accuracy (Guo et al. 2017, arXiv 1706.04599, equation 3)."""
     cross_entropy: float
-    """In nats a text."""
+    """The cross-entropy in nats per text."""
     confusion: list[list[int]]
-    """[true label][found label], texts."""
+    """The confusion matrix: the number of texts by true and predicted label."""
     labels: dict[str, LabelScores]
 
     def to_json(self) -> dict[str, Any]:
@@ -57,17 +56,17 @@ def classification_scores(
 
 
 def macro_f1(confusion: NDArray[np.integer]) -> float:
-    """Return the mean over labels of F1 = 2 P R / (P + R), 0 where nothing is found; of [true, found] counts."""
+    """Return the mean over labels of F1 = 2 P R / (P + R), 0 without a hit; `confusion`: counts [true, predicted]."""
     return float(np.mean([_of_label(confusion, place).f1 for place in range(len(confusion))]))
 
 
 def calibration_error(sure: NDArray[np.floating], right: NDArray[np.bool_], bins: int = BINS) -> float:
-    """Return sum_b n_b / n |mean right in b - mean sure in b|, bins b of equal width.
+    """Return sum_b n_b / n |accuracy in b - mean confidence in b| over bins b of equal width.
 
     Args:
-        sure: [texts], the probability of the label that was found.
-        right: [texts], whether it was the right one.
-        bins: how many.
+        sure: [texts], the probability of the predicted label.
+        right: [texts], whether the prediction is correct.
+        bins: the number of bins.
     """
     places = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)
     gaps = np.bincount(places, right.astype(float) - sure, bins)

@@ -1,9 +1,10 @@
-"""Two systems on one test set: their scores, whether chance explains the difference, and where they part."""
+"""Comparison of two systems on one test set: scores, significance of the differences, and differing sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
@@ -16,30 +17,30 @@ from translucid.evaluation.rare_words import FrequencyRow, by_frequency
 from translucid.ground.errors import UserError
 
 MOST_TESTED = 20_000
-"""Sentences of a test of significance; sacreBLEU holds a thousand samples of them in memory, 1.4 GB."""
+"""The maximum number of sentences of a significance test; sacreBLEU holds a thousand samples in memory, 1.4 GB."""
 
 
 FEWEST_TESTED = 6
-"""Sentences that differ, below which nothing is tested: of 5 there are 32 ways to exchange the systems, of which 2 are
-as far apart as what was found, so that no p-value is below 1/16. sacreBLEU does not count what is as far, only what is
-further, and would give 1/10,001."""
+"""The minimum number of differing sentences for a significance test. With 5 there are 32 ways to exchange the systems,
+2 of which differ as much as the observed one, so that no p-value is below 1/16. sacreBLEU counts only larger
+differences, and would report 1/10,001."""
 
 
 class Tested(NamedTuple):
-    """What the two tests of one metric's difference say; sacreBLEU makes them (Koehn 2004; Riezler and Maxwell 2005).
+    """The results of sacreBLEU's two significance tests of one metric (Koehn 2004; Riezler and Maxwell 2005).
 
-    A p-value is how often a difference as large would come of two systems that are equally good.
+    A p-value is the probability of a difference as large between two systems that are equally good.
     """
 
     interval_a: float
-    """Half of the 95 % interval of A's score, from the bootstrap."""
+    """Half of the 95 % confidence interval of A's score, from the bootstrap."""
     interval_b: float
     bootstrap: float
-    """p-value by paired bootstrap resampling."""
+    """The p-value by paired bootstrap resampling."""
     randomisation: float
-    """p-value by approximate randomisation."""
+    """The p-value by approximate randomisation."""
     signatures: tuple[str, str]
-    """Of both tests."""
+    """The signatures of both tests."""
 
 
 class MetricRow(NamedTuple):
@@ -50,49 +51,48 @@ class MetricRow(NamedTuple):
     b: float
     signature: str
     tested: Tested | None
-    """None if it was not wanted, or too few sentences differ."""
+    """None if the test was not requested, or too few sentences differ."""
 
 
 class Apart(NamedTuple):
-    """A sentence that the two translate differently."""
+    """A sentence that the two systems translate differently."""
 
     number: int
-    """Of the sentence, from 1."""
+    """The number of the sentence, from 1."""
     source: str
     reference: str
-    """The first one."""
+    """The first reference."""
     a: str
     b: str
     chrf_a: float
-    """Sentence chrF of A's translation."""
+    """The sentence chrF of A's translation."""
     chrf_b: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems, A and B."""
+    """The comparison of two systems, A and B."""
 
     names: tuple[str, str]
     sentences: int
     equal: int
-    """Sentences that both translate alike."""
+    """The number of sentences with the same translation by both systems."""
     metrics: list[MetricRow]
     by_length: list[tuple[LengthRow, LengthRow]]
     by_frequency: list[tuple[FrequencyRow, FrequencyRow]]
     apart: list[Apart]
-    """First those on which B's chrF is the furthest above A's, then those on which it is the furthest below."""
+    """The sentences whose chrF differs most, first those on which B is better."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        rows: list[dict[str, Any]] = []
+        rows = []
         for row in self.metrics:
             record = {**row._asdict(), "difference": row.b - row.a}
             rows.append({**record, "tested": row.tested and row.tested._asdict()})
-        frequency = [
-            {"times": a.times, "words": a.words, "f1_a": a.f1, "f1_b": b.f1, "written_a": a.written}
-            | {"written_b": b.written}
-            for a, b in self.by_frequency
-        ]
+        frequency = []
+        for a, b in self.by_frequency:
+            record = {"times": a.times, "words": a.words, "f1_a": a.f1, "f1_b": b.f1}
+            frequency.append({**record, "written_a": a.written, "written_b": b.written})
         return {
             "a": self.names[0],
             "b": self.names[1],
@@ -101,24 +101,15 @@ class Comparison:
             "metrics": rows,
             "by_length": [{"a": a._asdict(), "b": b._asdict()} for a, b in self.by_length],
             "by_frequency": frequency,
-            "apart": [one._asdict() for one in self.apart],
+            "apart": [sentence._asdict() for sentence in self.apart],
         }
 
     def render(self) -> Iterator[RenderableType]:
-        """Yield what a person wants to see."""
+        """Yield tables and texts for people."""
         yield f"A  {self.names[0]}\nB  {self.names[1]}"
         few = ": too few differ to test" if self.sentences - self.equal < FEWEST_TESTED else ""
         yield f"{self.sentences:,} sentences, {self.equal:,} of them translated alike{few}\n"
-        tested = any(row.tested for row in self.metrics)
-        table = _table("metric", "A", "B", "B - A", *["p (bootstrap)", "p (randomisation)"] * tested)
-        for row in self.metrics:
-            t = row.tested
-            a, b = (f"{value:.2f}" for value in (row.a, row.b))
-            if t:
-                a, b = f"{a} ± {t.interval_a:.2f}", f"{b} ± {t.interval_b:.2f}"
-            figures = [f"{t.bootstrap:.4f}", f"{t.randomisation:.4f}"] if t else []
-            table.add_row(row.name, a, b, Text(f"{row.b - row.a:+.2f}", "bold"), *figures)
-        yield table
+        yield self._metrics_table()
         table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column()
         table.add_column(style="dim", overflow="fold")
@@ -127,15 +118,13 @@ class Comparison:
         yield ""
         yield table
         table = _table("source words", "sentences", "BLEU A", "BLEU B", "B - A")
-        for one, other in self.by_length:
-            figures = [f"{one.bleu:.1f}", f"{other.bleu:.1f}", f"{other.bleu - one.bleu:+.1f}"]
-            table.add_row(one.words, f"{one.sentences:,}", *figures)
+        for a, b in self.by_length:
+            table.add_row(a.words, f"{a.sentences:,}", *_with_difference(a.bleu, b.bleu))
         yield ""
         yield table
         table = _table("word's frequency", "in references", "F1 A", "F1 B", "B - A")
-        for first, second in self.by_frequency:
-            figures = [f"{first.f1:.1f}", f"{second.f1:.1f}", f"{second.f1 - first.f1:+.1f}"]
-            table.add_row(first.times, f"{first.words:,}", *figures)
+        for rare_a, rare_b in self.by_frequency:
+            table.add_row(rare_a.times, f"{rare_a.words:,}", *_with_difference(rare_a.f1, rare_b.f1))
         yield ""
         yield table
         for sentence in self.apart:
@@ -143,6 +132,19 @@ class Comparison:
             yield marked.append(f"  chrF {sentence.chrf_a:.1f} and {sentence.chrf_b:.1f}", "not bold")
             yield f"source     {sentence.source}\nreference  {sentence.reference}"
             yield f"A          {sentence.a}\nB          {sentence.b}"
+
+    def _metrics_table(self) -> Table:
+        columns = ["metric", "A", "B", "B - A"]
+        if any(row.tested for row in self.metrics):
+            columns += ["p (bootstrap)", "p (randomisation)"]
+        table = _table(*columns)
+        for row in self.metrics:
+            a, b, figures = f"{row.a:.2f}", f"{row.b:.2f}", []
+            if tested := row.tested:
+                a, b = f"{a} ± {tested.interval_a:.2f}", f"{b} ± {tested.interval_b:.2f}"
+                figures = [f"{tested.bootstrap:.4f}", f"{tested.randomisation:.4f}"]
+            table.add_row(row.name, a, b, Text(f"{row.b - row.a:+.2f}", "bold"), *figures)
+        return table
 
 
 def compare(
@@ -160,43 +162,51 @@ def compare(
     """Compare the translations of two systems.
 
     Args:
-        sources: of the test set.
+        sources: the sources of the test set.
         outputs: names and translations of A and B.
-        references: sets of references, each with one a sentence.
-        counts: how often the training text has each word.
-        words: cuts a text into the words that are counted.
+        references: sets of references with one reference per sentence.
+        counts: the count of each word in the training text.
+        words: a function that splits a text into words.
         significance: whether the differences are tested.
-        samples: how many sentences are shown on which B is the better one, and as many on which it is the worse one.
+        samples: the number of sentences to show on which B is better, and on which it is worse.
         tokenize: sacreBLEU's tokenizer for BLEU.
-        lowercase: ignore case.
+        lowercase: whether case is ignored.
 
     Raises:
-        UserError: nothing to compare, sets of unequal length, an unknown tokenizer, or too much to test.
+        UserError: there is nothing to compare, sets have unequal lengths, the tokenizer is unknown, or there are too
+            many sentences to test.
     """
     (name_a, a), (name_b, b) = outputs
     if significance and len(a) > MOST_TESTED:
         what = f"significance is tested on up to {MOST_TESTED:,} sentences, these are {len(a):,}"
         raise UserError(what, fix="Give fewer, or --no-significance.")
-    both = [corpus_scores(one, references, tokenize=tokenize, lowercase=lowercase) for one in (a, b)]
-    equal = sum(one == other for one, other in zip(a, b, strict=True))
-    enough = significance and len(a) - equal >= FEWEST_TESTED
-    tested = _tested(a, b, references, tokenize=tokenize, lowercase=lowercase) if enough else {}
-    rows = [
-        MetricRow(one.name, one.value, other.value, one.signature, tested.get(one.name))
-        for one, other in zip(*both, strict=True)
-    ]
-    lengths = [by_length(sources, one, references, tokenize=tokenize, lowercase=lowercase) for one in (a, b)]
-    first = [next(text for text in texts if text is not None) for texts in zip(*references, strict=True)]
-    rare = [by_frequency(one, first, counts, words) for one in (a, b)]
+    scores_a = corpus_scores(a, references, tokenize=tokenize, lowercase=lowercase)
+    scores_b = corpus_scores(b, references, tokenize=tokenize, lowercase=lowercase)
+    equal = sum(map(eq, a, b))
+    tested: dict[str, Tested] = {}
+    if significance and len(a) - equal >= FEWEST_TESTED:
+        tested = _tested(a, b, references, tokenize=tokenize, lowercase=lowercase)
+    rows = []
+    for one, other in zip(scores_a, scores_b, strict=True):
+        rows.append(MetricRow(one.name, one.value, other.value, one.signature, tested.get(one.name)))
+    lengths_a = by_length(sources, a, references, tokenize=tokenize, lowercase=lowercase)
+    lengths_b = by_length(sources, b, references, tokenize=tokenize, lowercase=lowercase)
+    first = [_first(texts) for texts in zip(*references, strict=True)]
+    rare_a, rare_b = by_frequency(a, first, counts, words), by_frequency(b, first, counts, words)
     return Comparison(
         (name_a, name_b),
         len(a),
         equal,
         rows,
-        list(zip(*lengths, strict=True)),
-        list(zip(*rare, strict=True)),
+        list(zip(lengths_a, lengths_b, strict=True)),
+        list(zip(rare_a, rare_b, strict=True)),
         _apart(sources, a, b, references, samples, lowercase=lowercase),
     )
+
+
+def _first(texts: Iterable[str | None]) -> str:
+    """Return the first reference of a sentence."""
+    return next(text for text in texts if text is not None)
 
 
 def _tested(
@@ -205,21 +215,22 @@ def _tested(
     from sacrebleu.significance import PairedTest
 
     found: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
-    for kind in ("bs", "ar"):
+    for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomisation
         known = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
         # sacreBLEU takes None for a missing reference, though its types do not say so.
         found.append(PairedTest([("A", a), ("B", b)], known, references, kind)())  # type: ignore[arg-type]
     (signatures, bootstrap), (other_signatures, randomisation) = found
-    return {
-        plain_name(name): Tested(
-            float(bootstrap[name][0].ci),
-            float(bootstrap[name][1].ci),
-            float(bootstrap[name][1].p_value),
+    tested = {}
+    for name in signatures:
+        a_result, b_result = bootstrap[name]
+        tested[plain_name(name)] = Tested(
+            float(a_result.ci),
+            float(b_result.ci),
+            float(b_result.p_value),
             float(randomisation[name][1].p_value),
             (str(signatures[name]), str(other_signatures[name])),
         )
-        for name in signatures
-    }
+    return tested
 
 
 def _apart(
@@ -234,16 +245,21 @@ def _apart(
     from sacrebleu.metrics.chrf import CHRF
 
     chrf = CHRF(lowercase=lowercase)
-    found = []
-    for i, (source, one, other) in enumerate(zip(sources, a, b, strict=True)):
-        if one != other:
-            there = [text for reference in references if (text := reference[i]) is not None]
-            scores = (chrf.sentence_score(text, there).score for text in (one, other))
-            found.append(Apart(i + 1, source, there[0], one, other, *scores))
-    found.sort(key=lambda one: one.chrf_a - one.chrf_b)
-    better = [one for one in found[:samples] if one.chrf_b > one.chrf_a]
-    worse = [one for one in found[::-1][:samples] if one.chrf_b < one.chrf_a]
+    apart = []
+    for number, (source, text_a, text_b, *texts) in enumerate(zip(sources, a, b, *references, strict=True), 1):
+        if text_a != text_b:
+            known = [text for text in texts if text is not None]
+            chrf_a, chrf_b = chrf.sentence_score(text_a, known).score, chrf.sentence_score(text_b, known).score
+            apart.append(Apart(number, source, known[0], text_a, text_b, chrf_a, chrf_b))
+    # From the largest gain of B to its largest loss.
+    apart.sort(key=lambda sentence: sentence.chrf_a - sentence.chrf_b)
+    better = [sentence for sentence in apart[:samples] if sentence.chrf_b > sentence.chrf_a]
+    worse = [sentence for sentence in apart[::-1][:samples] if sentence.chrf_b < sentence.chrf_a]
     return [*better, *worse]
+
+
+def _with_difference(a: float, b: float) -> tuple[str, str, str]:
+    return f"{a:.1f}", f"{b:.1f}", f"{b - a:+.1f}"
 
 
 def _table(*columns: str) -> Table:

@@ -1,4 +1,4 @@
-"""The metric by which translations are judged where something is decided: BLEU, or chrF where BLEU cannot tell."""
+"""The metric that decides between translations: BLEU, or chrF where BLEU can't distinguish them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from translucid.evaluation.metrics import bleu_metric, bleu_tokenizer
 
 NGRAM = 4
-"""Words of the longest n-grams that BLEU counts: without any of that length it is 0, however good a translation is."""
+"""The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
 SHARE = 0.1
-"""Share of the sentences that must have a reference of so many words, for BLEU to speak for the others as well."""
+"""The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
 TELLS = {"BLEU": 1.0, "chrF": 10.0}
-"""Figures below which a difference is one of chance: there are hardly any words right."""
+"""Scores below which a difference is chance, as hardly any word is correct."""
 
 References = Sequence[Sequence[str | None]]
-"""Sets of references, each with one a sentence, None where it has none."""
+"""Sets of references with one reference per sentence, or None."""
 
 
 class Criterion:
-    """A figure of a whole test set, the higher the better."""
+    """A score of a whole test set, the higher the better."""
 
     name: str
     """`BLEU` or `chrF`."""
@@ -28,7 +28,7 @@ class Criterion:
 
         Args:
             references: at least one set.
-            language: code of theirs, if it is known.
+            language: the code of their language, if it is known.
         """
         from sacrebleu.metrics.chrf import CHRF
 
@@ -48,18 +48,15 @@ class Criterion:
         return found
 
     def score(self, hypotheses: Sequence[str]) -> float:
-        """Return the figure of translations, 0 to 100."""
+        """Return the score of translations, 0 to 100."""
         return self.bleu(hypotheses) if self.name == "BLEU" else self.chrf(hypotheses)
 
     def tells(self, score: float) -> bool:
-        """Whether a figure is high enough for a difference to mean something."""
+        """Return whether a score is high enough for a difference to be meaningful."""
         return score >= TELLS[self.name]
 
     def settle(self, hypotheses: Sequence[str]) -> float:
-        """Return the figure of the translations that others are to be compared with.
-
-        From then on the figure is chrF, where BLEU does not tell how good these are.
-        """
+        """Return the score of the baseline translations, and change the metric to chrF if their BLEU is too low."""
         score = self.score(hypotheses)
         if self.name == "BLEU" and not self.tells(score):
             self.name = "chrF"
@@ -68,9 +65,12 @@ class Criterion:
 
 
 def long_enough(references: References, tokenize: str) -> bool:
-    """Whether BLEU with one of sacreBLEU's tokenizers can tell good translations from bad ones, by the references."""
-    cut = bleu_metric(tokenize).tokenizer
+    """Return whether the references are long enough for BLEU with one of sacreBLEU's tokenizers."""
+    tokenizer = bleu_metric(tokenize).tokenizer
     long = 0
     for row in zip(*references, strict=True):
-        long += any(text is not None and len(cut(text).split()) >= NGRAM for text in row)
+        for text in row:
+            if text is not None and len(tokenizer(text).split()) >= NGRAM:
+                long += 1
+                break
     return long >= SHARE * len(references[0])

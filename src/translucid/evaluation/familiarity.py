@@ -1,9 +1,9 @@
-"""Whether a sentence is of a kind that the model knows: words that it has learned, a translation as likely as usual.
+"""Detection of sentences that are unlike the training data, by their words and the log-probability of the translation.
 
-A model translates words that it has never seen into fluent nonsense. Two things tell: words of the source that the
-training text does not have, and a log-probability far below that of the run's own validation translations. Both are
-measured in standard deviations of the validation translations and added up. Where the words of the training text are
-not known, as of an imported model, the pieces into which words are split stand for them.
+A model translates words that it has never seen into fluent nonsense. Two signals reveal this: words of the source that
+are not in the training text, and a log-probability far below that of the run's validation translations. Both are
+measured in standard deviations of the validation translations and added up. If the words of the training text are not
+known, as for an imported model, the number of pieces into which words are split replaces them.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.words import words_in
 
 # The weights and limits were set on 3,000 pairs held out of Tatoeba's training text and on sentences of invented and
-# foreign words. The figures of the validation and test pairs were in view when one of five weights was chosen, so they
+# foreign words. The results on validation and test pairs were known when one of five weights was chosen, so that they
 # are a little too good; see docs/confidence.md.
 SHARE = 3.0
-"""What a sentence of nothing but unknown words counts, in words, besides their number."""
+"""The weight, in words, of the share of unknown words, which is added to their number."""
 WORDS, LIMIT = 1.5, 10.5
-"""Weight of unknown words beside the log-probability, and the sum from which on a sentence is warned of."""
+"""The weight of unknown words relative to the log-probability, and the sum above which there is a warning."""
 PIECES_LIMIT = 7.0
-"""The same with pieces for words, whose weight is 1."""
+"""The limit with pieces instead of words; their weight is 1."""
 LEAST_DEVIATION = 0.25
-"""Standard deviation that is taken at least: after very easy validation pairs every other sentence would stand out."""
+"""The minimum standard deviation: after very easy validation pairs, every other sentence would stand out."""
 MOST_WORDS = 2_000_000
-"""Different words that are kept, at most."""
+"""The maximum number of different words that are kept."""
 NAMED = 5
-"""Unknown words that a warning names, at most."""
+"""The maximum number of unknown words that a warning names."""
 
 
 class Measured(NamedTuple):
-    """What is measured of one sentence and its translation."""
+    """Measures of one sentence and its translation."""
 
     log_probability: float
-    """Of a token of the translation in the mean, in nats."""
+    """The mean log-probability of the tokens of the translation, in nats."""
     pieces: float
-    """Pieces of the source's words beyond one each."""
+    """The number of pieces of the source's words beyond one per word."""
     unknown: float
-    """Words that the training text does not have, and `SHARE` times their share of all."""
+    """The number of words that are not in the training text, plus `SHARE` times their share of all words."""
     new: list[str]
     """These words."""
 
 
 class Spread(BaseModel):
-    """Mean and standard deviation of a measure."""
+    """The mean and standard deviation of a measure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -68,36 +68,37 @@ class Spread(BaseModel):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return that of values, at least one."""
+        """Return the spread of at least one value."""
         return cls(mean=fmean(values), deviation=pstdev(values))
 
     def above(self, value: float) -> float:
-        """Return by how many standard deviations a value is above the mean."""
+        """Return how many standard deviations a value is above the mean."""
         return (value - self.mean) / max(self.deviation, LEAST_DEVIATION)
 
 
 class ValidationScores(BaseModel):
-    """What a run's own validation sentences measure, and the words of its training text."""
+    """The measures of a run's validation sentences, and the words of its training text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     sentences: int
-    """That were measured."""
+    """The number of measured sentences."""
     log_probability: Spread
     pieces: Spread
     unknown: Spread | None = None
     """None if the words of the training text are not known."""
     words: str = ""
-    """Their fingerprints in base64, 4 bytes each, sorted."""
+    """The fingerprints of the words in base64, 4 bytes each, sorted."""
 
     @classmethod
     def of(cls, sentences: Sequence[Measured], words: WordSet | None) -> ValidationScores:
-        """Sum up measures of sentences, at least one; `words`: of the training text, if known."""
+        """Summarise the measures of at least one sentence; `words`: those of the training text, if known."""
+        log_probabilities, pieces, unknown, _ = zip(*sentences, strict=True)
         return cls(
             sentences=len(sentences),
-            log_probability=Spread.of([one.log_probability for one in sentences]),
-            pieces=Spread.of([one.pieces for one in sentences]),
-            unknown=Spread.of([one.unknown for one in sentences]) if words else None,
+            log_probability=Spread.of(log_probabilities),
+            pieces=Spread.of(pieces),
+            unknown=Spread.of(unknown) if words else None,
             words=words.encoded() if words else "",
         )
 
@@ -105,27 +106,29 @@ class ValidationScores(BaseModel):
         """Return the words of the training text, if they are known.
 
         Raises:
-            ValueError: they are damaged.
+            ValueError: their fingerprints are damaged.
         """
         return WordSet.decoded(self.words) if self.unknown else None
 
 
 class WordSet:
-    """Words, as fingerprints: small enough to be kept with a run. One of ten thousand others is taken for a member."""
+    """A set of words as fingerprints, small enough to be saved with a run; one in ten thousand other words matches."""
 
     def __init__(self, fingerprints: NDArray[np.uint32]) -> None:
-        """`fingerprints`: sorted, each once."""
+        """`fingerprints`: sorted and unique."""
         self.fingerprints = fingerprints
 
     @classmethod
     def of(cls, texts: Iterable[str], base: WordSet | None = None) -> WordSet:
-        """Return the words of texts, and those of another set; the first `MOST_WORDS` different ones."""
-        found: set[str] = set()
+        """Return the first `MOST_WORDS` different words of texts, and those of another set."""
+        words: set[str] = set()
         for text in texts:
-            if len(found) < MOST_WORDS:
-                found.update(map(_folded, _words(text)))
-        numbers = np.fromiter(map(_fingerprint, found), np.uint32, len(found))
-        return cls(np.unique(numbers if base is None else np.concatenate([numbers, base.fingerprints])))
+            if len(words) < MOST_WORDS:
+                words.update(map(_folded, _words(text)))
+        numbers = np.fromiter(map(_fingerprint, words), np.uint32, len(words))
+        if base is not None:
+            numbers = np.concatenate([numbers, base.fingerprints])
+        return cls(np.unique(numbers))
 
     def __contains__(self, word: str) -> bool:
         number = np.uint32(_fingerprint(_folded(word)))
@@ -134,35 +137,36 @@ class WordSet:
 
     def encoded(self) -> str:
         """Return the set as text."""
+        # Little-endian on every machine, as runs are copied between them.
         return base64.b64encode(self.fingerprints.astype("<u4").tobytes()).decode()
 
     @classmethod
     def decoded(cls, text: str) -> WordSet:
-        """Return the set of a text that `encoded` gave.
+        """Return the set from the text of `encoded`.
 
         Raises:
-            ValueError: it is damaged.
+            ValueError: the text is damaged.
         """
         try:
             content = base64.b64decode(text, validate=True)
         except binascii.Error as error:
             raise ValueError("is not base64") from error
-        return cls(np.unique(np.frombuffer(content, "<u4")))  # which refuses what is no multiple of 4 bytes
+        return cls(np.unique(np.frombuffer(content, "<u4")))  # raises an error unless there are 4 bytes each
 
 
 @dataclass(frozen=True)
 class Familiarity:
-    """Tells of sentences whether the model knows their kind."""
+    """Warns of sentences that are unlike the training data."""
 
     tokenizer: Tokenizer
     scores: ValidationScores | None = None
-    """Of the run; without them there is nothing to compare with."""
+    """The scores of the run; without them there is nothing to compare with."""
     listed: frozenset[int] | None = None
-    """The source pieces that the shortlist has, if only its target pieces are considered."""
+    """The source pieces of the shortlist, if the search is restricted to its target pieces."""
 
     @cached_property
     def words(self) -> WordSet | None:
-        """Those of the training text, if they are known."""
+        """The words of the training text, if they are known."""
         return self.scores.known() if self.scores else None
 
     def about(
@@ -173,14 +177,14 @@ class Familiarity:
         log_probability: float,
         known: Collection[str] = (),
     ) -> list[str]:
-        """Return a warning if a sentence is of a kind that the model does not know, and of words that no shortlist has.
+        """Return warnings of a sentence that is unlike the training data, and of words that the shortlist lacks.
 
         Args:
-            source: what was translated in one go.
-            ids: its tokens, the end token not among them.
-            tokens: those of its translation likewise.
-            log_probability: of the translation, in nats.
-            known: words, casefolded, whose translation is given, such as those of terms.
+            source: a sentence, or another text that was translated as a whole.
+            ids: its tokens without the end token.
+            tokens: the tokens of its translation without the end token.
+            log_probability: the log-probability of the translation, in nats.
+            known: casefolded words with a given translation, such as those of terms.
         """
         warnings = self._unlisted(source)
         if not self.scores or not any(map(str.isalpha, without_fixed(source))):
@@ -202,16 +206,15 @@ class Familiarity:
         return warnings
 
     def _unlisted(self, source: str) -> list[str]:
-        """Say which words have a piece that the shortlist does not have."""
+        """Return a warning of words with a piece that the shortlist lacks."""
         if self.listed is None:
             return []
-        words = [*dict.fromkeys(_words(source))]
-        pieces = (_word_pieces(self.tokenizer, ids) for ids in self.tokenizer.encode_source(words))
-        lacking = [
-            word
-            for word, ids in zip(words, pieces, strict=True)
-            if not self.listed.issuperset(chain.from_iterable(ids))
-        ]
+        words = list(dict.fromkeys(_words(source)))
+        lacking = []
+        for word, ids in zip(words, self.tokenizer.encode_source(words), strict=True):
+            pieces = chain.from_iterable(_word_pieces(self.tokenizer, ids))
+            if not self.listed.issuperset(pieces):
+                lacking.append(word)
         return [f"shortlist: it has no translations of {_listing(lacking)}"] if lacking else []
 
 
@@ -227,13 +230,13 @@ def measured(
     """Measure a sentence and its translation.
 
     Args:
-        tokenizer: the model's.
-        known: words of the training text, if they are known.
-        source: see `Familiarity.about`, as for the others.
-        ids: of the source.
-        tokens: of the translation.
-        log_probability: of the translation.
-        given: words whose translation is given.
+        tokenizer: the model's tokenizer.
+        known: the words of the training text, if they are known.
+        source: the source, as in `Familiarity.about`.
+        ids: its tokens.
+        tokens: the tokens of the translation.
+        log_probability: the log-probability of the translation.
+        given: words with a given translation.
     """
     words = [word for word in _words(source) if _folded(word) not in given]
     new = [word for word in words if word not in known] if known else []
@@ -244,7 +247,7 @@ def measured(
 
 
 def _word_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
-    """Return the ids of each word that has a letter, without punctuation that is a piece of its own."""
+    """Return the ids of each word that has a letter, without punctuation that is a separate piece."""
     ids = ids[len(tokenizer.source_opening) :]
     words: list[list[int]] = []
     begins = True
@@ -260,7 +263,7 @@ def _word_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text that are nothing but letters, without placeholders, addresses and tags."""
+    """Return the words of a text that consist of letters, without placeholders, addresses and tags."""
     return [word.text for word in words_in(without_fixed(text)) if word.text.isalpha()]
 
 
@@ -273,6 +276,7 @@ def _fingerprint(word: str) -> int:
 
 
 def _listing(words: Sequence[str]) -> str:
-    """Name the first of some words."""
-    different = [*dict.fromkeys(words)]
-    return ", ".join(different[:NAMED]) + (" …" if len(different) > NAMED else "")
+    """Return the first words as a list for a message."""
+    different = list(dict.fromkeys(words))
+    listing = ", ".join(different[:NAMED])
+    return f"{listing} …" if len(different) > NAMED else listing

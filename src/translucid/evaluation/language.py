@@ -1,4 +1,4 @@
-"""How well a language model foretells texts, in figures that do not depend on its vocabulary."""
+"""Scores of language models on texts, independent of the vocabulary."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 
 ROWS = 32
-"""Rows that texts are read in."""
+"""The number of rows in which texts are read."""
 TOGETHER = 1024
-"""Tokens whose logits are held at a time."""
+"""The number of tokens whose logits are in memory at a time."""
 LARGEST = 700.0
-"""Of what e is raised to."""
+"""The largest exponent of e that is no overflow."""
 
 
 @dataclass(frozen=True)
 class TextScores:
-    """Figures of some texts: -log p in nats, of all that is asked for."""
+    """The scores of some texts."""
 
     nats: float
+    """The negative log-probability of all tokens."""
     correct: int
-    """Tokens that the model ranks first, given those before."""
+    """The number of tokens that the model ranks first, given those before."""
     tokens: int
-    """Of its vocabulary, an end token for each text among them."""
+    """The number of tokens, including an end token for each text."""
     size: Size
     seconds: float = 0.0
 
     @property
     def perplexity(self) -> float:
-        """A token: exp(nats / tokens); it compares models of one vocabulary."""
+        """The perplexity per token, exp(nats / tokens); it compares models with the same vocabulary."""
         return math.exp(min(self.nats / max(self.tokens, 1), LARGEST))
 
     @property
     def perplexity_word(self) -> float:
-        """exp(nats / words)."""
+        """The perplexity per word, exp(nats / words)."""
         return math.exp(min(self.nats / self.size.words, LARGEST))
 
     @property
     def bits_per_character(self) -> float:
-        """nats / characters / log 2."""
+        """The bits per character, nats / characters / log 2."""
         return self.nats / self.size.characters / math.log(2)
 
     @property
     def accuracy(self) -> float:
-        """Share of the tokens that are ranked first."""
+        """The share of tokens that the model ranks first."""
         return self.correct / max(self.tokens, 1)
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class TextScores:
         }
 
     def render(self) -> Iterator[RenderableType]:
-        """Yield what a person wants to see."""
+        """Yield a table and a text for people."""
         table = Table(box=None, pad_edge=False)
         for column in ("metric", "score", "how"):
             table.add_column(column, overflow="fold")
@@ -93,57 +94,61 @@ class TextScores:
 
 @torch.inference_mode()
 def measured(model: LanguageModel[Any], texts: EncodedTexts, window: int, device: torch.device) -> list[TextScores]:
-    """Read texts one after the other, in some rows, each window with what stands before it in its row.
+    """Score texts, which are read one after the other in several rows, each window with its left context.
 
-    Of a model of two directions, the figures of each.
+    A model of two directions has scores for each.
 
     Args:
-        model: in evaluation mode.
-        texts: encoded.
-        window: tokens of a row at a time, if the model carries all that it has read on to the next ones.
-        device: where the model is.
+        model: the model in evaluation mode.
+        texts: the encoded texts.
+        window: the number of tokens of a row that are read at a time, if the model keeps a state.
+        device: the device of the model.
     """
     count = directions(model)
     stream = stream_of(count)(texts, ROWS, stride(model, window))
     windows = stream.straight()
     batches = (stream.batch(windows, number).to(device) for number in range(len(windows.ends)))
+    # Of each direction: negative log-probability, tokens ranked first, tokens.
     sums = [[0.0, 0, 0] for _ in range(count)]
     for features, labels in readings(model, batches):
-        ways = [(features, labels)]
-        if count == 2:
-            ways = [*zip(features.unbind(1), labels.unbind(1), strict=True)]
-        for one, (own, wanted) in zip(sums, ways, strict=True):
-            real = wanted != model.pad
-            for part, asked in zip(own[real].split(TOGETHER), wanted[real].split(TOGETHER), strict=True):
+        by_direction = [(features, labels)]
+        if count == 2:  # features [B, 2, T, D], labels [B, 2, T]
+            by_direction = list(zip(features.unbind(1), labels.unbind(1), strict=True))
+        for total, (inputs, targets) in zip(sums, by_direction, strict=True):
+            real = targets != model.pad
+            for part, wanted in zip(inputs[real].split(TOGETHER), targets[real].split(TOGETHER), strict=True):
                 logits = model.output(part).float()
-                one[0] += float(F.cross_entropy(logits, asked, reduction="none").cpu().double().sum())
-                one[1] += int((logits.argmax(-1) == asked).sum())
-                one[2] += len(asked)
+                # The sum over millions of tokens needs float64, which Apple GPUs lack.
+                total[0] += float(F.cross_entropy(logits, wanted, reduction="none").cpu().double().sum())
+                total[1] += int((logits.argmax(-1) == wanted).sum())
+                total[2] += len(wanted)
     return [TextScores(nats, int(correct), int(tokens), texts.size) for nats, correct, tokens in sums]
 
 
 def directions(model: LanguageModel[Any]) -> int:
-    """Return in how many directions a model reads."""
+    """Return the number of directions in which a model reads."""
     assert isinstance(model.options, LanguageShape)
     return model.options.directions
 
 
 def together(ways: Sequence[TextScores]) -> TextScores:
-    """Return the mean of the figures of each direction."""
-    count, seconds = len(ways), sum(one.seconds for one in ways)
-    nats, correct, tokens = (sum(getattr(one, name) for one in ways) for name in ("nats", "correct", "tokens"))
-    return TextScores(nats / count, correct // count, tokens // count, ways[0].size, seconds)
+    """Return the mean of the scores of each direction."""
+    count = len(ways)
+    nats = sum(scores.nats for scores in ways) / count
+    correct = sum(scores.correct for scores in ways) // count
+    tokens = sum(scores.tokens for scores in ways) // count
+    return TextScores(nats, correct, tokens, ways[0].size, sum(scores.seconds for scores in ways))
 
 
 def stride(model: LanguageModel[Any], window: int) -> int:
-    """Return how many tokens of a row are read at a time: half of what the model can look back over, if that ends."""
+    """Return how many tokens of a row are read at a time: half of the model's context, if that is limited."""
     return window if model.context is None else max(1, model.context // 2)
 
 
 def readings(model: LanguageModel[Any], windows: Iterable[Batch]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield features [B, .., T, D] and labels [B, .., T] of windows that follow each other, each of `stride` tokens.
+    """Yield features [B, .., T, D] and labels [B, .., T] of consecutive windows of `stride` tokens.
 
-    A model that does not carry a state on reads the window before once more with each.
+    A model without a state reads each window together with the one before.
     """
     state, before = None, None
     for window in windows:

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER with their signatures; sacreBLEU (Post 2018, arXiv 1804.08771) does the counting."""
+"""BLEU, chrF and TER with their signatures, computed by sacreBLEU (Post 2018, arXiv 1804.08771)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 DEFAULT = "13a"
-"""sacreBLEU's tokenizer for languages that put spaces between words."""
+"""sacreBLEU's tokenizer for languages with spaces between words."""
 CHARACTERS = "char"
-"""sacreBLEU's tokenizer that makes a word of each character."""
+"""sacreBLEU's tokenizer that makes each character a word."""
 _BY_SCRIPT = {
     **dict.fromkeys(("Hans", "Hant", "Hani"), "zh"),
     **dict.fromkeys(("Jpan", "Hrkt", "Hira", "Kana"), "ja-mecab"),
     **dict.fromkeys(("Kore", "Hang"), "ko-mecab"),
     **dict.fromkeys(("Thai", "Laoo", "Khmr", "Mymr", "Tibt"), CHARACTERS),
 }
-"""Tokenizers of scripts (ISO 15924) whose words `13a` does not find: 0 BLEU for good translations, else."""
+"""Tokenizers of scripts (ISO 15924) whose words `13a` does not find, so that good translations would have 0 BLEU."""
 _LETTERS = {
     **dict.fromkeys(("CJK", "BOPOMOFO"), "Hani"),
     **dict.fromkeys(("HIRAGANA", "KATAKANA"), "Jpan"),
@@ -38,29 +38,29 @@ _LETTERS = {
     "MYANMAR": "Mymr",
     "TIBETAN": "Tibt",
 }
-"""Of the letters of these scripts, as `data.statistics.script` calls them: the script of the text."""
+"""The script of a text by the script of its letters, as `data.statistics.script` names it."""
 _KANA = 0.1
-"""Share of kana among the letters from which on a text with Chinese characters is Japanese."""
+"""The share of kana among the letters from which a text with Chinese characters is Japanese."""
 _SAMPLE = 1000
-"""References that a language is told from, at most."""
+"""The maximum number of references from which the script is detected."""
 _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
-"""Extras of the package sacreBLEU, which have what a tokenizer needs."""
+"""The extras of the package sacreBLEU that tokenizers need."""
 
 
 ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
-"""Sets of references, each with one a sentence; None where a sentence has none of that set."""
+"""Sets of references with one reference per sentence, or None."""
 
 
 @dataclass(frozen=True)
 class CorpusScore:
-    """One figure of one metric."""
+    """The score of one metric."""
 
     name: str
     """`BLEU`, `chrF` or `TER`."""
     value: float
-    """0 to 100; TER, an error rate, is best at 0 and may be above 100."""
+    """The score, 0 to 100; TER, an error rate, is best at 0 and may exceed 100."""
     signature: str
-    """sacreBLEU's record of everything that decides the figure."""
+    """sacreBLEU's record of all settings that affect the score."""
 
 
 def corpus_scores(
@@ -74,16 +74,15 @@ def corpus_scores(
     """Score translations against one or more references.
 
     Args:
-        hypotheses: one translation a sentence.
-        references: sets of references, each with one a sentence, or None where a sentence has none.
-        tokenize: sacreBLEU's tokenizer for BLEU, `none` for text that is tokenised already; that of the language if
-            not given, see `bleu_tokenizer`.
-        language: code of the language of the translations, if it is known.
-        lowercase: ignore case, in all three.
+        hypotheses: one translation per sentence.
+        references: sets of references with one reference per sentence, or None.
+        tokenize: sacreBLEU's tokenizer for BLEU, `none` for tokenised text; `bleu_tokenizer` chooses it if not given.
+        language: the code of the language of the translations, if it is known.
+        lowercase: whether all three metrics ignore case.
 
     Raises:
-        TypeError: a text stands where a list is wanted.
-        UserError: nothing to score, sets of unequal length, or a tokenizer that is unknown or not installed.
+        TypeError: an argument is a text instead of a list.
+        UserError: there is nothing to score, sets have unequal lengths, or the tokenizer is unknown or not installed.
     """
     _check(hypotheses, references)
     scores = []
@@ -102,10 +101,10 @@ def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    # TER counts edits of words: without this, a sentence of Chinese or Japanese is one word, right or wrong as a whole.
+    # TER counts edits of words: without this, a sentence of Chinese or Japanese would be a single word.
     unspaced = tokenize in ("zh", "ja-mecab")
     return [
-        # `force`: sacreBLEU warns that text looks tokenised; who says `none` knows.
+        # `force` suppresses sacreBLEU's warning of tokenised text, which a user of `none` expects.
         bleu_metric(tokenize, lowercase=lowercase, force=tokenize == "none"),
         CHRF(lowercase=lowercase),
         TER(case_sensitive=not lowercase, normalized=unspaced, asian_support=unspaced),
@@ -113,7 +112,7 @@ def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]
 
 
 def bleu_metric(tokenize: str, *, lowercase: bool = False, force: bool = True) -> BLEU:
-    """Return sacreBLEU's BLEU; `force`: no warning of text that looks tokenised.
+    """Return sacreBLEU's BLEU; `force` suppresses the warning of tokenised text.
 
     Raises:
         UserError: there is no such tokenizer, it is not installed, or its model can't be downloaded.
@@ -124,7 +123,7 @@ def bleu_metric(tokenize: str, *, lowercase: bool = False, force: bool = True) -
         raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}", fix=nearest(tokenize, BLEU.TOKENIZERS))
     try:
         return BLEU(tokenize=tokenize, lowercase=lowercase, force=force)
-    except (Exception, SystemExit) as error:  # sacreBLEU exits the process where a download fails
+    except (Exception, SystemExit) as error:  # sacreBLEU exits the process if a download fails
         instead = f"Or give --tokenize {CHARACTERS}, which needs nothing."
         if extra := _EXTRAS.get(tokenize):
             what = f"sacreBLEU's tokenizer {tokenize} needs packages that are not installed"
@@ -138,11 +137,11 @@ def bleu_tokenizer(language: str | None, references: Iterable[Sequence[str | Non
     """Return sacreBLEU's tokenizer for a language: `zh`, `ja-mecab` or `ko-mecab`, `char` or `13a`.
 
     `char` is for scripts without spaces that sacreBLEU has no tokenizer for, such as Thai, and for Japanese and Korean
-    where the packages of theirs are not installed.
+    if their packages are not installed.
 
     Args:
-        language: code of the language, if it is known.
-        references: sets of references, which show the script if the code does not.
+        language: the code of the language, if it is known.
+        references: sets of references, from which the script is detected if the code does not determine it.
     """
     written = script_of(language) if language else ""
     name = _BY_SCRIPT.get(written or _script_of(references), DEFAULT)
@@ -159,7 +158,7 @@ def _installed(name: str) -> bool:
 
 
 def _script_of(references: Iterable[Sequence[str | None]]) -> str:
-    """Return the script of most letters, if it is one that `13a` is not for."""
+    """Return the script of most letters, if `13a` is not for it."""
     letters: Counter[str] = Counter()
     for text in islice(chain.from_iterable(references), _SAMPLE):
         for letter in text or "":
@@ -167,13 +166,14 @@ def _script_of(references: Iterable[Sequence[str | None]]) -> str:
                 letters[_LETTERS.get(kind, "")] += 1
     if not letters:
         return ""
+    # Japanese mixes kana with Chinese characters.
     if letters["Jpan"] >= _KANA * (letters["Jpan"] + letters["Hani"]):
         letters["Jpan"] += letters.pop("Hani", 0)
     return max(letters, key=letters.__getitem__)
 
 
 def plain_name(name: str) -> str:
-    """Return a metric's name without the beta of chrF, which its signature has."""
+    """Return the name of a metric without the beta of chrF2, which is in the signature."""
     return name.rstrip("2")
 
 
@@ -186,29 +186,30 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
 
 
 def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Turn the references of each source into sets with one for each, None where one has fewer than others.
+    """Convert lists of references of each source into sets, with None where a source has fewer than others.
 
-    An empty string would count as a reference of no words; sacreBLEU takes None, though its types do not say so.
+    An empty string would count as a reference of no words; sacreBLEU accepts None, though its types do not say so.
     """
     return [list(row) for row in zip_longest(*references)]
 
 
 def without_blank(references: Sequence[Sequence[str]]) -> ReferenceSets:
-    """Let a blank line be no reference, as files have it where a sentence has fewer; one of each sentence stays."""
-    if len({len(of_set) for of_set in references}) != 1:  # which is refused where they are scored
+    """Replace blank lines, by which files mark a missing reference, by None, unless a sentence has no other."""
+    if len(set(map(len, references))) != 1:  # scoring reports sets of unequal length
         return references
     sets: list[list[str | None]] = [list(of_set) for of_set in references]
     for i, of_sentence in enumerate(zip(*references, strict=True)):
         if any(text.strip() for text in of_sentence):
-            for of_set in sets:
-                of_set[i] = of_set[i] if (of_set[i] or "").strip() else None
+            for of_set, text in zip(sets, of_sentence, strict=True):
+                if not text.strip():
+                    of_set[i] = None
     return sets
 
 
 def corpus_bleu(
     hypotheses: Sequence[str], references: Sequence[Sequence[str | None]], *, language: str | None = None
 ) -> CorpusScore:
-    """Return BLEU alone, with the tokenizer of the language; None in a set where a sentence has no such reference."""
+    """Return BLEU with the tokenizer of the language; a set has None where a sentence has no reference."""
     _check(hypotheses, references)
     metric = bleu_metric(bleu_tokenizer(language, references))
     score: float = metric.corpus_score(hypotheses, references).score  # type: ignore[arg-type]
@@ -218,7 +219,7 @@ def corpus_bleu(
 def bleu(
     hypotheses: Sequence[str], references: Sequence[Sequence[str | None]], *, language: str | None = None
 ) -> float:
-    """Return the figure of `corpus_bleu`."""
+    """Return the value of `corpus_bleu`."""
     return corpus_bleu(hypotheses, references, language=language).value
 
 

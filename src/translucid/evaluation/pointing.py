@@ -1,4 +1,4 @@
-"""Whether a captioner looks at what it says: the most looked-at cell of the image, against gold boxes."""
+"""The pointing game for captioners: whether the cell with most attention lies in a gold box."""
 
 from __future__ import annotations
 
@@ -13,55 +13,56 @@ from translucid.evaluation.scene_gold import KINDS, Box, GoldImage, gold_of_word
 
 
 class Hit(NamedTuple):
-    """Where a word looked most, and whether that is where it should look."""
+    """The cell with most attention for a word, and whether it is in a gold box."""
 
     row: int
     column: int
-    """Of the cell."""
+    """The row and the column of the cell."""
     overlaps: bool
-    """Whether a part of the cell lies in one of the boxes."""
+    """Whether a part of the cell lies in a box."""
     centred: bool
-    """Whether its centre does; never so for a box between the centres."""
+    """Whether the centre of the cell lies in a box, which is impossible for a box between the centres."""
     chance: float
-    """The share of all cells that overlap: what looking anywhere would bring."""
+    """The share of all cells that overlap a box, which is the chance of a random cell."""
     chance_centred: float
     """The share of all cells whose centre lies in a box."""
 
 
 class KindScore(NamedTuple):
-    """Figures of one kind of word, 0 to 1; of no word that could be judged, 0."""
+    """The scores of one kind of word, 0 to 1; 0 if no word has gold boxes."""
 
     words: int
-    """All of that kind."""
+    """The number of words of that kind."""
     judged: int
-    """Those of which it is known where they should look."""
+    """The number of those with gold boxes."""
     overlaps: float
-    """Of those judged, the share whose cell overlaps a box."""
+    """The share of these whose cell overlaps a box."""
     centred: float
     """The share whose cell has its centre in a box."""
     chance: float
-    """What looking anywhere would bring, in place of `overlaps`."""
+    """`overlaps` for random cells."""
     chance_centred: float
-    """And in place of `centred`."""
+    """`centred` for random cells."""
 
 
 def pointing(
     weights: ArrayLike | Tensor, grid: tuple[int, int], targets: Sequence[Sequence[Box] | None]
 ) -> list[Hit | None]:
-    """Say of each word whether its most looked-at cell, the first one of several, is in one of its boxes.
+    """Return for each word whether the cell with most attention, the first of several, is in one of its boxes.
 
-    This is the pointing game (Zhang et al. 2016, arXiv 1608.00507), with cells in the place of pixels.
+    This is the pointing game (Zhang et al. 2016, arXiv 1608.00507), with cells instead of pixels.
 
     Args:
-        weights: [T, S], of each word over the cells of the image, row by row. A word of several pieces has one row.
-        grid: rows and columns.
-        targets: of each word the boxes it should look at, in shares of the image's sides; none if that is not asked.
+        weights: [T, S], the attention of each word to the cells of the image, row by row. A word of several pieces has
+            one row.
+        grid: the numbers of rows and columns.
+        targets: the gold boxes of each word, in shares of the image's sides, or None.
 
     Returns:
-        Of each word with boxes, how it looked; None for the others.
+        A hit for each word with boxes, and None for the others.
 
     Raises:
-        ValueError: the shapes do not fit together, or a weight is not a number.
+        ValueError: the shapes do not match, or a weight is not a number.
     """
     rows, columns = grid
     table = _table(weights)
@@ -69,46 +70,46 @@ def pointing(
         raise ValueError(f"weights {list(table.shape)} of {len(targets)} words over {rows} x {columns} cells")
     if not np.isfinite(table).all():
         raise ValueError("a weight is not a number")
-    return [_hit(int(row.argmax()), grid, boxes) if boxes else None for row, boxes in zip(table, targets, strict=True)]
+    hits: list[Hit | None] = []
+    for row, boxes in zip(table, targets, strict=True):
+        hits.append(_hit(int(row.argmax()), grid, boxes) if boxes else None)
+    return hits
 
 
 def points_of(
     words: Sequence[str], weights: ArrayLike | Tensor, grid: tuple[int, int], gold: GoldImage
 ) -> list[tuple[str, Hit | None]]:
-    """Return of each word that is about things its kind and how it looked; None if it is not known where it should.
+    """Return the kind and the hit of each word that refers to things; the hit is None without a gold box.
 
     Args:
-        words: of a caption of the scene, generated or its own.
-        weights: [T, S], see `pointing`.
-        grid: rows and columns.
-        gold: of the scene.
+        words: a caption of the scene, generated or gold.
+        weights: [T, S], as in `pointing`.
+        grid: the numbers of rows and columns.
+        gold: the gold boxes of the scene.
     """
-    kinds = [KINDS.get(word) for word in words]
-    about = [things if kind and things else () for kind, things in zip(kinds, gold_of_words(words, gold), strict=True)]
-    hits = pointing(weights, grid, [[gold.box_of(thing) for thing in things] for things in about])
+    kinds = list(map(KINDS.get, words))
+    boxes = []
+    for kind, things in zip(kinds, gold_of_words(words, gold), strict=True):
+        boxes.append(list(map(gold.box_of, things)) if kind and things else [])
+    hits = pointing(weights, grid, boxes)
     return [(kind, hit) for kind, hit in zip(kinds, hits, strict=True) if kind]
 
 
 def by_kind(points: Iterable[tuple[str, Hit | None]]) -> dict[str, KindScore]:
-    """Return the figures of each kind of word that there is, and of `all`."""
-    found: dict[str, list[Hit | None]] = {"all": []}
+    """Return the scores of each kind of word, and of `all`."""
+    by_kind: dict[str, list[Hit | None]] = {"all": []}
     for kind, hit in points:
-        found["all"].append(hit)
-        found.setdefault(kind, []).append(hit)
-    return {kind: _score(hits) for kind, hits in found.items()}
+        by_kind["all"].append(hit)
+        by_kind.setdefault(kind, []).append(hit)
+    return {kind: _score(hits) for kind, hits in by_kind.items()}
 
 
 def _score(hits: Sequence[Hit | None]) -> KindScore:
     judged = [hit for hit in hits if hit is not None]
-    count = max(1, len(judged))
-    return KindScore(
-        len(hits),
-        len(judged),
-        sum(hit.overlaps for hit in judged) / count,
-        sum(hit.centred for hit in judged) / count,
-        sum(hit.chance for hit in judged) / count,
-        sum(hit.chance_centred for hit in judged) / count,
-    )
+    if not judged:
+        return KindScore(len(hits), 0, 0.0, 0.0, 0.0, 0.0)
+    _, _, *columns = zip(*judged, strict=True)  # rows and columns of cells have no mean
+    return KindScore(len(hits), len(judged), *(sum(column) / len(judged) for column in columns))
 
 
 def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:
@@ -123,7 +124,7 @@ def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:
 
 
 def _cells(count: int, start: float, end: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return [count] twice: which cells along a side reach into start .. end, and which of their centres lie in it."""
+    """Return [count] twice: which cells along a side overlap start .. end, and which of their centres lie in it."""
     edges, centres = np.arange(count + 1) / count, (np.arange(count) + 0.5) / count
     return (edges[:-1] < end) & (edges[1:] > start), (centres >= start) & (centres < end)
 

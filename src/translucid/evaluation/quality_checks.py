@@ -1,7 +1,7 @@
-"""What looks wrong in a translation, told without a reference.
+"""Checks of translations without a reference.
 
-That is: characters and capitals that the model does not know, lengths that do not fit, repetitions, other languages,
-copies, and what is lost or invented. A doubt is a line `kind: what was seen`. Nothing is certain: a doubt says where a
+They detect characters and capitals that the model does not know, unusual lengths, repetitions, other languages, copies,
+and lost or invented parts. A warning is a line `kind: what was found`. Nothing is certain: a warning shows where a
 person should look first.
 """
 
@@ -24,35 +24,35 @@ from translucid.ground.special import SPECIAL
 LOOP = re.compile(r"(?<!\S)(\S++(?: \S++){0,3})(?: \1){3}(?!\S)")
 """One to four words, four times in a row."""
 _SENTENCE_END = re.compile(r"[.!?。！？।][\s\"'»”)]+\S|[。！？]\S")
-"""Where one sentence may end and another begin."""
+"""A possible boundary between sentences."""
 _AROUND = string.punctuation + "¿¡«»“”„…"
 _STUTTER = re.compile(r"(\w)\1{5}")
 """A letter six times in a row."""
 _RUN = 8
-"""Words of a run that is looked for twice in a row, at most."""
+"""The maximum number of words in a repeated sequence."""
 _APART = 4
-"""Words from one that is broken off to where it begins anew, at most."""
+"""The maximum distance, in words, between a word that is broken off and its repetition."""
 _COMMON = 3
-"""Letters of the beginning of a name that tells which name it is; words that come twice have more of them."""
+"""The minimum number of letters of a prefix that identifies a name; repeated words have more letters."""
 
 SHORT, LONG = 0.34, 3.0
-"""Tokens of a translation for each one of its source, below and above which it is too short or too long."""
+"""The ratios of target to source tokens below and above which a translation is too short or too long."""
 FEWER = 0.75
-"""The same for a translation of fewer sentences."""
+"""The ratio below which a translation with fewer sentences is too short."""
 FEW, SLACK = 8, 10
-"""Source tokens from which on an output may be too short, and tokens that it may always have more than `LONG`."""
+"""The number of source tokens from which a translation may be too short, and the tokens added to the limit `LONG`."""
 SHOUTING = 1.5
-"""Pieces of a text in capitals for each piece of the same in lower case, from which on the model has not seen such."""
+"""The ratio of pieces of a text in capitals to those in lower case from which capitals are unknown to the model."""
 UNSURE = -1.0
-"""Log-probability of a token in the mean, below which the languages of a translation are looked at."""
+"""The mean log-probability of a token below which the languages of a translation are checked."""
 LETTERS, SURE, HARDLY = 15, 0.7, 0.05
-"""A text has another language if it has so many letters, so much probability for that, and so little for its own."""
+"""For another language: the minimum number of letters, its minimum probability, the maximum of the expected one."""
 ALIKE, WORDS = 0.8, 4
-"""A copy has this share of its different words in the source, and at least so many of them."""
+"""For a copy: the minimum share of its different words that are in the source, and their minimum number."""
 
 
 class QualityChecks:
-    """Looks at translations by one model."""
+    """Checks the translations of one model."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class QualityChecks:
         """Prepare the checks; nothing is computed before it is needed.
 
         Args:
-            tokenizer: the model's.
-            source_language: its code, if known.
-            target_language: likewise.
-            scripts: returns `known_scripts`, for who has computed them already.
+            tokenizer: the model's tokenizer.
+            source_language: the code of the source language, if known.
+            target_language: the code of the target language, if known.
+            scripts: a function that returns the known scripts, if they were computed before.
         """
         self.tokenizer = tokenizer
         self.source_language, self.target_language = source_language, target_language
@@ -76,22 +76,26 @@ class QualityChecks:
     def about(
         self, source: str, ids: Sequence[int], target: str, tokens: Sequence[int], log_probability: float
     ) -> list[str]:
-        """Return what looks wrong, in a line each.
+        """Return the warnings of a translation.
 
         Args:
-            source: what was translated in one go, usually a sentence.
-            ids: its tokens, the end token not among them; what stands for a language is not counted.
-            target: what came out.
-            tokens: its tokens likewise.
-            log_probability: of the output, in nats.
+            source: a sentence, or another text that was translated as a whole.
+            ids: its tokens without the end token.
+            target: the translation.
+            tokens: its tokens without the end token.
+            log_probability: the log-probability of the translation, in nats.
         """
+        # Tokens that name a language do not count.
         ids, tokens = ids[len(self.tokenizer.source_opening) :], tokens[len(self.tokenizer.target_opening) :]
         doubts = [*self._unknown(source, ids), *self._capitals(source, ids)]
         doubts += self._length(source, ids, target, tokens)
         if repeated := _repeated(source, target):
             doubts.append(f"repeated: {repeated}")
         lost, invented = lost_and_invented(source, target, PlaceholderSyntax.message)
-        doubts += [f"lost: {' '.join(lost)}"] * bool(lost) + [f"invented: {' '.join(invented)}"] * bool(invented)
+        if lost:
+            doubts.append(f"lost: {' '.join(lost)}")
+        if invented:
+            doubts.append(f"invented: {' '.join(invented)}")
         copied = self.source_language != self.target_language and _is_copy(source, target)
         if copied:
             doubts.append("copied: most words are those of the source")
@@ -103,23 +107,35 @@ class QualityChecks:
     def _unknown(self, source: str, ids: Sequence[int]) -> list[str]:
         doubts = []
         if SPECIAL.unknown in ids:
-            unknown = [c for c in dict.fromkeys(source) if not c.isspace() and self._is_unknown(c)]
-            cases = {c for c in unknown if c.swapcase() != c and not self._is_unknown(c.swapcase())}
-            for name, found in (("capitals", str.isupper), ("lower case", str.islower)):
-                if letters := [c for c in unknown if c in cases and found(c)]:
+            # A letter that the model knows in the other case is a matter of capitals.
+            capitals, lower_case, others = [], [], []
+            for character in dict.fromkeys(source):
+                if character.isspace() or not self._is_unknown(character):
+                    continue
+                swapped = character.swapcase()
+                if swapped == character or self._is_unknown(swapped):
+                    others.append(character)
+                elif character.isupper():
+                    capitals.append(character)
+                elif character.islower():
+                    lower_case.append(character)
+            for name, letters in (("capitals", capitals), ("lower case", lower_case)):
+                if letters:
                     doubts.append(f"{name}: the model has never seen {_shown(letters)}")
-            if others := [c for c in unknown if c not in cases]:
+            if others:
                 doubts.append(f"unknown characters: {_shown(others)}")
         if source.isascii() and "LATIN" in self._scripts():
             return doubts
         scripts = set(map(script, filter(str.isalpha, source)))
-        return doubts + [f"unknown script: {name}" for name in sorted(filter(None, scripts - self._scripts()))]
+        for name in sorted(filter(None, scripts - self._scripts())):
+            doubts.append(f"unknown script: {name}")
+        return doubts
 
     def _is_unknown(self, character: str) -> bool:
         return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]
 
     def _capitals(self, source: str, ids: Sequence[int]) -> list[str]:
-        """Say if a text in capitals takes many more pieces than in lower case, where it has the same letters."""
+        """Return a warning if a text in capitals has many more pieces than in lower case."""
         if SPECIAL.unknown in ids or not source.isupper() or sum(map(str.isalpha, source)) < 4:
             return []
         lower = len(self.tokenizer.encode_source([source.lower()])[0]) - len(self.tokenizer.source_opening)
@@ -142,21 +158,22 @@ class QualityChecks:
 
 
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
-    """Return the scripts that source pieces of two letters or more are of, and those of many letters."""
+    """Return the scripts of source pieces with two or more letters, and those of many single letters."""
     single: dict[str | None, int] = {}
     known: set[str | None] = set()
     for piece in tokenizer.source_pieces(range(tokenizer.source_size)):
-        scripts = [script(c) for c in piece if c.isalpha()]
+        scripts = list(map(script, filter(str.isalpha, piece)))
         if len(scripts) > 1:
             known.update(scripts)
         elif scripts:
             (kind,) = scripts
             single[kind] = single.get(kind, 0) + 1
+    # Chinese, for example, has pieces of one character, but many of them.
     return known | {kind for kind, count in single.items() if count >= 100}
 
 
 def _repeated(source: str, target: str) -> str | None:
-    """Return what is said time and again, if the source does not repeat itself likewise."""
+    """Return the repeated part of a translation, if the source does not repeat itself likewise."""
     words = target.split()
     if len(words) - len(set(words)) >= 3 and (found := LOOP.search(target)) and not LOOP.search(source):
         return found[0]
@@ -166,12 +183,12 @@ def _repeated(source: str, target: str) -> str | None:
 
 
 def restarted(source: str, target: str) -> str | None:
-    """Return what a translation says twice, as a model does that has broken off: `Acme C gusta Acme Cloud`.
+    """Return the part that a translation begins again after it has broken off: `Acme C gusta Acme Cloud`.
 
-    That is two words or more twice in a row; a word that comes twice, followed by words that begin alike; and the
-    beginning of a name beside the name. Where the source has a word twice, only the last counts.
+    This is a sequence of two or more words twice in a row, a word that occurs twice, followed by words with the same
+    beginning, or a prefix of a name beside the name. If a word occurs twice in the source, only the last case counts.
     """
-    theirs = [_bare(word) for word in source.split()]
+    theirs = list(map(_bare, source.split()))
     words = [word.strip(_AROUND) for word in target.split()]
     long = [word for word in theirs if len(word) > 1]
     if len(set(long)) == len(long):
@@ -191,7 +208,7 @@ def restarted(source: str, target: str) -> str | None:
 
 
 def _alike(word: str, other: str) -> bool:
-    """Whether two words are different, and begin with the same two letters, or with the only one of either."""
+    """Return whether two different words begin with the same two letters; a single letter is enough in short words."""
     if word == other or not word or not other:
         return False
     shorter = min(len(word), len(other), 2)
@@ -199,12 +216,12 @@ def _alike(word: str, other: str) -> bool:
 
 
 def _broken(word: str, whole: str) -> bool:
-    """Whether a word is a beginning of another one, and not all of it."""
+    """Return whether a word is a proper prefix of another."""
     return word != whole and bool(word) and whole.startswith(word)
 
 
 def _is_copy(source: str, target: str) -> bool:
-    """Whether most words of a translation stand in the source."""
+    """Return whether most words of a translation are in the source."""
     theirs = {word for word in map(_bare, target.split()) if len(word) > 1}
     if len(theirs) < WORDS:
         return False
@@ -216,9 +233,10 @@ def _bare(word: str) -> str:
 
 
 def _wrong_language(what: str, text: str, expected: str | None) -> list[str]:
-    """Say which language a text is in, if it is surely not the expected one."""
+    """Return a warning if the language of a text is clearly not the expected one."""
     if not expected or sum(map(str.isalpha, text)) < LETTERS:
         return []
+    # The beginning is enough to detect a language.
     ranked = language_probabilities(text[:500])
     own = short_code(expected)
     best, probability = max(ranked.items(), key=lambda item: item[1])
@@ -232,4 +250,5 @@ def _count(number: int, what: str) -> str:
 
 
 def _shown(characters: Sequence[str]) -> str:
-    return " ".join(characters[:10]) + (" …" if len(characters) > 10 else "")
+    shown = " ".join(characters[:10])
+    return f"{shown} …" if len(characters) > 10 else shown

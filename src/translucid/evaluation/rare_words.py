@@ -1,46 +1,49 @@
-"""How well words are translated that the training text has seldom or never: F1 by frequency.
+"""The F1 of words by their frequency in the training text, as in compare-mt.
 
-A word of a translation is right if its reference has it, as often as it stands there; precision and recall are over
-all words of a class of frequencies, as compare-mt reckons them (Neubig et al. 2019, arXiv 1903.07926, section 2).
+Each occurrence of a word that translation and reference share is correct. Precision and recall are over all words of a
+class of frequencies (Neubig et al. 2019, arXiv 1903.07926, section 2).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from translucid.evaluation.metrics import DEFAULT, bleu_metric
 
 EDGES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
-"""First frequency of each class; the last one is open."""
+"""The lowest frequency of each class; the last class is open."""
 
 
 class FrequencyRow(NamedTuple):
     """The words of one class of frequencies."""
 
     times: str
-    """How often the training text has such a word, such as `0`, `5-9` or `1000+`."""
+    """The frequency of the words in the training text, such as `0`, `5-9` or `1000+`."""
     words: int
-    """Such words in the references."""
+    """The number of such words in the references."""
     written: int
-    """Such words in the translations."""
+    """The number of such words in the translations."""
     right: int
+    """The number of correct words."""
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall, 0 to 100."""
+        """The harmonic mean of precision and recall, 0 to 100."""
         return 200 * self.right / max(self.words + self.written, 1)
 
 
 def split_words(*, tokenize: str = DEFAULT, lowercase: bool = False) -> Callable[[str], list[str]]:
-    """Return what cuts a text into words, as sacreBLEU's BLEU does with the same arguments."""
-    tokens = bleu_metric(tokenize).tokenizer
+    """Return a function that splits a text into words, as sacreBLEU's BLEU does with the same arguments."""
+    tokenizer = bleu_metric(tokenize).tokenizer
 
     def words(text: str) -> list[str]:
-        cut: str = tokens((text.lower() if lowercase else text).rstrip())
-        return cut.split()
+        if lowercase:
+            text = text.lower()
+        tokenized: str = tokenizer(text.rstrip())
+        return tokenized.split()
 
     return words
 
@@ -60,28 +63,28 @@ def by_frequency(
     words: Callable[[str], list[str]],
     edges: Sequence[int] = EDGES,
 ) -> list[FrequencyRow]:
-    """Return how well the words of each class are translated; classes that no reference has a word of are left out.
+    """Return a row for each class of frequencies with words in the references.
 
     Args:
-        hypotheses: translations.
-        references: one for each.
-        counts: how often the training text has each word; a word that it lacks counts as 0.
-        words: cuts a text into words.
-        edges: the first frequency of each class, from 0.
+        hypotheses: the translations.
+        references: one reference for each.
+        counts: the count of each word in the training text.
+        words: a function that splits a text into words.
+        edges: the lowest frequency of each class, from 0.
     """
+    # Words by the number of their class.
     wanted, written, right = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         ours, theirs = Counter(words(hypothesis)), Counter(words(reference))
-        for total, found in (wanted, theirs), (written, ours), (right, ours & theirs):
-            for word, count in found.items():
-                total[counts.get(word, 0)] += count
+        for total, some in (wanted, theirs), (written, ours), (right, ours & theirs):
+            for word, count in some.items():
+                total[bisect_right(edges, counts.get(word, 0)) - 1] += count
     rows = []
-    for first, after in pairwise([*edges, None]):
-        assert first is not None
-        inside = [times for times in wanted | written if times >= first and (after is None or times < after)]
-        sums = (sum(total[times] for times in inside) for total in (wanted, written, right))
-        name = f"{first}+" if after is None else f"{first}" if after == first + 1 else f"{first}-{after - 1}"
-        row = FrequencyRow(name, *sums)
-        if row.words:
-            rows.append(row)
+    for place, first in enumerate(edges):
+        name = f"{first}+"
+        if place + 1 < len(edges):
+            last = edges[place + 1] - 1
+            name = f"{first}-{last}" if last > first else f"{first}"
+        if wanted[place]:
+            rows.append(FrequencyRow(name, wanted[place], written[place], right[place]))
     return rows

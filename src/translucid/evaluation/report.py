@@ -1,4 +1,4 @@
-"""What an evaluation found, for people and for programs."""
+"""The results of an evaluation, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from translucid.evaluation.quality_checks import LOOP
 
 
 class Forced(NamedTuple):
-    """How a model finds the references when it is made to write them; all per token of its own vocabulary."""
+    """The scores of the references by forced decoding, per token of the model's vocabulary."""
 
     perplexity: float
-    """exp of the mean -log p of a reference token, end tokens counted. Only models with one tokenizer compare."""
+    """exp of the mean -log p of a reference token, including end tokens; it compares models that share a tokenizer."""
     accuracy: float
-    """Share of the tokens that the model ranks first, given the right ones before."""
+    """The share of the tokens that the model ranks first, given the reference tokens before."""
     tokens: int
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of one test set."""
+    """The scores of one test set."""
 
     scores: list[CorpusScore]
     by_length: list[LengthRow]
-    """Empty unless asked for."""
+    """Empty unless requested."""
     sentences: int
     seconds: float
-    """Spent on translating."""
+    """The duration of the translation."""
     empty: int
-    """Translations without a word, of sources with some."""
+    """The number of translations without a word, of sources that have words."""
     looped: int
-    """Translations that say one to four words four times in a row, where the source does not."""
+    """The number of translations that repeat one to four words four times in a row, unlike the source."""
     engine: str = ""
-    """What searched for the translations."""
+    """The engine of the search."""
     forced: Forced | None = None
-    """Of the first reference, if it was asked for and not all pairs are too long."""
+    """The scores of the first references, if they were requested and not all pairs are too long."""
     too_long: int = 0
-    """Pairs that `forced` leaves out, as the model takes no such long ones."""
+    """The number of pairs that are too long for the model, and left out of `forced`."""
     bleu_is_blind: bool = False
-    """Whether the references are too short for BLEU, which counts runs of four words."""
+    """Whether the references are too short for BLEU, which counts sequences of four words."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -55,15 +55,15 @@ class Evaluation:
         record |= {"sentences": self.sentences, "seconds": round(self.seconds, 3)}
         record |= {"empty": self.empty, "looped": self.looped, "engine": self.engine}
         if self.forced or self.too_long:
-            figures = self.forced or (None, None, 0)
-            record |= dict(zip(("perplexity", "token_accuracy", "tokens"), figures, strict=True))
+            perplexity, accuracy, tokens = self.forced or (None, None, 0)
+            record |= {"perplexity": perplexity, "token_accuracy": accuracy, "tokens": tokens}
             record["pairs_too_long_for_perplexity"] = self.too_long
         if self.by_length:
             record["by_length"] = [row._asdict() for row in self.by_length]
         return record
 
     def render(self) -> Iterator[RenderableType]:
-        """Yield what a person wants to see."""
+        """Yield tables and texts for people."""
         table = Table(box=None, pad_edge=False)
         for column in ("metric", "score", "signature"):
             table.add_column(column, overflow="fold")
@@ -112,12 +112,15 @@ def evaluate(
     language: str | None = None,
     lowercase: bool = False,
 ) -> Evaluation:
-    """Score translations; arguments as for `corpus_scores` and `Evaluation`, `lengths` for the table by length."""
+    """Score translations; the arguments are those of `corpus_scores` and `Evaluation`, `lengths` adds `by_length`."""
     tokenize = tokenize or bleu_tokenizer(language, references)
     scores = corpus_scores(hypotheses, references, tokenize=tokenize, lowercase=lowercase)
-    rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase) if lengths else []
-    texts = list(zip(sources, hypotheses, strict=True))
-    empty = sum(bool(source.strip()) and not text.strip() for source, text in texts)
-    looped = sum(bool(LOOP.search(text)) and not LOOP.search(source) for source, text in texts)
-    short = not long_enough(references, tokenize)
-    return Evaluation(scores, rows, len(texts), seconds, empty, looped, engine, forced, too_long, bleu_is_blind=short)
+    rows = []
+    if lengths:
+        rows = by_length(sources, hypotheses, references, tokenize=tokenize, lowercase=lowercase)
+    empty = looped = 0
+    for source, text in zip(sources, hypotheses, strict=True):
+        empty += bool(source.strip()) and not text.strip()
+        looped += bool(LOOP.search(text)) and not LOOP.search(source)
+    short, count = not long_enough(references, tokenize), len(hypotheses)
+    return Evaluation(scores, rows, count, seconds, empty, looped, engine, forced, too_long, bleu_is_blind=short)

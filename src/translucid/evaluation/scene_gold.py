@@ -1,8 +1,9 @@
-"""What is where in the built-in scenes, and what each word of a caption is about: `gold.jsonl`, read again."""
+"""The gold boxes of the built-in scenes, and the things that each word of a caption refers to (`gold.jsonl`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Self, TypeAlias
 
@@ -14,12 +15,12 @@ from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 
 Box: TypeAlias = tuple[float, float, float, float]
-"""Left, top, right, bottom; the last two excluded."""
+"""Left, top, right and bottom; the last two are excluded."""
 About: TypeAlias = tuple[int, ...] | None
-"""The things that a word is about, counted from 0, or `GROUND`; nothing for a word of grammar; None if not known."""
+"""The things that a word refers to, counted from 0, or `GROUND`; empty for a function word; None if unknown."""
 
 _SINGULARS = {plural: shape for shape, plural in PLURALS.items()} | {shape: shape for shape in PLURALS}
-_RELATIONS = {word for ways in SAID.values() for way in ways for word in way.split()} - {"to", "the", "of", "than"}
+_RELATIONS = set(" ".join(chain.from_iterable(SAID.values())).split()) - {"to", "the", "of", "than"}
 _PLACES = {"top", "bottom", "middle", "corner"}
 KINDS: dict[str, str] = {
     **dict.fromkeys(_SINGULARS, "object"),
@@ -29,8 +30,8 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(NUMBERS, "count"),
     **dict.fromkeys(_RELATIONS | _PLACES | {"between"}, "relation"),
 }
-"""Of each word that is about things, what it says of them; where they stand, to each other or in the picture, is a
-relation. Words of the ground and of grammar have none."""
+"""The kind of each word that refers to things. Positions, relative to others or in the picture, are relations. Words of
+the ground and function words have no kind."""
 
 
 class _Line(BaseModel):
@@ -38,7 +39,7 @@ class _Line(BaseModel):
 
 
 class Look(_Line):
-    """What can be said of a thing, wherever it is."""
+    """The properties of a thing, without its position."""
 
     shape: str
     colour: str
@@ -47,24 +48,24 @@ class Look(_Line):
 
 
 class GoldCaption(_Line):
-    """A true sentence."""
+    """A true sentence about a scene."""
 
     words: tuple[str, ...]
     about: tuple[tuple[int, ...], ...]
-    """Of each word."""
+    """The things that each word refers to."""
 
 
 class GoldImage(_Line):
     """A line of `gold.jsonl`."""
 
     image: str
-    """Its name in the corpus."""
+    """The name of the image in the corpus."""
     side: PositiveInt
-    """Of the picture, in pixels."""
+    """The width and height of the picture, in pixels."""
     ground: str
     things: tuple[Look, ...]
     boxes: tuple[Box, ...]
-    """Of each thing, in pixels."""
+    """The box of each thing, in pixels."""
     captions: tuple[GoldCaption, ...]
 
     @model_validator(mode="after")
@@ -77,8 +78,9 @@ class GoldImage(_Line):
         for caption in self.captions:
             if len(caption.words) != len(caption.about):
                 raise ValueError(f"{len(caption.about)} words that are about something, of {len(caption.words)}")
-            if any(not GROUND <= thing < len(self.things) for about in caption.about for thing in about):
-                raise ValueError("a word about a thing that is not there")
+            for thing in chain.from_iterable(caption.about):
+                if not GROUND <= thing < len(self.things):
+                    raise ValueError("a word about a thing that is not there")
         return self
 
     def box_of(self, thing: int) -> Box:
@@ -88,10 +90,10 @@ class GoldImage(_Line):
 
 
 def read_gold(path: str | Path) -> dict[str, GoldImage]:
-    """Read `gold.jsonl`, by the names of images.
+    """Read `gold.jsonl`; return the gold of each image by name.
 
     Raises:
-        UserError: it can't be read, or a line is something else, or there are two of an image.
+        UserError: the file can't be read, a line has another format, or an image has two lines.
     """
     fix = "Write the scenes anew: translucid data scenes."
     found: dict[str, GoldImage] = {}
@@ -109,47 +111,55 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
 
 
 def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:
-    """Return what each word of a caption is about.
+    """Return what each word of a caption refers to.
 
-    A caption that is word for word one of the image's own has the gold of that. Of another, noun phrases are looked up:
-    `two small red striped stars` is about all stars that are small, red and striped; if there are none, no word of the
-    phrase is about anything known, nor is the number if there are more or fewer. Words of relation are about the things
-    of all noun phrases; whether the relation holds is not asked.
+    A caption that equals one of the image's captions has its gold. For others, noun phrases are looked up: `two small
+    red striped stars` refers to all stars that are small, red and striped. If there are none, it is unknown what the
+    words of the phrase refer to; so is the number if there are more or fewer. Words of relation refer to the things of
+    all noun phrases, whether or not the relation holds.
     """
     for caption in gold.captions:
         if caption.words == tuple(words):
             return list(caption.about)
-    found: list[About] = [None if word in KINDS else () for word in words]
-    phrases = _noun_phrases(words)
-    things = [_like(words[start:end], gold) for start, end in phrases]
-    for (start, end), about in zip(phrases, things, strict=True):
+    references: list[About] = [None if word in KINDS else () for word in words]
+    everything: set[int] = set()
+    all_known = True
+    for start, end in _noun_phrases(words):
+        things = _like(words[start:end], gold)
+        everything.update(things)
+        all_known = all_known and bool(things)
         for i in range(start, end):
-            miscounted = words[i] in NUMBERS and NUMBERS.index(words[i]) != len(about)
-            found[i] = None if miscounted else about or None
-    everything = tuple(sorted({thing for about in things for thing in about})) if all(things) else ()
+            # A number refers to the things only if it is their number.
+            miscounted = words[i] in NUMBERS and NUMBERS.index(words[i]) != len(things)
+            references[i] = None if miscounted else things or None
+    of_relation = tuple(sorted(everything)) if all_known else ()
     of_ground = gold.ground.split()
     for i, word in enumerate(words):
         if KINDS.get(word) == "relation":
-            found[i] = everything or None
+            references[i] = of_relation or None
         elif word in of_ground:
-            found[i] = (GROUND,)
-    return found
+            references[i] = (GROUND,)
+    return references
 
 
 def _noun_phrases(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where phrases such as `two small red striped stars` begin and end, articles not included."""
-    found = []
+    """Return the start and end of phrases such as `two small red striped stars`, without articles."""
+    phrases = []
     start = 0
     for i, word in enumerate(words):
         kind = KINDS.get(word)
         if kind == "object":
-            found.append((start, i + 1))
+            phrases.append((start, i + 1))
         if kind not in ("count", "size", "colour", "material"):
             start = i + 1
-    return found
+    return phrases
 
 
 def _like(phrase: Sequence[str], gold: GoldImage) -> tuple[int, ...]:
-    """Return the things that look as a noun phrase says."""
-    said = {_SINGULARS.get(word, word) for word in phrase if word not in NUMBERS}
-    return tuple(number for number, look in enumerate(gold.things) if said <= set(look.model_dump().values()))
+    """Return the things with the properties of a noun phrase."""
+    properties = {_SINGULARS.get(word, word) for word in phrase if word not in NUMBERS}
+    things = []
+    for number, look in enumerate(gold.things):
+        if properties <= set(look.model_dump().values()):
+            things.append(number)
+    return tuple(things)

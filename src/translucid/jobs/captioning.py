@@ -1,4 +1,4 @@
-"""The job of captioning: each line names an image; the line that comes of it is its caption."""
+"""The job of captioning: each line of the input names an image, each line of the output is its caption."""
 
 from __future__ import annotations
 
@@ -11,31 +11,28 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from translucid import __version__
 from translucid.api.caption import Caption
 from translucid.api.captioner import WINDOW, Captioner
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
-from translucid.jobs.job import Done
+from translucid.jobs.job import Done, as_lines, identity_of
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
-from translucid.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
 class CaptionJob:
-    """Everything that decides what comes out for an image; it can be sent to another process."""
+    """All that determines the output for an image; it can be sent to another process."""
 
     run: Path
     options: DecodingOptions
     device: str = "auto"
     form: Literal["text", "jsonl"] = "text"
     columns: int = 1
-    """Captions of each image that are written."""
+    """The number of captions that are written for each image."""
     named: bool = True
     """Whether the image's name stands before its captions."""
 
@@ -44,12 +41,8 @@ class CaptionJob:
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        folder = RunFolder(self.run)
         return {
-            "the version": __version__,
-            "the model": folder.model_digest(),
-            "the tokenizer": folder.tokenizer().fingerprint,
-            "the configuration": digest(folder.config_file),
+            **identity_of(self.run),
             "the device": device,
             "--format": self.form,
             "the names of images": self.named,
@@ -59,7 +52,7 @@ class CaptionJob:
         }
 
     def on(self, device: str) -> CaptionJob:
-        """Return the same on another device."""
+        """Return the same job on another device."""
         return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> CaptionWorker:
@@ -71,36 +64,38 @@ class CaptionWorker:
     """Captions one window of images after the other."""
 
     def __init__(self, job: CaptionJob, threads: int | None = None) -> None:
-        """Load the run folder, to be used with so many threads, or with all cores if not given.
+        """Load the run folder; `threads` is the number of threads to use, all cores if not given.
 
         Raises:
-            UserError: it is damaged, or its model does not read images.
+            UserError: the run is damaged, or its model does not read images.
         """
+        # The output is the same, byte for byte, with any number of workers.
         same_sums_on_any_threads()
         self.job, self.threads = job, threads or cores()
         self.captioner = Captioner.load(job.run, job.device)
         self.device = self.captioner.device.type
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows in this process, in order."""
+        """Process windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Caption the images that a window's lines name; of one that can't be read, the line has just its name."""
+        """Caption the images that the lines of a window name; an image that can't be read has no caption."""
         names = [os.fsdecode(line) for line in window.lines]
+        # Pillow releases the interpreter lock while it decodes.
         with ThreadPoolExecutor(self.threads) as pool:
             pictures = list(pool.map(self._picture, names))
         good = [picture for picture in pictures if isinstance(picture, Picture)]
-        found = self.captioner.stream(good, self.job.options, first=window.before.lines)
+        captions = self.captioner.stream(good, self.job.options, first=window.before.lines)
         written, bad = [], []
         for i, (name, picture) in enumerate(zip(names, pictures, strict=True)):
             if isinstance(picture, UserError):
                 bad.append((i, str(picture)))
                 written.append(self._refused(name, picture))
             else:
-                written.append(self._line(name, next(found)))
-        text = "".join(f"{line}\n" for line in written).encode(errors="surrogateescape")
-        return window, Done(text, bad=bad)
+                written.append(self._line(name, next(captions)))
+        # Names of files may hold bytes that are no UTF-8.
+        return window, Done(as_lines(written, errors="surrogateescape"), bad=bad)
 
     def _picture(self, name: str) -> Picture | UserError:
         try:
@@ -110,11 +105,12 @@ class CaptionWorker:
 
     def _line(self, name: str, found: Caption) -> str:
         if self.job.form == "text":
-            return "\t".join([*([name] if self.job.named else []), *found.alternatives[: self.job.columns]])
+            captions = found.alternatives[: self.job.columns]
+            return "\t".join([name, *captions] if self.job.named else captions)
         record: dict[str, object] = {"image": name, "caption": found.text, "score": round(found.score, 6)}
         if self.job.columns > 1:
             record["alternatives"] = found.alternatives
-            record["scores"] = [round(one.score, 6) for one in found.nbest]
+            record["scores"] = [round(caption.score, 6) for caption in found.nbest]
         return json.dumps(record, ensure_ascii=False)
 
     def _refused(self, name: str, error: UserError) -> str:
@@ -124,7 +120,7 @@ class CaptionWorker:
 
 
 def read_named(captioner: Captioner, name: str) -> Picture:
-    """Read the image that a line names: a file, or `images.tar/name` for one within a tar.
+    """Read the image that a line names: a file, or `images.tar/name` for an image in a tar.
 
     Raises:
         UserError: it can't be read.
@@ -136,10 +132,10 @@ def read_named(captioner: Captioner, name: str) -> Picture:
 
 
 def names_of(given: Sequence[Path]) -> list[str]:
-    """Return the names of images: of files those files, of folders and tars all images in them.
+    """Return the names of image files, and of all images in folders and tars.
 
     Raises:
-        UserError: one of them is not there, or holds no images.
+        UserError: a file is missing, a folder holds no images, or a name has a tab or a line feed.
     """
     names: list[str] = []
     for path in given:
@@ -147,18 +143,20 @@ def names_of(given: Sequence[Path]) -> list[str]:
             names += [f"{path}/{name}" for name in ImageFiles.open([path]).names()]
         else:
             names.append(str(path))
-    if odd := next((name for name in names if "\n" in name or "\t" in name), None):
-        raise UserError("has a tab or a line feed in its name", file=odd, fix="Rename it.")
+    for name in names:
+        if "\n" in name or "\t" in name:
+            raise UserError("has a tab or a line feed in its name", file=name, fix="Rename it.")
     return names
 
 
 def _tar_of(name: str) -> Path | None:
-    """Return the tar that a name leads into, if it does."""
+    """Return the tar that holds a named image, if it is in one."""
     before, found, _ = name.partition(".tar/")
     tar = Path(before + ".tar")
     return tar if found and tar.is_file() else None
 
 
+# The index of a tar is read once for all images in it.
 @lru_cache(maxsize=8)
 def _opened(tar: Path) -> ImageFiles:
     return ImageFiles.open([tar])

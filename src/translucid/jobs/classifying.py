@@ -1,17 +1,18 @@
-"""The job of classifying: each line is a text; the line that comes of it is its label."""
+"""The job of classifying: each line of the input is a text, each line of the output its label."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from translucid import __version__
 from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.ground.reading import digest
-from translucid.jobs.job import Done, is_utf8
+from translucid.jobs.job import Done, as_lines, decoded
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
@@ -19,7 +20,7 @@ from translucid.runs.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class ClassifyJob:
-    """Everything that decides what comes out for a text; it can be sent to another process."""
+    """All that determines the output for a text; it can be sent to another process."""
 
     run: Path
     others: tuple[Path, ...] = ()
@@ -44,7 +45,7 @@ class ClassifyJob:
         }
 
     def on(self, device: str) -> ClassifyJob:
-        """Return the same on another device."""
+        """Return the same job on another device."""
         return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> ClassifyWorker:
@@ -59,31 +60,35 @@ class ClassifyWorker:
         """Load the run folders.
 
         Raises:
-            UserError: one is damaged, or does not classify texts.
+            UserError: a run is damaged, or does not classify texts.
         """
+        # The output is the same, byte for byte, with any number of workers.
         same_sums_on_any_threads()
         self.job = job
         self.classifier = TextClassifier.load(job.run, *job.others, device=job.device)
         self.device = self.classifier.judges[0].device.type
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows in this process, in order."""
+        """Process windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Classify the lines of a window; one that is blank or not UTF-8 has no label."""
-        texts = [line.decode("utf-8", errors="replace") for line in window.lines]
-        bad = [(i, "not UTF-8") for i, line in enumerate(window.lines) if not is_utf8(line)]
-        unread = {i for i, _ in bad}
-        good = [i for i, text in enumerate(texts) if text.strip() and i not in unread]
-        found = dict(zip(good, self.classifier.stream(texts[i] for i in good), strict=True))
-        lines = (self._line(text, found.get(i)) for i, text in enumerate(texts))
-        return window, Done("".join(f"{line}\n" for line in lines).encode(), bad=bad)
+        """Classify the lines of a window; a line that is blank or not UTF-8 has no label."""
+        texts, bad = decoded(window.lines)
+        unreadable = dict(bad)
+        has_label = [bool(text.strip()) and i not in unreadable for i, text in enumerate(texts)]
+        labels = self.classifier.stream(compress(texts, has_label))
+        lines = []
+        for text, labelled in zip(texts, has_label, strict=True):
+            lines.append(self._line(next(labels)) if labelled else self._line_without_label(text))
+        return window, Done(as_lines(lines), bad=bad)
 
-    def _line(self, text: str, found: Classified | None) -> str:
+    def _line(self, found: Classified) -> str:
         if self.job.form == "text":
-            return f"{found.label}\t{found.probability:.4f}" if found else ""
-        record: dict[str, object] = {"text": text, "label": found.label if found else None}
-        if found:
-            record["probabilities"] = {name: round(value, 6) for name, value in found.probabilities.items()}
+            return f"{found.label}\t{found.probability:.4f}"
+        probabilities = {name: round(value, 6) for name, value in found.probabilities.items()}
+        record = {"text": found.text, "label": found.label, "probabilities": probabilities}
         return json.dumps(record, ensure_ascii=False)
+
+    def _line_without_label(self, text: str) -> str:
+        return "" if self.job.form == "text" else json.dumps({"text": text, "label": None}, ensure_ascii=False)

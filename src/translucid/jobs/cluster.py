@@ -1,6 +1,6 @@
-"""A Ray cluster, or Ray on this machine: Ray Data maps the windows of a file over a pool of workers.
+"""Translation on a Ray cluster, or with Ray on this machine: Ray Data maps windows of a file over a pool of workers.
 
-The file and the run folder are read where the work is done, from the paths given, so every machine must see them.
+Workers read the file and the run folder from their paths, so every machine must have access to them.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 HERE = "local"
 """The address that starts Ray on this machine."""
 _BLOCKS = 10_000
-"""The most blocks of a data set: with up to so many windows, each is written as soon as its turn comes."""
+"""The maximum number of blocks of a data set; with fewer windows, each is written as soon as its turn comes."""
 
 
 @contextmanager
 def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) -> Iterator[Executor]:
-    """Connect to a cluster, and part from it in the end.
+    """Connect to a cluster, and disconnect at the end.
 
     Args:
-        job: what is to be done.
-        file: the text.
-        address: of the cluster; `auto` for the one that this machine belongs to, `local` for a new one of this machine
-            alone. Where Ray is connected already it stays as it is.
-        workers: how many; each takes a GPU of the cluster, or a CPU if it has none. All of them if not given.
+        job: the job.
+        file: the input.
+        address: the address of the cluster; `auto` for the one to which this machine belongs, `local` for a new one on
+            this machine alone. An existing connection is kept.
+        workers: the number of workers, each with a GPU of the cluster, or a CPU if it has none; all if not given.
 
     Raises:
         UserError: Ray is not installed, or there is no such cluster.
     """
     ray = _ray()
-    begun = not ray.is_initialized()
-    if begun:
+    connects = not ray.is_initialized()
+    if connects:
         try:
             own = {"include_dashboard": False} if address == HERE else {}
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
@@ -58,28 +58,30 @@ def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) 
             fix = "Start a cluster with ray start --head, or use --ray local."
             raise UserError(f"there is no Ray cluster at {address} ({reason})", fix=fix) from error
     try:
-        # Whether the job can be done at all is found out here, before any worker is started.
+        # This reports what the user can correct before any worker starts.
         Worker(replace(job, run=job.run.resolve(), device="cpu"), threads=1)
         yield _Mapping(ray, job, file, workers)
     finally:
-        if begun:
+        if connects:
             ray.shutdown()
 
 
 class _Mapping:
-    """Ray Data's way."""
+    """Runs a job by Ray Data."""
 
     def __init__(self, ray: Any, job: Job, file: Path, workers: int | None) -> None:
         has = ray.cluster_resources()
         wants_gpu = job.device.startswith("cuda") or (job.device == "auto" and has.get("GPU", 0) >= 1)
-        self.device = "cuda" if wants_gpu else "cpu" if job.device == "auto" else job.device
+        self.device = job.device
+        if job.device == "auto" or wants_gpu:  # a worker sees its only GPU as `cuda`
+            self.device = "cuda" if wants_gpu else "cpu"
         self.share = {"num_gpus": 1} if wants_gpu else {"num_cpus": 1}
         self.workers = workers or max(1, int(has.get("GPU" if wants_gpu else "CPU", 1)))
         self.job = replace(job, run=job.run.resolve(), device=self.device)
         self.ray, self.file = ray, file.resolve()
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows; the text is read once for the places of its windows, whose lines are not kept."""
+        """Process windows; the text is read once to find their places, and workers read the lines again."""
         places: list[Window] = []
         rows: list[dict[str, int]] = []
         for window in windows:
@@ -102,7 +104,8 @@ class _Mapping:
             if row["wrong"]:
                 raise UserError(row["wrong"].removesuffix("."))
             notes = json.loads(row["notes"])
-            yield places[number], Done(row["text"], [(i, warning) for i, warning in notes["warnings"]], notes["bad"])
+            warnings = list(map(tuple, notes["warnings"]))  # JSON has lists
+            yield places[number], Done(row["text"], warnings, notes["bad"])
 
     def _rows(self, dataset: Any) -> Iterator[dict[str, Any]]:
         errors = self.ray.exceptions
@@ -110,7 +113,7 @@ class _Mapping:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
                 yield from batch.to_pylist()
         except errors.RayError as error:
-            if isinstance(error, errors.RayTaskError):  # our own fault
+            if isinstance(error, errors.RayTaskError):  # an error in our code, not of the cluster
                 raise
             fix = "The same command goes on with what is written."
             raise UserError(f"Ray has given up ({str(error).splitlines()[0]})", fix=fix) from error
@@ -133,7 +136,7 @@ class _Mapping:
 
 
 class _Mapper:
-    """A worker, as Ray Data wants it: made once for each actor, then called with a row for each window."""
+    """A worker for Ray Data, which creates one for each actor and calls it with a row for each window."""
 
     def __init__(self, job: Job, file: Path) -> None:
         self.job, self.file = job, file
@@ -146,14 +149,14 @@ class _Mapper:
     def __call__(self, batch: pyarrow.Table) -> pyarrow.Table:
         import pyarrow
 
-        tune_cpu()  # it may be another thread that calls
+        tune_cpu()  # Ray may call from another thread than before
         return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
 
     def _answer(self, number: int, **place: int) -> dict[str, Any]:
         answer = {"number": number, "text": b"", "notes": "", "wrong": ""}
         try:
             return answer | self._row(**place)
-        except UserError as error:  # as an exception, Ray would bury it in its own
+        except UserError as error:  # Ray would wrap an exception in one of its own
             return answer | {"wrong": str(error)}
 
     def _row(self, line: int, start: int, size: int, crc: int) -> dict[str, Any]:

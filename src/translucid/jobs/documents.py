@@ -1,4 +1,4 @@
-"""A document from beginning to end, or from where an earlier run of the job was interrupted."""
+"""The translation of a document, which a later run can continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from translucid.jobs.segments import SegmentJob, marked_lines, target_of
 
 
 def asked_for(document: Document, *, again: bool) -> list[int]:
-    """Return the numbers of the segments that are to be translated; those that have a translation only if `again`."""
+    """Return the numbers of the segments to translate; those that have a translation only if `again`."""
     return [i for i, segment in enumerate(document.segments) if again or not segment.existing]
 
 
@@ -27,7 +27,7 @@ def translate_document(
     document: Document,
     numbers: Sequence[int],
     output: Path | None,
-    way: AbstractContextManager[Executor],
+    executor: AbstractContextManager[Executor],
     *,
     say: Say,
     advance: Callable[[int], None] = lambda segments: None,
@@ -35,40 +35,40 @@ def translate_document(
     """Translate segments of a document and write it.
 
     Args:
-        job: how they are translated.
-        document: all of it.
-        numbers: of the segments.
-        output: a file, which appears when it is whole; standard output if not given.
-        way: how the job is done; see `run`.
-        say: told what the reader should know, a line at a time.
+        job: the job.
+        document: the document.
+        numbers: the numbers of the segments to translate.
+        output: a file, which appears when it is complete; standard output if not given.
+        executor: the workers.
+        say: called with each message for the user.
         advance: called with the number of segments just translated.
 
     Raises:
-        UserError: something is wrong that the user can put right; what was translated is kept.
+        UserError: the user can correct what is wrong. What was translated is kept.
     """
     segments = document.segments
 
-    def looks_wrong(record: PartRecord) -> str | None:
-        warned = record.warned
-        return (
-            warned.summary(len(numbers), "segment", lambda n: segments[numbers[n - 1]].place) if warned.lines else None
-        )
+    def place(line: int) -> str:
+        return segments[numbers[line - 1]].place
+
+    def warnings_of(record: PartRecord) -> str | None:
+        return record.warned.summary(len(numbers), "segment", place) if record.warned.lines else None
 
     lines = BytesIO(marked_lines(segments[i] for i in numbers))
     to = FilledFile(output, document, numbers) if output else FilledStream(document, numbers)
-    run(job, lines, to, way, say=say, advance=advance, summary=looks_wrong)
+    run(job, lines, to, executor, say=say, advance=advance, summary=warnings_of)
 
 
 class FilledFile(FileOutput):
-    """A document that appears when it is whole; until then its translated segments stand beside it."""
+    """A document that appears when it is complete; until then its translated segments are beside it."""
 
     def __init__(self, file: Path, document: Document, numbers: Sequence[int]) -> None:
-        """`numbers`: of the segments that come."""
+        """`numbers`: the numbers of the segments that will be written."""
         super().__init__(file)
         self.document, self.numbers = document, numbers
 
     def finish(self) -> None:
-        """See `Output`."""
+        """Write the document from the translated segments."""
         assert self.stream
         try:
             os.fsync(self.stream.fileno())
@@ -82,20 +82,20 @@ class FilledFile(FileOutput):
 
 
 class FilledStream(StreamOutput):
-    """A document that goes to standard output when it is whole."""
+    """A document that is written to standard output when it is complete."""
 
     def __init__(self, document: Document, numbers: Sequence[int]) -> None:
-        """`numbers`: of the segments that come."""
+        """`numbers`: the numbers of the segments that will be written."""
         super().__init__()
         self.document, self.numbers = document, numbers
         self.lines: list[bytes] = []
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
-        """See `Output`."""
+        """Collect translated segments."""
         self.lines += text.splitlines()
 
     def finish(self) -> None:
-        """See `Output`."""
+        """Write the document."""
         sys.stdout.buffer.write(_filled(self.document, self.numbers, self.lines))
         sys.stdout.buffer.flush()
 

@@ -1,4 +1,4 @@
-"""The job of writing on: each line is a prompt; the line that comes of it is a text that goes on from it."""
+"""The job of generating texts: each line of the input is a prompt, each line of the output continues it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from translucid import __version__
 from translucid.api.generation import Generated, Piece
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.ground.reading import digest
-from translucid.jobs.job import Done
+from translucid.jobs.job import Done, as_lines, decoded, identity_of
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
-from translucid.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
 class GenerateJob:
-    """Everything that decides what comes out for a prompt; it can be sent to another process."""
+    """All that determines the output for a prompt; it can be sent to another process."""
 
     run: Path
     options: DecodingOptions
@@ -29,21 +26,17 @@ class GenerateJob:
     device: str = "auto"
     form: Literal["text", "jsonl"] = "text"
     columns: int = 1
-    """Texts of each prompt that are written."""
+    """The number of texts that are written for each prompt."""
     considered: int = 0
-    """Pieces that are told of at each step, in jsonl."""
+    """The number of most probable pieces of each step that jsonl has."""
 
     wrapped: ClassVar[bool] = False
     window: ClassVar[int] = 16
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        folder = RunFolder(self.run)
         return {
-            "the version": __version__,
-            "the model": folder.model_digest(),
-            "the tokenizer": folder.tokenizer().fingerprint,
-            "the configuration": digest(folder.config_file),
+            **identity_of(self.run),
             "the device": device,
             "--format": self.form,
             "--max-tokens": self.max_tokens,
@@ -54,7 +47,7 @@ class GenerateJob:
         }
 
     def on(self, device: str) -> GenerateJob:
-        """Return the same on another device."""
+        """Return the same job on another device."""
         return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> GenerateWorker:
@@ -63,30 +56,30 @@ class GenerateJob:
 
 
 class GenerateWorker:
-    """Goes on from one window of prompts after the other."""
+    """Continues one window of prompts after the other."""
 
     def __init__(self, job: GenerateJob) -> None:
         """Load the run folder.
 
         Raises:
-            UserError: it is damaged, or its model is no language model.
+            UserError: the run is damaged, or its model is no language model.
         """
+        # The output is the same, byte for byte, with any number of workers.
         same_sums_on_any_threads()
         self.job = job
         self.generator = Generator.load(job.run, job.device)
         self.device = self.generator.device.type
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows in this process, in order."""
+        """Process windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Go on from the lines of a window, also those that are not UTF-8; return it, and what came of it."""
-        prompts = [line.decode("utf-8", errors="replace") for line in window.lines]
-        bad = [(i, "not UTF-8") for i, line in enumerate(window.lines) if prompts[i].encode() != line]
+        """Continue the lines of a window, also those that are not UTF-8."""
+        prompts, bad = decoded(window.lines)
         job, first = self.job, window.before.lines
-        found = self.generator.stream(prompts, job.options, max_tokens=job.max_tokens, first=first)
-        return window, Done("".join(f"{self._line(one)}\n" for one in found).encode(), bad=bad)
+        texts = self.generator.stream(prompts, job.options, max_tokens=job.max_tokens, first=first)
+        return window, Done(as_lines(map(self._line, texts)), bad=bad)
 
     def _line(self, found: Generated) -> str:
         job, best = self.job, found.nbest[0]
@@ -103,7 +96,7 @@ class GenerateWorker:
             record["considered"] = [_rounded(step) for step in found.considered(job.considered)]
         if job.columns > 1:
             record["alternatives"] = found.alternatives
-            record["log_probabilities"] = [round(one.log_probability, 6) for one in found.nbest]
+            record["log_probabilities"] = [round(text.log_probability, 6) for text in found.nbest]
         return json.dumps(record, ensure_ascii=False)
 
 

@@ -1,12 +1,11 @@
-"""What is to be done to each window, and the worker that does it."""
+"""The job of translating a text, and the worker that translates its windows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -40,12 +39,12 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 Say = Callable[[str], None]
-"""Takes a line for the person who waits."""
+"""A function that shows a message to the user."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that decides what comes out for a text; it can be sent to another process."""
+    """All that determines the output for a text; it can be sent to another process."""
 
     run: Path
     options: DecodingOptions
@@ -56,40 +55,37 @@ class Job:
     """Whether the text is hard-wrapped, so that sentences go on from line to line."""
     form: Literal["text", "jsonl"] = "text"
     columns: int = 1
-    """Translations of each line that are written."""
+    """The number of translations that are written for each line."""
     alignments: bool = False
     token_scores: bool = False
     adapter: str | None = None
-    """Of the run; see `Translator.use`."""
+    """An adapter of the run, as `Translator.use` takes it."""
     configuration: Configuration | None = None
-    """Of the run, if it has been read."""
+    """The configuration of the run, if it has been read."""
     others: tuple[Path, ...] = ()
     """Runs whose probabilities are averaged with those of `run`."""
     reverse: Path | None = None
-    """A run of the other direction, by which the hypotheses of a beam are ranked; see `NoisyChannel`."""
+    """A run of the reverse direction, by which `NoisyChannel` ranks the hypotheses of a beam."""
     channel_weights: ChannelWeights = WEIGHTS
-    """Of that ranking."""
+    """The weights of that ranking."""
     risk_candidates: int = 0
-    """Candidates of each sentence among which the one of minimum Bayes risk is taken; 0 for none."""
+    """The number of candidates of each sentence for minimum Bayes risk decoding; 0 for none."""
     memory: Path | None = None
-    """A translation memory, or a corpus that is one; see `open_memory`."""
+    """A translation memory, or a corpus that serves as one."""
     memory_from: int = EXACT
-    """Percent from which on its entries are used instead of translations."""
+    """The percentage from which its matches are used instead of translations."""
     terms: Path | None = None
-    """A file of terms to apply; see `Translator.with_terms`."""
+    """The file of a term list, as `Translator.with_terms` takes it."""
     inflect_terms: bool = False
     terms_mode: TermsMode = "auto"
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
         folder = RunFolder(self.run)
-        tuning = [file for name in (TUNED, SHORTLIST) if (file := self.run / name).exists()]
+        tuning = [self.run / name for name in (TUNED, SHORTLIST)]
         return {
-            "the version": __version__,
-            "the model": folder.model_digest(),
+            **identity_of(self.run),
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
-            "the tokenizer": folder.tokenizer().fingerprint,
-            "the configuration": digest(folder.config_file),
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
             "the other runs": _runs(self.others),
             "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
@@ -100,7 +96,7 @@ class Job:
             "the terms": self.terms and digest(self.terms),
             "--inflect-terms": self.inflect_terms,
             "--terms-mode": self.terms_mode,
-            "the tuning": " ".join(map(digest, tuning)) or None,
+            "the tuning": " ".join(digest(file) for file in tuning if file.exists()) or None,
             "the alignment layer": alignment_mark(self.run) if self.alignments else None,
             "the validation scores": validation_mark(self.run),
             "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
@@ -118,11 +114,11 @@ class Job:
 
     @property
     def window(self) -> int:
-        """See `AnyJob`."""
+        """The number of lines that are translated together."""
         return WINDOW
 
     def on(self, device: str) -> Self:
-        """Return the same on another device."""
+        """Return the same job on another device."""
         return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> Worker:
@@ -132,18 +128,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a window."""
+    """The output for a window."""
 
     text: bytes
-    """What is written, line feeds included: one line for each of its lines, unless the job leaves some out."""
+    """The output, including line feeds: a line for each line of the window, unless the job leaves some out."""
     warnings: list[tuple[int, str]] = field(default_factory=list)
-    """(line, what the reader should know), lines counted from 0 within the window."""
+    """Warnings with their lines, counted from 0 within the window."""
     bad: list[tuple[int, str]] = field(default_factory=list)
-    """(line, what is wrong with it), of lines that can't be read."""
+    """The lines that can't be read, and why."""
 
 
 class AnyJob(Protocol):
-    """What a job must tell those that distribute it; it can be sent to another process."""
+    """What executors need of a job, which can be sent to another process."""
 
     @property
     def run(self) -> Path:
@@ -151,49 +147,49 @@ class AnyJob(Protocol):
 
     @property
     def device(self) -> str:
-        """As it was asked for."""
+        """The device as the user named it."""
 
     @property
     def wrapped(self) -> bool:
-        """Whether lines belong together."""
+        """Whether the text is hard-wrapped."""
 
     @property
     def window(self) -> int:
-        """Lines that are worked on together."""
+        """The number of lines that are processed together."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same."""
 
     def on(self, device: str) -> Self:
-        """Return the same on another device."""
+        """Return the same job on another device."""
 
     def worker(self, threads: int | None = None) -> AnyWorker:
-        """Load the run, to be used with so many threads."""
+        """Load the run; `threads` is the number of threads to use."""
 
 
 class AnyWorker(Protocol):
-    """Does a job, window by window."""
+    """Processes a text window by window."""
 
     device: str
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Return a window, and what came of it."""
+        """Return a window and the output for it."""
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows in this process, in order."""
+        """Process windows in this process, in order."""
 
 
 class Executor(Protocol):
-    """A way to get windows translated: in this process, in several, on a cluster."""
+    """Runs a job in this process, in several processes or on a cluster."""
 
     device: str
-    """The kind of device at work: cpu, cuda or mps."""
+    """The kind of device in use: cpu, cuda or mps."""
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Translate windows; the results come in the same order, with few windows in memory at a time.
+        """Yield windows and their output in the same order, with few windows in memory at a time.
 
         Raises:
-            UserError: a worker died, or can't do it.
+            UserError: a worker died, or can't do the job.
         """
 
 
@@ -201,11 +197,12 @@ class Worker:
     """Translates one window after the other."""
 
     def __init__(self, job: Job, threads: int | None = None) -> None:
-        """Load the run folder, to be used with so many threads, or with all cores if not given.
+        """Load the run folder; `threads` is the number of threads to use, all cores if not given.
 
         Raises:
-            UserError: it is damaged, can't run there, or can't do what the job asks for.
+            UserError: the run is damaged, does not fit on the device, or lacks what the job needs.
         """
+        # The output is the same, byte for byte, with any number of workers.
         same_sums_on_any_threads()
         self.job = job
         folder = RunFolder(job.run)
@@ -232,44 +229,55 @@ class Worker:
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows in this process, in order."""
+        """Process windows in this process, in order."""
         return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
-        """Translate the lines of a window, also those that are not UTF-8; return it, and what came of it."""
-        lines, first = window.lines, window.before.lines
-        bad = [(i, "not UTF-8") for i, line in enumerate(lines) if not is_utf8(line)]
-        texts = [line.decode("utf-8", errors="replace") for line in lines]
-        groups = paragraphs(texts) if self.job.wrapped else [[i] for i in range(len(texts))]
-        sources = [unwrapped([texts[i] for i in group]) if len(group) > 1 else texts[group[0]] for group in groups]
-        known = [self.recall.used(source) if self.recall else None for source in sources]
-        unknown = [source for source, match in zip(sources, known, strict=True) if not match]
-        found = self.translator.stream(unknown, self.job.options, split=self.job.split_sentences, first=first)
+        """Translate the lines of a window, also those that are not UTF-8."""
+        texts, bad = decoded(window.lines)
+        groups = [[i] for i in range(len(texts))]
+        if self.job.wrapped:
+            groups = paragraphs(texts)
+        sources = [_source(texts, group) for group in groups]
+        matches: list[Match | None] = [None] * len(sources)
+        if self.recall:
+            matches = list(map(self.recall.used, sources))
+        unknown = [source for source, match in zip(sources, matches, strict=True) if not match]
+        options, split = self.job.options, self.job.split_sentences
+        translations = self.translator.stream(unknown, options, split=split, first=window.before.lines)
         if self.job.form == "jsonl":
-            found = self.translator.assessed(found)
+            translations = self.translator.assessed(translations)
         written, warnings = [], []
-        for source, group, match in zip(sources, groups, known, strict=True):
-            translation = None
+        for group, source, match in zip(groups, sources, matches, strict=True):
             if match:
-                text, line = match.target, partial(self._remembered, source, match)
+                text = match.target
             else:
-                translation = next(found)
-                text, line = translation.text, partial(self._line, translation)
-            written += wrapped(text, [texts[i] for i in group]) if self.job.wrapped else [line()]
-            if translation:
+                translation = next(translations)
+                text = translation.text
                 warnings += [(group[0], warning) for warning in self._warnings(translation)]
-        return window, Done("".join(f"{line}\n" for line in written).encode(), warnings, bad)
+            if self.job.wrapped:
+                written += wrapped(text, [texts[i] for i in group])
+            elif match:
+                written.append(self._remembered(source, match))
+            else:
+                written.append(self._line(translation))
+        return window, Done(as_lines(written), warnings, bad)
 
     def _remembered(self, source: str, match: Match) -> str:
-        """Write a line of which the memory has the translation."""
-        links = links_between(self.translator, source, match.target) if self.job.alignments else []
-        if self.job.form != "jsonl":
-            return f"{match.target}\t{to_pharaoh(links)}" if self.job.alignments else match.target
-        record: dict[str, object] = {"source": source, "translation": match.target, **self._matches(source, "memory")}
-        return json.dumps({**record, "alignment": links} if self.job.alignments else record, ensure_ascii=False)
+        """Return the output for a source whose translation is in the memory."""
+        job = self.job
+        links = links_between(self.translator, source, match.target) if job.alignments else []
+        if job.form == "jsonl":
+            record = {"source": source, "translation": match.target, **self._matches(source, "memory")}
+            if job.alignments:
+                record["alignment"] = links
+            return json.dumps(record, ensure_ascii=False)
+        if job.alignments:
+            return f"{match.target}\t{to_pharaoh(links)}"
+        return match.target
 
     def _matches(self, source: str, origin: str) -> dict[str, object]:
-        """Return what is told of the memory, if there is one."""
+        """Return the origin of a translation and its fuzzy matches, if there is a memory."""
         if not self.recall:
             return {}
         return {"origin": origin, "matches": [match.record() for match in self.recall.shown(source)]}
@@ -278,8 +286,10 @@ class Worker:
         job = self.job
         if job.form == "jsonl":
             return json.dumps(self._record(found), ensure_ascii=False)
-        columns = found.alternatives if job.columns > 1 else [found.text]
-        return "\t".join([*columns, to_pharaoh(found.alignment)] if job.alignments else columns)
+        columns = list(found.alternatives) if job.columns > 1 else [found.text]
+        if job.alignments:
+            columns.append(to_pharaoh(found.alignment))
+        return "\t".join(columns)
 
     def _record(self, found: Translation) -> dict[str, object]:
         job = self.job
@@ -287,16 +297,14 @@ class Worker:
         record |= self._matches(found.source, "model")
         if job.columns > 1:
             record["alternatives"] = found.alternatives
-            record["scores"] = [round(one.score, 6) for one in found.nbest]
+            record["scores"] = [round(alternative.score, 6) for alternative in found.nbest]
         if self.translator.estimator:
             record["confidence"] = None if found.confidence is None else round(found.confidence, 4)
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
-            record["token_log_probabilities"] = [
-                [(piece, round(value, 6)) for piece, value in one]
-                for one in self.translator.token_log_probabilities(found)[: job.columns]
-            ]
-            record["word_probabilities"] = [(word, round(value, 6)) for word, value in found.word_probabilities]
+            of_translations = self.translator.token_log_probabilities(found)[: job.columns]
+            record["token_log_probabilities"] = list(map(_rounded, of_translations))
+            record["word_probabilities"] = _rounded(found.word_probabilities)
         if job.alignments:
             record["alignment"] = found.alignment
         if job.terms:
@@ -304,8 +312,21 @@ class Worker:
         return {**record, "warnings": self._warnings(found)}
 
     def _warnings(self, found: Translation) -> list[str]:
-        """Return what looks wrong; also in the attention, where alignments need it anyway."""
-        return [*found.warnings, *(found.attention_warnings if self.job.alignments else [])]
+        """Return the warnings; those about attention only with alignments, which compute the attention anyway."""
+        if self.job.alignments:
+            return [*found.warnings, *found.attention_warnings]
+        return list(found.warnings)
+
+
+def _source(texts: Sequence[str], group: Sequence[int]) -> str:
+    """Return the text of some lines; one line stays exactly as it is."""
+    if len(group) == 1:
+        return texts[group[0]]
+    return unwrapped([texts[i] for i in group])
+
+
+def _rounded(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    return [(text, round(value, 6)) for text, value in pairs]
 
 
 def _ranking(job: Job, translator: Translator) -> Ranking | None:
@@ -316,7 +337,7 @@ def _ranking(job: Job, translator: Translator) -> Ranking | None:
 
 
 def _state(job: Job) -> str | None:
-    """Return what tells what is in the memory, if there is one."""
+    """Return a mark of the content of the memory, if there is one."""
     if not job.memory:
         return None
     configuration = job.configuration or RunFolder(job.run).configuration()
@@ -325,21 +346,47 @@ def _state(job: Job) -> str | None:
 
 
 def _runs(runs: Iterable[Path]) -> str | None:
-    """Return what tells runs apart, if there are any."""
+    """Return a mark of the content of runs, if there are any."""
     marks = [RunFolder(run).model_digest() + digest(RunFolder(run).config_file) for run in runs]
     return " ".join(marks) or None
 
 
+def identity_of(run: Path) -> dict[str, Any]:
+    """Return what must be equal in a run for two jobs of any kind to write the same."""
+    folder = RunFolder(run)
+    return {
+        "the version": __version__,
+        "the model": folder.model_digest(),
+        "the tokenizer": folder.tokenizer().fingerprint,
+        "the configuration": digest(folder.config_file),
+    }
+
+
 @contextmanager
 def alone(job: AnyJob) -> Iterator[Executor]:
-    """Work in this process."""
+    """Run a job in this process."""
     yield job.worker()
 
 
+def decoded(lines: Iterable[bytes]) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return lines as text, and the numbers of those that are not UTF-8, with the reason."""
+    texts, bad = [], []
+    for i, line in enumerate(lines):
+        texts.append(line.decode("utf-8", errors="replace"))
+        if not is_utf8(line):
+            bad.append((i, "not UTF-8"))
+    return texts, bad
+
+
 def is_utf8(line: bytes) -> bool:
-    """Say whether a line can be read."""
+    """Return whether a line is valid UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
         return False
     return True
+
+
+def as_lines(texts: Iterable[str], errors: str = "strict") -> bytes:
+    """Return texts as lines of a file."""
+    return "".join(f"{text}\n" for text in texts).encode(errors=errors)

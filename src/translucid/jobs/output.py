@@ -1,4 +1,4 @@
-"""Where the translation goes: a file that a later run can go on with, or a stream such as standard output."""
+"""The output of a job: a file that a later run can continue, or a stream such as standard output."""
 
 from __future__ import annotations
 
@@ -30,43 +30,43 @@ from translucid.jobs.windows import Place
 
 
 class PartRecord(BaseModel):
-    """What stands beside a partial output: how much of it is good, and what it is the output of."""
+    """The record beside a partial output: the job that wrote it, and how much of it is valid."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     identity: dict[str, Any]
-    """Of the job; see `Job.identity`."""
+    """The identity of the job, as `Job.identity` returns it."""
     place: Place = Place()
-    """How far the text is translated."""
+    """The place in the input up to which it is translated."""
     written: int = 0
-    """Bytes of the output up to there."""
+    """The number of bytes of the output up to there."""
     bad: int = 0
-    """Lines up to there that are not UTF-8."""
+    """The number of unreadable lines up to there."""
     warned: WarningSummary = WarningSummary()
-    """What looks wrong in the lines up to there."""
+    """The warnings of the lines up to there."""
 
 
 class Output(AbstractContextManager["Output"], Protocol):
-    """Takes the translations of windows, in order."""
+    """Receives the translations of windows, in order."""
 
     def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
-        """Return what an earlier run of the same job has left, which may be nothing.
+        """Return the record of an earlier, interrupted run of the same job; an empty one if there was none.
 
-        `identity` reads the files of the run to tell what job it is, and is asked only where something can be left.
+        `identity` returns the identity of the job. It reads the files of the run, and is called only if needed.
         """
 
     def begin(self, record: PartRecord) -> None:
-        """Make ready to write what comes after this."""
+        """Prepare to write what follows the output of a record."""
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
-        """Write the translation of a window; `keep` what is written so far, as `record` says."""
+        """Write the translation of a window; `keep`: save the record, so that a later run can continue from here."""
 
     def finish(self) -> None:
-        """Say that this was all."""
+        """Complete the output."""
 
 
 class StreamOutput(Output):
-    """Standard output, a pipe or a character device, which nothing is left of."""
+    """Standard output, a pipe or a character device, which no later run can continue."""
 
     def __init__(self, file: Path | None = None) -> None:
         """`file`: standard output if not given."""
@@ -74,10 +74,10 @@ class StreamOutput(Output):
         self.stream = sys.stdout.buffer
 
     def __enter__(self) -> StreamOutput:
-        """Open it; a pipe waits for its reader.
+        """Open the stream; a pipe waits for its reader.
 
         Raises:
-            UserError: it can't be written to.
+            UserError: the stream can't be written to.
         """
         if self.file:
             with explained(self.file):
@@ -91,35 +91,35 @@ class StreamOutput(Output):
                 self.stream.close()
 
     def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
-        """See `Output`."""
+        """Return an empty record."""
         return PartRecord(identity={})
 
     def begin(self, record: PartRecord) -> None:
-        """See `Output`."""
+        """Do nothing."""
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
-        """See `Output`.
+        """Write a translation at once, for readers of a pipe.
 
         Raises:
-            UserError: it can't be written to.
+            UserError: the stream can't be written to.
         """
         with explained(self.file or Path("-")):
             self.stream.write(text)
             self.stream.flush()
 
     def finish(self) -> None:
-        """See `Output`."""
+        """Do nothing."""
 
 
 class FileOutput(Output):
-    """A file that appears when it is whole; until then a part stands beside it, and a record of how much is good.
+    """A file that appears when it is complete; until then there is a partial output and a record beside it.
 
-    The record is written when what it speaks of is on the disk. So whatever follows it in the part, half a line or a
-    thousand, was written by a run that did not live to say so, and is cut off.
+    The record is written after the output that it describes is on the disk. Whatever follows in the partial output,
+    half a line or a thousand, was written by a run that was killed before it could write the record, and is cut off.
     """
 
     def __init__(self, file: Path) -> None:
-        """`file`: need not exist; if it does, it stays as it is until the new one is whole; so does a link to it."""
+        """`file`: the file to write, or a link to it; an existing file is replaced when the new one is complete."""
         self.file = file = resolve_symlinks(file)
         self.part = file.with_name(f".{file.name}.part")
         self.record_file = file.with_name(f".{file.name}.part.json")
@@ -127,13 +127,13 @@ class FileOutput(Output):
         self.lock = FileLock(self.lock_file, timeout=0)
         self.stream: FileIO | None = None
         self.kept = 0
-        """Lines of the part that are good."""
+        """The number of valid lines of the partial output."""
 
     def __enter__(self) -> FileOutput:
-        """Keep other jobs away from it.
+        """Lock the file against other jobs.
 
         Raises:
-            UserError: one is at work on it, or it can't be written.
+            UserError: another job is writing the file, or it can't be written.
         """
         if not self.file.parent.is_dir():
             raise UserError("can't be written (there is no such folder)", file=self.file, fix="Check the path.")
@@ -147,7 +147,7 @@ class FileOutput(Output):
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let others at it; a part stays if there is anything good in it."""
+        """Unlock the file; a partial output remains if it has valid lines."""
         if self.stream:
             self.stream.close()
             if not self.kept:
@@ -157,7 +157,7 @@ class FileOutput(Output):
         self.lock.release()
 
     def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
-        """See `Output`; `say` is told why something is left that can't be used."""
+        """Return the record of an earlier run; `say` is called with the reason if it can't be used."""
         fresh = PartRecord(identity=identity())
         if not self.part.exists() or not self.record_file.exists():
             return fresh
@@ -174,12 +174,12 @@ class FileOutput(Output):
         return fresh
 
     def discard(self, why: str, say: Say) -> None:
-        """Throw the partial output away, and say why."""
+        """Delete the partial output, and report the reason."""
         say(f"the partial output of an earlier run is thrown away: {why}")
         self._clear()
 
     def begin(self, record: PartRecord) -> None:
-        """See `Output`.
+        """Open the partial output, and cut off what follows the record.
 
         Raises:
             UserError: the file can't be written.
@@ -196,17 +196,19 @@ class FileOutput(Output):
             raise self._failed(error) from error
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
-        """See `Output`.
+        """Append a translation to the partial output.
 
         Raises:
-            UserError: the disk is full; what was kept before is still good.
+            UserError: the disk is full. The output up to the last record remains valid.
         """
         assert self.stream
         try:
+            # A raw file may write less than it is given.
             left = memoryview(text)
             while left:
                 left = left[self.stream.write(left) :]
             if keep:
+                # The record must not claim what a crash of the machine could still lose.
                 os.fsync(self.stream.fileno())
                 write_atomically(self.record_file, record.model_dump_json().encode())
                 self.kept = record.place.lines
@@ -214,10 +216,10 @@ class FileOutput(Output):
             raise self._failed(error) from error
 
     def finish(self) -> None:
-        """See `Output`.
+        """Replace the file by the partial output, which is complete.
 
         Raises:
-            UserError: the disk is full; what was kept before is still good.
+            UserError: the file can't be written. The output up to the last record remains valid.
         """
         assert self.stream
         try:
@@ -231,7 +233,7 @@ class FileOutput(Output):
             raise self._failed(error) from error
 
     def _clear(self) -> None:
-        # The record first: it must never speak of a part that it does not belong to.
+        # The record first: a crash in between must not leave it beside the partial output of another job.
         self._remove_record()
         self.part.unlink(missing_ok=True)
         remove_half_written(self.file)
@@ -249,20 +251,25 @@ class FileOutput(Output):
 
 
 def output_to(file: Path | None) -> Output:
-    """Return where a translation goes that is to go there; to standard output if nothing is named.
+    """Return the output for a file, or for standard output if there is none.
 
     Raises:
-        UserError: it is a folder, a block device or a socket.
+        UserError: the file is a folder, a block device or a socket.
     """
-    return FileOutput(file) if file and not is_stream(file) else StreamOutput(file)
+    if file and not is_stream(file):
+        return FileOutput(file)
+    return StreamOutput(file)
 
 
 def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:
-    """Say in what two jobs differ; a checksum says nothing to anybody."""
-    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    values = [(str(then.get(name)), str(now.get(name))) for name in changed]
-    told = [
-        f"{name} has changed" if max(len(before), len(after)) > 20 else f"{name} was {before} and is {after}"
-        for name, (before, after) in zip(changed, values, strict=True)
-    ]
-    return ", ".join(told[:3])
+    """Return the first differences between two jobs as text."""
+    differences = []
+    for name in {**then, **now}:
+        before, after = then.get(name), now.get(name)
+        if before == after:
+            continue
+        if max(len(str(before)), len(str(after))) > 20:  # a checksum means nothing to a user
+            differences.append(f"{name} has changed")
+        else:
+            differences.append(f"{name} was {before} and is {after}")
+    return ", ".join(differences[:3])

@@ -1,4 +1,4 @@
-"""Several processes on this machine, each with a share of its cores or with a GPU."""
+"""Worker processes on this machine, each with a share of its cores or with a GPU."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from translucid.kernels.process import configure_process
 
 @contextmanager
 def processes(job: AnyJob, count: int) -> Iterator[Executor]:
-    """Start worker processes and end them in the end, however it comes.
+    """Start worker processes, and end them in any case.
 
     Raises:
-        UserError: a worker can't do the job, or died while it was loading.
+        UserError: a worker can't do the job, or died while it loaded the run.
     """
     workers: list[_Process] = []
     try:
@@ -44,7 +44,7 @@ def processes(job: AnyJob, count: int) -> Iterator[Executor]:
 
 
 class _Process:
-    """A worker, seen from here: it has one window at a time."""
+    """A worker process, which has one window at a time."""
 
     def __init__(self, job: AnyJob, threads: int) -> None:
         self.pipe, theirs = get_context("spawn").Pipe()
@@ -55,10 +55,10 @@ class _Process:
             self.process.start()
         theirs.close()  # else the pipe would not end with the process
         self.number: int | None = None
-        """Of the window that it has."""
+        """The number of the window that it has."""
 
     def loaded(self) -> str:
-        """Wait until it has loaded the model; return the kind of device that it is on."""
+        """Wait until the model is loaded; return the kind of its device."""
         return self._received()
 
     def give(self, number: int, window: Window) -> None:
@@ -84,19 +84,20 @@ class _Process:
     def _death(self) -> UserError:
         self.process.join(5)
         code = self.process.exitcode or 0
+        # `exitcode` is negative after a signal.
         how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
         fix = "If memory has run out, take fewer --workers; the same command goes on with what is written."
         return UserError(f"a worker process {how}", fix=fix)
 
 
 class _InOrder:
-    """Gives each window to whoever is free, and the results out in order."""
+    """Gives windows to idle workers, and yields the results in order."""
 
     def __init__(self, workers: list[_Process], device: str) -> None:
         self.workers, self.device = workers, device
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Work on windows; of each worker no more than two are in memory, those that wait for their turn too."""
+        """Process windows; at most two per worker are in memory, including finished ones that wait for their turn."""
         coming = enumerate(windows)
         waiting: dict[int, Window] = {}
         done: dict[int, Done] = {}
@@ -107,6 +108,7 @@ class _InOrder:
                     worker.give(number, waiting[number])
             if not waiting:
                 return
+            # `wait` returns as soon as any worker has answered.
             busy = {worker.pipe: worker for worker in self.workers if worker.number is not None}
             for pipe in connection.wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
@@ -118,7 +120,7 @@ class _InOrder:
 
 
 def _work(job: AnyJob, threads: int, pipe: Connection[Any, Any]) -> None:
-    """Be a worker process, until nobody is there to work for."""
+    """Process windows in a worker process until the parent closes the pipe."""
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # PyTorch's, should it be loaded
@@ -144,11 +146,12 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _no_ctrl_c() -> Iterator[None]:
-    """Let a process that is started here never hear Ctrl-C: it is ended by whoever started it, who does."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows, where Python has no such helper process either
+    """Start processes that ignore Ctrl-C; their parent, which receives it, ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows, where multiprocessing has no resource tracker either
         yield
         return
-    resource_tracker.ensure_running()  # Python's helper, which would lift the block when it is started with the process
+    # multiprocessing starts this helper process with the first worker, and lifts the block when it does.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -5,55 +5,107 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO
 
+from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyJob, Executor, Say
-from translucid.jobs.output import FileOutput, Output, PartRecord
+from translucid.jobs.job import AnyJob, Executor, Say, alone
+from translucid.jobs.output import FileOutput, Output, PartRecord, output_to
 from translucid.jobs.windows import Reader
 
 SAID = 3
-"""Lines that can't be read of which each is told of."""
+"""The number of unreadable lines that are reported one by one."""
 
 
-def looks_wrong(record: PartRecord) -> str | None:
-    """Say what looks wrong, if anything does."""
-    return record.warned.summary(record.place.lines) if record.warned.lines else None
+def warnings_of(record: PartRecord) -> str | None:
+    """Return a summary of the warnings, if there are any."""
+    if not record.warned.lines:
+        return None
+    return record.warned.summary(record.place.lines)
+
+
+def executor_of(job: AnyJob, workers: int | None) -> AbstractContextManager[Executor]:
+    """Return an executor of so many processes; this process does the work if there is to be only one."""
+    if workers and workers > 1:
+        from translucid.jobs.processes import processes
+
+        return processes(job, workers)
+    return alone(job)
+
+
+def run_with_progress(
+    job: AnyJob,
+    text: BinaryIO,
+    output: Path | None,
+    executor: AbstractContextManager[Executor],
+    label: str,
+    *,
+    total: int | None = None,
+    hidden: bool = False,
+    summary: Callable[[PartRecord], str | None] = warnings_of,
+) -> int:
+    """Run a job with progress and messages on standard error, and close its text.
+
+    Args:
+        job: the job.
+        text: the input, as in `run`.
+        output: the file to write; standard output if there is none.
+        executor: the workers.
+        label: what the progress bar says.
+        total: the number of lines, if it is known.
+        hidden: whether no progress is shown.
+        summary: as in `run`.
+
+    Returns:
+        The number of unreadable lines.
+
+    Raises:
+        UserError: as in `run`.
+    """
+    console = Console(stderr=True)
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True)
+
+    with text as lines, counting(console, label, total, hidden=hidden) as advance:
+        return run(job, lines, output_to(output), executor, say=say, advance=advance, summary=summary)
 
 
 def run(
     job: AnyJob,
     text: BinaryIO,
     output: Output,
-    way: AbstractContextManager[Executor],
+    executor: AbstractContextManager[Executor],
     *,
     say: Say,
     advance: Callable[[int], None] = lambda lines: None,
-    summary: Callable[[PartRecord], str | None] = looks_wrong,
+    summary: Callable[[PartRecord], str | None] = warnings_of,
 ) -> int:
-    """Translate a text, in order.
+    """Run a job on the lines of a text, in order.
 
     Args:
-        job: what is to be done.
-        text: bytes; lines end at a line feed. If it can't be rewound it must begin at its beginning.
-        output: where it goes.
-        way: how it is done; it is entered when the output is ours, before anything is written.
-        say: told what the reader should know, a line at a time.
+        job: the job.
+        text: bytes; lines end at a line feed. A stream that can't be rewound must be at its beginning.
+        output: the file or stream to write.
+        executor: the workers. They start after the output is locked, and before anything is written.
+        say: called with each message for the user.
         advance: called with the number of lines just written.
-        summary: gives what is said in the end.
+        summary: returns the last message, if any.
 
     Returns:
-        How many lines can't be read; the first of them are told of.
+        The number of unreadable lines; the first of them are reported.
 
     Raises:
-        UserError: something is wrong that the user can put right; what is good of the output is kept.
+        UserError: the user can correct what is wrong. The part of the output that is correct is kept.
     """
     with ExitStack() as stack:
         stack.enter_context(output)
-        translated = stack.enter_context(way)
+        translated = stack.enter_context(executor)
         record = output.earlier(partial(job.identity, translated.device), say)
         reader, record = _place(job, text, output, record, say)
         output.begin(record)
+        # A message, as the progress bar counts only the new lines.
         if record.place.lines:
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
         try:
@@ -74,13 +126,13 @@ def run(
                 say(f"stopped after line {output.kept:,}: the same command goes on from there")
             raise
         output.finish()
-        if told := summary(record):
-            say(told)
+        if message := summary(record):
+            say(message)
     return record.bad
 
 
 def _place(job: AnyJob, text: BinaryIO, output: Output, record: PartRecord, say: Say) -> tuple[Reader, PartRecord]:
-    """Go to where the earlier run stopped; to the beginning if the text has changed since."""
+    """Skip the lines that an earlier run has done; start at the beginning if the text has changed since."""
     start = text.tell() if text.seekable() else None
     reader = Reader(text, job.window, wrapped=job.wrapped)
     if reader.skip_to(record.place):

@@ -1,4 +1,4 @@
-"""Corpus files of any size whose given translations are scored: an answer for each line, in order."""
+"""Scoring the pairs of corpus files of any size: a result for each line, in order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from translucid.runs.data_options import DataOptions
 
 @dataclass(frozen=True)
 class ScoredLine:
-    """What came of a line."""
+    """The result for a line."""
 
     pair: Pair | None
     """None if the line can't be read."""
     score: PairScore | None
     problem: str | None
-    """Why there is no score, if there is none."""
+    """The reason why there is no score."""
 
     def to_text(self, translator: Translator, tokens: bool) -> str:
-        """Return log-probability, perplexity and, if wanted, each token with its own; nothing without a score."""
+        """Return log-probability, perplexity and the log-probabilities of `tokens`; nothing without a score."""
         if not self.score:
             return ""
         columns = [f"{self.score.log_probability:.4f}", f"{self.score.perplexity:.4f}"]
@@ -35,10 +35,10 @@ class ScoredLine:
         return "\t".join(columns)
 
     def to_json(self, translator: Translator, tokens: bool) -> dict[str, Any]:
-        """Return the same and the texts as plain values, and what is wrong, if anything is."""
+        """Return the same as plain values, with the texts and the problem."""
         source, target = self.pair or (None, None)
-        record: dict[str, Any] = {"source": source, "target": target, "log_probability": None, "perplexity": None}
-        record["tokens"] = 0
+        record: dict[str, Any] = {"source": source, "target": target}
+        record |= {"log_probability": None, "perplexity": None, "tokens": 0}
         if self.score:
             record["log_probability"] = round(self.score.log_probability, 6)
             record["perplexity"] = round(self.score.perplexity, 6)
@@ -51,15 +51,15 @@ class ScoredLine:
 
 @dataclass
 class ScoredSum:
-    """The lines of all files together."""
+    """The sums over the lines of all files."""
 
     scored: int = 0
     tokens: int = 0
     log_probability: float = 0.0
     without: int = 0
-    """Lines that can be read but have no score."""
+    """The number of readable lines without a score."""
     bad: int = 0
-    """Lines that can't be read."""
+    """The number of unreadable lines."""
 
     def add(self, line: ScoredLine) -> None:
         """Count a line."""
@@ -73,42 +73,47 @@ class ScoredSum:
             self.bad += 1
 
     def __str__(self) -> str:
-        """Say it in a line."""
-        found = f"{self.scored:,} pairs, {self.tokens:,} tokens of the model's own vocabulary"
+        """Return the sums as a line of text."""
+        text = f"{self.scored:,} pairs, {self.tokens:,} tokens of the model's own vocabulary"
         if self.tokens:
-            found += f", perplexity {perplexity(self.log_probability, self.tokens):.2f} per token"
-        return found + (f"; {self.without:,} more are blank or too long" if self.without else "")
+            text += f", perplexity {perplexity(self.log_probability, self.tokens):.2f} per token"
+        if self.without:
+            text += f"; {self.without:,} more are blank or too long"
+        return text
 
 
 def score_lines(
     translator: Translator, files: Sequence[str], on_done: Callable[[int], None] | None = None
 ) -> Iterator[ScoredLine]:
-    """Score the pairs of files that `read_pairs` reads; lines that it can't read are answered too.
+    """Score the pairs of files that `read_pairs` reads, and report lines that it can't read.
 
     Args:
-        translator: any.
-        files: corpora.
-        on_done: called with the number of pairs done after each batch.
+        translator: the translator.
+        files: the corpora.
+        on_done: called with the number of pairs after each batch.
 
     Raises:
-        UserError: a file can't be read at all, or its sides are of unequal length; lines before are answered first.
+        UserError: a file can't be read at all, or its sides have unequal lengths; the lines before are scored first.
     """
-    t = translator
-    for window in _windows(_answerable(files, translator.configuration.data)):
+    for window in _windows(_pairs_and_bad_lines(files, translator.configuration.data)):
         pairs = [item for item in window if isinstance(item, Pair)]
-        scores = score_pairs(t.model, t.pipeline, pairs, t.device, on_done)
+        scores = score_pairs(translator.model, translator.pipeline, pairs, translator.device, on_done)
         for item in window:
             if isinstance(item, BadLine):
                 yield ScoredLine(None, None, f"{item.file}:{item.line}: {item.what}")
                 continue
-            found = next(scores)
-            yield ScoredLine(item, None, found) if isinstance(found, str) else ScoredLine(item, found, None)
+            score = next(scores)
+            if isinstance(score, str):  # the reason why there is none
+                yield ScoredLine(item, None, score)
+            else:
+                yield ScoredLine(item, score, None)
 
 
-def _answerable(files: Sequence[str], options: DataOptions) -> Iterator[Pair | BadLine]:
-    """Yield the pairs of files, as a run reads them, and, in their places, the lines that are none."""
+def _pairs_and_bad_lines(files: Sequence[str], options: DataOptions) -> Iterator[Pair | BadLine]:
+    """Yield the pairs of files and, in their places, the lines that are no pairs."""
     for file in files:
         waiting: list[BadLine] = []
+        # A Moses pair has two files, and each reports its bad lines.
         both = len(sides(file)) == 2
         for pair in pairs_of(options, file, on_bad=waiting.append):
             yield from _once(waiting, both)
@@ -118,12 +123,14 @@ def _answerable(files: Sequence[str], options: DataOptions) -> Iterator[Pair | B
 
 
 def _once(bad: Iterable[BadLine], both: bool) -> Iterable[BadLine]:
-    """Return bad lines; of a corpus of two files, one where the same line of both is bad."""
-    return {line.line: line for line in bad}.values() if both else bad
+    """Return bad lines; a line that is bad in `both` files of a corpus is returned once."""
+    if not both:
+        return bad
+    return {line.line: line for line in bad}.values()
 
 
 def _windows(items: Iterator[Pair | BadLine]) -> Iterator[list[Pair | BadLine]]:
-    """Cut what comes into lists of `WINDOW`; what came before an error is not lost."""
+    """Divide items into lists of `WINDOW`; an error is raised after the items before it."""
     window: list[Pair | BadLine] = []
     try:
         for item in items:

@@ -1,4 +1,4 @@
-"""The job of translating segments, each a text with marks in a line of JSON."""
+"""The job of translating segments, each a text with tags in a line of JSON."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.confidence_file import confidence_mark
-from translucid.jobs.job import Done, Job, Worker
+from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
 
 SEGMENTS = 256
-"""That are translated together; what is kept of an interrupted job is a multiple of it."""
+"""The number of segments that are translated together, of which an interrupted job keeps a multiple."""
 
 
 @dataclass(frozen=True)
 class SegmentJob(Job):
-    """Everything that decides what comes out for segments; it can be sent to another process."""
+    """All that determines the output for segments; it can be sent to another process."""
 
     near_matches: bool = False
-    """Whether those of the memory are looked for."""
+    """Whether fuzzy matches of the memory are added to the segments."""
 
     def identity(self, device: str) -> dict[str, Any]:
-        """See `Job`."""
-        kind = "segments with near matches" if self.near_matches else "segments"
-        own = {"--format": kind, "the confidence": confidence_mark(self.run)}
-        own["the alignment layer"] = alignment_mark(self.run)
-        return {**super().identity(device), **own}
+        """Return what must be equal for two jobs to write the same segments."""
+        return {
+            **super().identity(device),
+            "--format": "segments with near matches" if self.near_matches else "segments",
+            "the confidence": confidence_mark(self.run),
+            "the alignment layer": alignment_mark(self.run),
+        }
 
     @property
     def window(self) -> int:
-        """See `AnyJob`."""
+        """The number of segments that are translated together."""
         return SEGMENTS
 
     def worker(self, threads: int | None = None) -> SegmentWorker:
@@ -54,26 +56,31 @@ class SegmentWorker(Worker):
         segments = SegmentTranslator(self.translator, self.job.options, self.recall, near_matches=self.job.near_matches)
         records = list(map(json.loads, window.lines))
         translated = segments.stream(map(_marked, records))
-        found = [target.within(record["longest"]) for record, target in zip(records, translated, strict=True)]
-        warnings = [(i, doubt) for i, target in enumerate(found) for doubt in target.doubts]
-        return window, Done("".join(map(_target_line, found)).encode(), warnings)
+        lines, warnings = [], []
+        for i, (record, target) in enumerate(zip(records, translated, strict=True)):
+            # Some formats, such as XLIFF, limit the length of a translation.
+            fitted = target.within(record["longest"])
+            lines.append(_target_line(fitted))
+            warnings += [(i, doubt) for doubt in fitted.doubts]
+        return window, Done("".join(lines).encode(), warnings)
 
 
 def marked_lines(segments: Iterable[Segment]) -> bytes:
     """Return segments as lines of JSON."""
-    return "".join(json.dumps({**_record(one.source), "longest": one.longest}) + "\n" for one in segments).encode()
+    return as_lines(json.dumps({**_record(each.source), "longest": each.longest}) for each in segments)
 
 
 def target_of(line: bytes) -> Target:
     """Read a line that a `SegmentWorker` wrote."""
     record = json.loads(line)
-    matches = tuple(NearMatch(*match) for match in record.pop("matches"))
-    return Target(_marked(record.pop("marked")), **{**record, "doubts": tuple(record["doubts"])}, matches=matches)
+    marked, matches, doubts = record.pop("marked"), record.pop("matches"), record.pop("doubts")
+    matches = tuple(NearMatch(*match) for match in matches)
+    return Target(_marked(marked), **record, doubts=tuple(doubts), matches=matches)
 
 
 def _target_line(target: Target) -> str:
-    told = {"origin": target.origin, "confidence": target.confidence, "doubts": target.doubts}
-    return json.dumps({"marked": _record(target.marked), **told, "matches": target.matches}) + "\n"
+    record = {"marked": _record(target.marked), "origin": target.origin, "confidence": target.confidence}
+    return json.dumps({**record, "doubts": target.doubts, "matches": target.matches}) + "\n"
 
 
 def _record(marked: TaggedText) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""What looks wrong in the translation of a text, summed up in one line of sentences."""
+"""A summary of the warnings about the translation of a text in one line."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +12,7 @@ from translucid.data.non_translatable import kept_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 
 EXAMPLES = 10
-"""Lines that are named of each kind of warning."""
+"""The number of lines that are named for each kind of warning."""
 _SENTENCES = {
     "lost": ("1 placeholder, tag or number is lost", "{count} placeholders, tags or numbers are lost"),
     "invented": (
@@ -57,72 +58,73 @@ _SENTENCES = {
         "{count} translations have attention that is spread over their sources",
     ),
 }
-"""What is said of one, and of several, by kind."""
+"""The sentences for one warning and for several, by kind."""
 _OF_PARTS = frozenset({"lost", "invented", "placed"})
-"""Kinds whose warnings name what they count."""
+"""The kinds whose warnings list the parts that are counted."""
 _NUMBERED = re.compile(r"(?P<unit>[a-z]+) (?P<number>[0-9]+)")
-"""What most places in documents are called, such as `line 15` and `paragraph 2`."""
+"""The usual name of a place in a document, such as `line 15` or `paragraph 2`."""
 
 
 class WarningSummary(BaseModel):
-    """Warnings by kind, of any number of lines."""
+    """The warnings of any number of lines, by kind."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     lines: int = 0
-    """That have one or more."""
+    """The number of lines with warnings."""
     kinds: dict[str, tuple[int, list[int]]] = {}
-    """How many lines have a kind, and the first of them."""
+    """The number of lines with each kind, and the first of these lines."""
     counts: dict[str, int] = {}
-    """How often each kind was met: how many placeholders were lost, for example."""
+    """The count of each kind: the number of lost placeholders, for example."""
     first: list[str] = []
-    """The warnings of the first line that has some."""
+    """The warnings of the first line with warnings."""
 
     def and_these(self, warnings: Iterable[tuple[int, str]]) -> WarningSummary:
-        """Return these and more: pairs of a line, counted from 1, and a warning `kind: what was seen`."""
+        """Return a summary with more warnings: pairs of a line, counted from 1, and a warning `kind: details`."""
         by_line: dict[int, list[str]] = {}
         for line, warning in warnings:
             by_line.setdefault(line, []).append(warning)
         kinds, counts = dict(self.kinds), dict(self.counts)
-        for line, theirs in by_line.items():
-            of_line: dict[str, int] = {}
-            for warning in theirs:
-                kind, _, seen = warning.partition(":")
-                of_line[kind] = of_line.get(kind, 0) + (_count(seen) if kind in _OF_PARTS else 1)
-            for kind, met in of_line.items():
+        for line, of_line in by_line.items():
+            line_counts: Counter[str] = Counter()
+            for warning in of_line:
+                kind, _, details = warning.partition(":")
+                line_counts[kind] += _count(details) if kind in _OF_PARTS else 1
+            for kind, more in line_counts.items():
                 count, examples = kinds.get(kind, (0, []))
                 kinds[kind] = count + 1, [*examples, line][:EXAMPLES]
-                counts[kind] = counts.get(kind, count) + met
+                # A record of an older version has no counts, but one for each line.
+                counts[kind] = counts.get(kind, count) + more
         first = self.first or next(iter(by_line.values()), [])
         return WarningSummary(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
 
     def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
-        """Return one line that sums up so many lines.
+        """Return the summary as one line.
 
         Args:
-            total: how many there are.
-            what: a line is called.
-            place: gives for the number of one what it is called itself; its number if not given.
+            total: the number of all lines.
+            what: the name of a line.
+            place: a function that returns the name of a line by its number; `what` and the number if not given.
         """
         if total == 1:
             return f"warning: {'; '.join(self.first)}"
         looks = "looks" if self.lines == 1 else "look"
         sentences = [f"{self.lines:,} of {total:,} {what}s {looks} wrong"]
         for kind, (count, examples) in sorted(self.kinds.items(), key=lambda item: -item[1][0]):
-            names = [place(line) if place else f"{what} {line}" for line in examples]
-            sentences.append(f"{self._said(kind)}: {_listed(names, count - len(examples))}")
+            names = list(map(place, examples)) if place else [f"{what} {line}" for line in examples]
+            sentences.append(f"{self._sentence(kind)}: {_listed(names, count - len(examples))}")
         if not place:
             sentences.append("--format jsonl shows the warnings of each line")
         return f"warning: {'. '.join(sentences)}."
 
-    def _said(self, kind: str) -> str:
+    def _sentence(self, kind: str) -> str:
         count = self.counts.get(kind, self.kinds[kind][0])
         one, several = _SENTENCES.get(kind, (f"1 warning ({kind})", f"{{count}} warnings ({kind})"))
         return one if count == 1 else several.format(count=f"{count:,}")
 
 
 def _count(seen: str) -> int:
-    """Return how many placeholders, tags and numbers a warning names; they stand with spaces between."""
+    """Return the number of placeholders, tags and numbers in a warning, which spaces separate."""
     count, rest, at = 0, [], 0
     for _, first, after in kept_parts(seen, PlaceholderSyntax.message):
         count += 1
@@ -132,14 +134,19 @@ def _count(seen: str) -> int:
 
 
 def _listed(names: Sequence[str], more: int) -> str:
-    """Return places, such as `lines 15, 22 and 4 more`; those that are called alike together, each once."""
+    """Return a list of different places, grouped by their unit, such as `lines 15, 22 and 4 more`."""
     by_unit: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        match = _NUMBERED.fullmatch(name)
-        unit, label = (match["unit"], f"{int(match['number']):,}") if match else ("", name)
-        by_unit.setdefault(unit, []).append(label)
+        if match := _NUMBERED.fullmatch(name):
+            by_unit.setdefault(match["unit"], []).append(f"{int(match['number']):,}")
+        else:
+            by_unit.setdefault("", []).append(name)
     parts = []
     for unit, labels in by_unit.items():
-        called = f"{unit}s " if unit and len(labels) > 1 else f"{unit} " * bool(unit)
-        parts.append(called + (", " if unit else "; ").join(labels))
-    return "; ".join(parts) + f" and {more:,} more" * bool(more)
+        if not unit:
+            parts += labels
+            continue
+        plural = "s" if len(labels) > 1 else ""
+        parts.append(f"{unit}{plural} {', '.join(labels)}")
+    listing = "; ".join(parts)
+    return f"{listing} and {more:,} more" if more else listing

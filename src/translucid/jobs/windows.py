@@ -1,4 +1,4 @@
-"""A text cut in windows, which are translated independently of each other."""
+"""The windows of a text, which are translated independently of each other."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Place:
-    """How far a text has been read, and what it was up to there."""
+    """A place in a text, and a checksum of the text before it."""
 
     lines: int = 0
     bytes: int = 0
     sha256: str = sha256().hexdigest()
-    """Of these bytes."""
+    """The checksum of these bytes."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Some lines of a text."""
+    """Consecutive lines of a text."""
 
     lines: list[bytes]
-    """Without their ends."""
+    """The lines, without line feeds and carriage returns."""
     before: Place
     after: Place
     whole: bool
-    """Whether it stays as it is when the text grows: it has all lines that it can have, and the last one has ended."""
+    """Whether the window would be the same if the text grew: it is full, and its last line has a line feed."""
 
 
 class Reader:
-    """Cuts a stream in windows. Lines end at a line feed, with or without a carriage return, and nowhere else."""
+    """Divides a stream into windows. Only line feeds, with or without a carriage return, end lines."""
 
     def __init__(self, stream: BinaryIO, size: int = WINDOW, *, wrapped: bool = False) -> None:
-        """`size`: lines in a window; if the text is `wrapped`, a window ends with a paragraph, or has twice as many."""
+        """`size`: lines in a window; a window of `wrapped` text ends with a paragraph, or has twice as many lines."""
         self.stream, self.size, self.wrapped = stream, size, wrapped
         self.place = Place()
         self.digest = sha256()
 
     def skip_to(self, place: Place) -> bool:
-        """Go from the beginning to a place; returns whether the text up to there is the one that was read then."""
+        """Read from the beginning to a place; return whether the text up to there is the same as before."""
         left = place.bytes
         while left and (chunk := self.stream.read(min(left, _CHUNK))):
             self.digest.update(chunk)
@@ -54,12 +54,14 @@ class Reader:
         return not left and self.digest.hexdigest() == place.sha256
 
     def windows(self) -> Iterator[Window]:
-        """Yield what is left of the text."""
+        """Yield the windows of the rest of the text."""
         while raw := list(islice(self.stream, self.size)):
+            # A paragraph that runs on is translated as a whole, unless it is very long.
             while self.wrapped and self.size <= len(raw) < 2 * self.size and raw[-1].strip():
                 if not (line := self.stream.readline()):
                     break
                 raw.append(line)
+            # The checksum is of all bytes so far: a later run compares it with what it reads.
             before = self.place
             for line in raw:
                 self.digest.update(line)
@@ -69,7 +71,7 @@ class Reader:
             yield Window(lines, before, self.place, self._full(raw) and raw[-1].endswith(b"\n"))
 
     def _full(self, raw: list[bytes]) -> bool:
-        """Whether no further line belongs to a window."""
+        """Return whether no further line belongs to a window."""
         if self.wrapped and raw[-1].strip():
             return len(raw) == 2 * self.size
         return len(raw) >= self.size

@@ -1,4 +1,4 @@
-"""Hard-wrapped text: a paragraph runs over several lines and ends at an empty one; its translation does likewise."""
+"""Hard-wrapped text: paragraphs of several lines, separated by empty lines, and their translations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 
 def paragraphs(lines: Sequence[str]) -> list[list[int]]:
-    """Return the numbers of the lines of each paragraph; an empty line is one by itself.
+    """Return the numbers of the lines of each paragraph; an empty line is a paragraph by itself.
 
     >>> paragraphs(["I like soccer and", "tennis.", "", "You sing."])
     [[0, 1], [2], [3]]
@@ -15,26 +15,31 @@ def paragraphs(lines: Sequence[str]) -> list[list[int]]:
     found: list[list[int]] = []
     for blank, group in groupby(range(len(lines)), lambda i: not lines[i].strip()):
         numbers = list(group)
-        found += [[i] for i in numbers] if blank else [numbers]
+        if blank:
+            found += [[i] for i in numbers]
+        else:
+            found.append(numbers)
     return found
 
 
 def unwrapped(lines: Sequence[str]) -> str:
-    """Return a paragraph as one line; a word that a hyphen breaks at the end of a line goes on without a space."""
+    """Return a paragraph as one line; a word that is hyphenated at the end of a line continues without a space."""
     text = ""
     for line in map(str.strip, lines):
+        # A dash between spaces is no hyphen.
         broken = len(text) > 1 and text[-1] == "-" and text[-2].isalpha() and line[:1].isalpha()
         text += line if broken or not text else f" {line}"
     return text
 
 
 def wrapped(text: str, like: Sequence[str]) -> list[str]:
-    """Spread a text over as many lines as a paragraph has, each as full and as far indented as its own.
+    """Divide a text into the lines of a paragraph, with the same proportions and indentation.
 
     >>> wrapped("Me gusta el fútbol y el tenis.", ["I like soccer and", "tennis."])
     ['Me gusta el fútbol y', 'el tenis.']
     """
-    space = " " if " " in text else ""  # of a language without spaces any character may end a line
+    # In a language without spaces, any character may end a line.
+    space = " " if " " in text else ""
     words = text.split(" ") if space else list(text)
     lengths = [len(line.strip()) for line in like]
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""The lessons as they were recorded, on the server of models."""
+"""The recorded lessons on the server of models."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from translucid.serving.edge.failures import ApiError
 
 
 def recorded_routes() -> APIRouter:
-    """Return the routes of the lessons; their pages are made when somebody first asks for one."""
+    """Return the routes of the lessons; the pages are built at the first request."""
     routes = APIRouter(include_in_schema=False)
 
+    # Building the pages parses the source of all excerpts.
     @cache
     def assets() -> dict[str, Asset]:
         return {name: Asset(name, text.encode()) for name, text in recorded_files(TRANSLATOR).items()}

@@ -1,4 +1,4 @@
-"""The main job on the built-in scenes: what `translucid demo --captions` trains."""
+"""The training of `translucid demo --captions` on the built-in scenes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
 SCENES = 6000
-"""To learn from; the other splits have a tenth each."""
+"""The number of training scenes; the other splits have a tenth each."""
 SHAPES = 12
-"""Of all, so that they are learned in the time."""
+"""The number of shapes, fewer than all so that eight minutes are enough to learn them."""
 PIXELS = 160
-"""Of a picture's side."""
+"""The width and height of a picture."""
 
 
 def scene_files(run: Path) -> Path:
-    """Return the folder where a demo run keeps its scenes."""
+    """Return the folder of a demo run's scenes."""
     return run / FOLDER
 
 
 def train_caption_demo(
     run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
 ) -> None:
-    """Paint scenes into the run folder and train on them; a run that was interrupted goes on.
+    """Paint scenes into the run folder and train on them, or resume an interrupted run.
 
     Raises:
-        UserError: the network's weights are not installed; that is said before anything is painted.
+        UserError: the weights of the image encoder are not installed.
     """
-    learned_weights()
+    learned_weights()  # reports missing weights before anything is painted
     folder, scenes = RunFolder(run), scene_files(run)
     resume = folder.exists and not overwrite
     if not resume:

@@ -1,4 +1,4 @@
-"""The main job on the built-in phrasebook: what `translucid demo` trains."""
+"""The training of `translucid demo` on the built-in phrasebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.api.validation_fitting import fit_validation_scores
-from translucid.corpora.phrasebook import generate
+from translucid.corpora.phrasebook.generation import LONGEST, Split, generate
 from translucid.data.readers.corpus import Pair
 from translucid.evaluation.alignment_error import Gold
 from translucid.ground.atomic import write_atomically
@@ -19,21 +19,21 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared
 
-SIZES = {"train": 60_000, "valid": 500, "test": 1000}
-"""Sentence pairs of each split."""
+SIZES: dict[Split, int] = {"train": 60_000, "valid": 500, "test": 1000}
+"""The number of sentence pairs of each split."""
 GOLD = 200
-"""Pairs by whose word links the layer is chosen that alignments are read from."""
+"""The number of pairs whose gold links choose the layer from which alignments are read."""
 
 
-def phrasebook_files(run: Path) -> dict[str, Path]:
-    """Return where a demo run keeps its corpus, by split."""
+def phrasebook_files(run: Path) -> dict[Split, Path]:
+    """Return the files of a demo run's corpus by split."""
     return {split: run / "phrasebook" / f"{split}.tsv" for split in SIZES}
 
 
 def train_demo(
     run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
 ) -> None:
-    """Write the phrasebook into the run folder and train on it; a run that was interrupted goes on."""
+    """Write the phrasebook into the run folder and train on it, or resume an interrupted run."""
     folder = RunFolder(run)
     resume = folder.exists and not overwrite
     files = phrasebook_files(run)
@@ -47,8 +47,7 @@ def train_demo(
     if not resume:
         folder.refuse_to_lose(overwrite)
     with console.status("writing the phrasebook"):
-        corpus = {split: list(generate(count, split=split)) for split, count in SIZES.items()}  # type: ignore[arg-type]
-    pairs = {split: [Pair(p.source, p.target) for p in phrases] for split, phrases in corpus.items()}
+        pairs = {split: phrasebook_pairs(count, split) for split, count in SIZES.items()}
     corpora = Corpora.of(pairs["train"], pairs["valid"])
     with prepared(
         configuration,
@@ -60,18 +59,24 @@ def train_demo(
         console=console,
         command=command,
     ) as (trainer, display):
-        for split, file in files.items():  # a training that is interrupted is resumed with them
+        for split, file in files.items():  # an interrupted training reads them when it resumes
             _write(file, pairs[split])
         trainer.fit(display)
     fit_validation_scores(run, console=console, device=device)
 
 
 def find_alignments(run: Path, translator: Translator) -> None:
-    """Find the layer whose attention aligns words best, by the phrasebook's own links, and read alignments there."""
-    gold = list(generate(GOLD, split="valid"))
-    seen = translator.inspect([(p.source, p.target) for p in gold])
-    links = [Gold(frozenset(p.alignment), frozenset(p.alignment)) for p in gold]
-    save_alignment_options(run, choose(seen, links))
+    """Find the layer whose attention agrees best with the phrasebook's gold links, and save it for alignments."""
+    pairs, links = [], []
+    for phrase in generate(GOLD, split="valid"):
+        pairs.append((phrase.source, phrase.target))
+        links.append(Gold(frozenset(phrase.alignment), frozenset(phrase.alignment)))
+    save_alignment_options(run, choose(translator.inspect(pairs), links))
+
+
+def phrasebook_pairs(count: int, split: Split, max_words: int = LONGEST) -> list[Pair]:
+    """Return sentence pairs of the phrasebook."""
+    return [Pair(phrase.source, phrase.target) for phrase in generate(count, split=split, max_words=max_words)]
 
 
 def _write(file: Path, pairs: Iterable[Pair]) -> None:

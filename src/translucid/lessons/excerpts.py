@@ -1,4 +1,4 @@
-"""Pieces of this package's own source, read when a page is made, so that no page shows code that is not there."""
+"""Excerpts of the package's source, read when a page is built, so that pages always show the current code."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Excerpt:
     """The source of a function or a class."""
 
     file: str
-    """From the folder of the package's sources, such as `translucid/attention/attend.py`."""
+    """The path of the file in the source folder, such as `translucid/attention/attend.py`."""
     line: int
-    """Where it begins, from 1."""
+    """The number of the first line, from 1."""
     text: str
 
     @classmethod
     def of(cls, name: str) -> Excerpt:
-        """Return the source of what has a name, such as `translucid.attention.scores:Concat.over`."""
+        """Return the source of an object by name, such as `translucid.attention.scores:Concat.over`."""
         module, _, path = name.partition(":")
-        found: Any = import_module(module)
+        target: Any = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
-        found = inspect.unwrap(found)
-        lines, first = inspect.getsourcelines(found)
-        file = Path(inspect.getfile(found)).relative_to(HOUSE.parent)
+            target = getattr(target, part)
+        target = inspect.unwrap(target)  # a decorator, such as that of no-grad mode, has another source
+        lines, first = inspect.getsourcelines(target)
+        file = Path(inspect.getfile(target)).relative_to(HOUSE.parent)
         return cls(file.as_posix(), first, dedent("".join(lines)).rstrip())
 
     def html(self) -> str:
-        """Return it with marks for keywords, names, strings and comments."""
+        """Return the source as highlighted HTML."""
         return highlight(self.text, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip()

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Lesson:
-    """One page."""
+    """A lesson, which is one page."""
 
     name: str
     title: str
     summary: str
-    """For the list of all lessons."""
+    """The summary in the list of lessons."""
     code: tuple[str, ...]
-    """The functions and classes that are shown, as `module:name`; see `Excerpt.of`."""
+    """The functions and classes whose source is shown, as `module:name`."""
     runs: tuple[str, ...] = ("demo",)
-    """Whose numbers its figure shows."""
+    """The names of the runs whose numbers the figure shows."""
 
 
 LESSONS = (

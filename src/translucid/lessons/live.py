@@ -1,4 +1,4 @@
-"""The lessons on the server of the models: they take sentences of the reader's own."""
+"""Live lessons on the server of models, which accept the reader's own sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
 
 LONGEST = 120
-"""Characters of a reader's own sentence."""
+"""The maximum number of characters of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Live:
         return routes
 
     async def record(self, request: Request, name: str) -> Response:
-        """Return the figures of a lesson."""
+        """Return the record of a lesson as a script."""
         lesson = _named(name)
         task = RequestTask(address_of(request), self.context.options.seconds)
         made = self.context.worker_pool.submit(task, lambda: record_of(self.models, lesson))
         return _fixed(record_script(name, await task.result(request, made)), kind("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
-        """Return what a lesson shows of a sentence."""
+        """Return the record of a sentence in a lesson."""
         fields, task = await self.context.fields(request)
         lesson, text = text_field(fields, "lesson"), " ".join(text_field(fields, "q").split())
         if lesson not in SENTENCE or not self.models.has(_named(lesson)):
@@ -69,6 +69,7 @@ def _named(name: str) -> Lesson:
     raise ApiError(404, "There is no such lesson")
 
 
+# A function of its own, as a closure in a loop would see the text of the last file.
 def _fixed(text: str, media_type: str) -> Callable[[], Response]:
     def answer() -> Response:
         return Response(text, media_type=media_type, headers=HEADERS)

@@ -1,4 +1,4 @@
-"""The models of the lessons, each loaded when a lesson first asks for it."""
+"""The models of the lessons, each loaded when a lesson first needs it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from translucid.lessons.runs import RECURRENT, demo_run, finished, recurrent_run
 
 
 class Models:
-    """A Transformer, the demo, and recurrent translators by their alignment score."""
+    """The Transformer of the demo, and recurrent translators by their alignment score."""
 
     def __init__(self, runs: Path) -> None:
-        """`runs`: the folder of their runs; what is not there is trained when it is asked for."""
+        """`runs`: the folder of the runs; a missing one is trained when it is needed."""
         self.runs = runs
         self._recurrent: dict[str, Translator] = {}
 
     def has(self, lesson: Lesson) -> bool:
-        """Whether all models of a lesson are there."""
+        """Return whether all models of a lesson are trained."""
         return all(finished(self.runs / name) for name in lesson.runs)
 
     def there(self) -> list[str]:
-        """Return the names of the runs that are there."""
+        """Return the names of the trained runs."""
         return [name for name in ("demo", *RECURRENT.values()) if finished(self.runs / name)]
 
     def load(self) -> None:
-        """Load all models; those that are not there are trained first."""
+        """Load all models; missing ones are trained first."""
         self.demo.model.eval()
         for score in RECURRENT:
             self.recurrent(score)
 
     @cached_property
     def demo(self) -> Translator:
-        """Searched by our own code: a lesson shows what it does."""
+        """The demo with our own search, whose steps the lessons show."""
         return Translator.load(demo_run(self.runs), "cpu", "torch")
 
     def recurrent(self, score: str) -> Translator:
@@ -48,12 +48,13 @@ class Models:
 
 
 def translated(translator: Translator, text: str) -> tuple[Translation, list[int], list[int]]:
-    """Translate a text in one go: the translation, and the ids of source and target, end tokens included.
+    """Translate a sentence; return the translation, and the ids of source and target with their end tokens.
 
     Raises:
-        UserError: there is nothing to translate, or it is longer than the model takes in one piece.
+        UserError: there is nothing to translate, or the text is too long for the model.
     """
     found = translator.translate(text, split=False)
+    # The figures have room for one piece.
     if len(found.parts) != 1:
         raise UserError("a lesson looks at one sentence", fix="Give a short one.")
     ((piece, best),) = found.parts

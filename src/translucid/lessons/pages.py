@@ -1,4 +1,4 @@
-"""The lessons as files: pages, one script, one style, and the figures of each lesson."""
+"""The files of the lessons: pages, a script, a style sheet, and the records that the figures show."""
 
 from __future__ import annotations
 
@@ -15,44 +15,41 @@ from translucid.lessons.lessons import LESSONS, Lesson
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
-"""Figures that come with the package, a JSON file a lesson."""
+"""The records that come with the package, a JSON file per lesson."""
 RECORDED_HINT = """<p class="hint">The figures show recorded examples. To try your own sentences:
 <code>translucid learn --train --open</code></p>
 """
 
 
 def recorded(name: str) -> str:
-    """Return the figures of a lesson that come with the package, as JSON."""
+    """Return the record of a lesson that comes with the package, as JSON."""
     return (RECORDED / f"{name}.json").read_text(encoding="utf-8")
 
 
 def as_json(record: Mapping[str, Any]) -> str:
-    """Return the figures of a lesson as JSON, as short as it can be."""
+    """Return the record of a lesson as compact JSON."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def record_script(name: str, record: str) -> str:
-    """Return the script that hands the figures of a lesson, JSON, to its page."""
+    """Return the script that passes the record of a lesson, in JSON, to its page."""
     return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
 
 
 def fixed_files(live: Collection[Lesson] = (), translator: str = "") -> dict[str, str]:
-    """Return all files but the figures, by name.
+    """Return all files except the records, by name.
 
     Args:
-        live: the lessons for which a server answers at `look` what the models do with other sentences.
-        translator: where the page of a translator is, if there is one.
+        live: the lessons for which a server answers requests to `look` with records of other sentences.
+        translator: the address of a translator's page, if there is one.
     """
-    pages = {f"{lesson.name}.html": page(lesson, translator, live=lesson in live) for lesson in LESSONS}
-    style = "".join(
-        path.read_text(encoding="utf-8") for path in (WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css")
-    )
-    return {
-        "index.html": index(translator, live=bool(live)),
-        **pages,
-        "lessons.js": bundle("main.js", [PAGES, WEB]),
-        "lessons.css": style,
-    }
+    content = {"index.html": index(translator, live=bool(live))}
+    for lesson in LESSONS:
+        content[f"{lesson.name}.html"] = page(lesson, translator, live=lesson in live)
+    content["lessons.js"] = bundle("main.js", [PAGES, WEB])
+    styles = WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css"
+    content["lessons.css"] = "".join(path.read_text(encoding="utf-8") for path in styles)
+    return content
 
 
 def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
@@ -81,10 +78,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
 
 def index(translator: str = "", *, live: bool = False) -> str:
     """Return the page that lists the lessons."""
-    cards = "".join(
-        f'<li><a href="{lesson.name}.html"><b>{escape(lesson.title)}</b> <span>{escape(lesson.summary)}</span></a>\n'
-        for lesson in LESSONS
-    )
+    cards = "".join(map(_card, LESSONS))
     body = f"""<article>
 <h1>Attention, in eight short lessons</h1>
 <p class="lead">From the encoder–decoder to “Attention is all you need”. Each lesson is an equation, the code that
@@ -98,11 +92,17 @@ were trained on a generated phrasebook.</p>
 
 
 def save_pages(folder: Path, records: Mapping[str, str]) -> None:
-    """Write the lessons with these figures, JSON by lesson, into an empty folder; they need no server."""
-    scripts = {f"records/{name}.js": record_script(name, record) for name, record in records.items()}
+    """Write the lessons with records, JSON by lesson, into an empty folder; the pages need no server."""
     (folder / "records").mkdir()
-    for name, text in {**fixed_files(), **scripts}.items():
+    for name, text in fixed_files().items():
         (folder / name).write_text(text, encoding="utf-8")
+    for name, record in records.items():
+        (folder / "records" / f"{name}.js").write_text(record_script(name, record), encoding="utf-8")
+
+
+def _card(lesson: Lesson) -> str:
+    title, summary = escape(lesson.title), escape(lesson.summary)
+    return f'<li><a href="{lesson.name}.html"><b>{title}</b> <span>{summary}</span></a>\n'
 
 
 def _code(lesson: Lesson) -> str:
@@ -124,11 +124,10 @@ def _neighbours(number: int) -> str:
 
 
 def _document(title: str, name: str, body: str, scripts: str, translator: str, *, live: bool) -> str:
-    steps = "".join(
-        f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"'
-        f"{' aria-current=page' if lesson.name == name else ''}>{i}</a></li>"
-        for i, lesson in enumerate(LESSONS, 1)
-    )
+    steps = ""
+    for number, lesson in enumerate(LESSONS, 1):
+        current = " aria-current=page" if lesson.name == name else ""
+        steps += f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"{current}>{number}</a></li>'
     back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
     return f"""<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-"""The models of the lessons: the demo, and four small recurrent translators; each is trained when it is wanted."""
+"""The runs of the lessons: the demo and four small recurrent translators, each trained when it is needed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from translucid.corpora.phrasebook import generate
-from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
-from translucid.lessons.demonstration import train_demo
+from translucid.lessons.demonstration import phrasebook_pairs, train_demo
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
@@ -21,7 +19,7 @@ RECURRENT = {
     "dot": "rnn-luong-dot",
     "general": "rnn-luong-general",
 }
-"""By its alignment score, the preset of each recurrent translator of the lessons."""
+"""The presets of the recurrent translators by alignment score."""
 SETTINGS = {
     "model.width": 96,
     "model.bidirectional": True,
@@ -35,23 +33,24 @@ SETTINGS = {
     "training.averaging": 0.99,
     "training.validate_every": 600,
 }
-"""What differs from the presets: small models, trained within a minute or two each."""
+"""The settings that differ from the presets: each small model trains in a minute or two."""
 PAIRS, VALID, WORDS = 40_000, 200, 12
-"""Sentence pairs of the phrasebook, those held out, and the most words of a side."""
+"""The numbers of training and validation pairs of the phrasebook, and the maximum number of words of a side."""
 
 
 def runs_folder() -> Path:
-    """Return the folder of the runs: what the environment says in TRANSLUCID_LEARN_RUNS, or `runs`, here or above."""
+    """Return the folder of the runs: TRANSLUCID_LEARN_RUNS, or the nearest `runs` with a demo, here or above."""
     if given := os.environ.get("TRANSLUCID_LEARN_RUNS"):
         return Path(given)
     here = Path.cwd()
-    return next(
-        (folder / "runs" for folder in (here, *here.parents) if (folder / "runs" / "demo").is_dir()), here / "runs"
-    )
+    for folder in (here, *here.parents):
+        if (folder / "runs" / "demo").is_dir():
+            return folder / "runs"
+    return here / "runs"
 
 
 def demo_run(runs: Path | None = None, device: str = "auto") -> Path:
-    """Return the run of `translucid demo`, `demo` in the folder of the runs; it is trained first if it is not there."""
+    """Return the run of `translucid demo` in the folder of the runs; it is trained if it is missing."""
     run = (runs or runs_folder()) / "demo"
     if not finished(run):
         train_demo(run, overwrite=False, device=device, console=Console(stderr=True))
@@ -59,33 +58,34 @@ def demo_run(runs: Path | None = None, device: str = "auto") -> Path:
 
 
 def recurrent_run(score: str, runs: Path | None = None, device: str = "auto") -> Path:
-    """Return the run of a small recurrent translator; it is trained if it is not there.
+    """Return the run of a small recurrent translator; it is trained if it is missing.
 
     Args:
-        score: of its attention: `none`, `additive`, `dot` or `general`.
-        runs: the folder of the runs; see `runs_folder`.
-        device: as for `translucid train`.
+        score: the alignment score: `none`, `additive`, `dot` or `general`.
+        runs: the folder of the runs; `runs_folder` finds it if not given.
+        device: the device, as in `translucid train`.
     """
     run = (runs or runs_folder()) / RECURRENT[score]
-    if not finished(run):
-        begun = RunFolder(run).exists
-        pairs = [Pair(p.source, p.target) for p in generate(PAIRS, split="train", max_words=WORDS)]
-        held_out = [Pair(p.source, p.target) for p in generate(VALID, split="valid", max_words=WORDS)]
-        run_experiment(
-            RunFolder(run).configuration() if begun else resolve(preset=RECURRENT[score], overrides=SETTINGS),
-            run,
-            corpora=Corpora.of(pairs, held_out),
-            resume=begun,
-            device=device,
-            console=Console(stderr=True),
-        )
+    if finished(run):
+        return run
+    interrupted = RunFolder(run).exists
+    if interrupted:
+        configuration = RunFolder(run).configuration()
+    else:
+        configuration = resolve(preset=RECURRENT[score], overrides=SETTINGS)
+    pairs, held_out = phrasebook_pairs(PAIRS, "train", WORDS), phrasebook_pairs(VALID, "valid", WORDS)
+    corpora, console = Corpora.of(pairs, held_out), Console(stderr=True)
+    run_experiment(configuration, run, corpora=corpora, resume=interrupted, device=device, console=console)
     return run
 
 
 def finished(run: Path) -> bool:
-    """Whether a training has come to its end there, or the run was given away without its state."""
+    """Return whether a training has finished, or its run was copied without its state."""
     folder = RunFolder(run)
+    # A run without metrics was given away without its state.
     if not folder.model_file.exists() or not folder.metrics_file.exists():
         return folder.model_file.exists()
-    steps = [json.loads(row).get("step", 0) for row in folder.metrics_file.read_text(encoding="utf-8").splitlines()]
-    return max(steps, default=0) >= (folder.configuration().training.max_steps or 0)
+    last = 0
+    for row in folder.metrics_file.read_text(encoding="utf-8").splitlines():
+        last = max(last, json.loads(row).get("step", 0))
+    return last >= (folder.configuration().training.max_steps or 0)

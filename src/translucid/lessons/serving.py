@@ -1,4 +1,4 @@
-"""The lessons as they were recorded, on a server of this machine alone, which needs no other package."""
+"""The recorded lessons on a local server, which needs no other package."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from translucid.lessons.pages import fixed_files, record_script, recorded
 from translucid.serving.server_options import PAGE_HEADERS
 
 PLACE = "/lessons/"
-"""Where the lessons are on a server."""
+"""The path of the lessons on a server."""
 TRANSLATOR = "../"
-"""Where the page of the models is from there."""
+"""The path from there to the page of the models."""
 HEADERS = {**PAGE_HEADERS, "Cache-Control": "no-cache"}
 
 
 def recorded_files(translator: str = "") -> dict[str, str]:
-    """Return all files of the lessons as they were recorded, by path; the list of lessons is also that with no name.
+    """Return all files of the recorded lessons by path; the empty path is the list of lessons.
 
-    `translator`: where the page of a translator is, if there is one.
+    `translator`: the address of a translator's page, if there is one.
     """
-    found = fixed_files(translator=translator)
-    found |= {f"records/{lesson.name}.js": record_script(lesson.name, recorded(lesson.name)) for lesson in LESSONS}
-    return {**found, "": found["index.html"]}
+    content = fixed_files(translator=translator)
+    content[""] = content["index.html"]
+    for lesson in LESSONS:
+        content[f"records/{lesson.name}.js"] = record_script(lesson.name, recorded(lesson.name))
+    return content
 
 
 def recorded_server(port: int) -> ThreadingHTTPServer:
@@ -32,7 +34,7 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
     Raises:
         UserError: the port is taken.
     """
-    found = recorded_files()
+    content = recorded_files()
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -42,16 +44,21 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
                 self.send_header("Location", PLACE)
                 self.end_headers()
                 return
-            text = found.get(path.removeprefix(PLACE)) if path.startswith(PLACE) else None
-            body = (text or "There is nothing here.").encode()
-            self.send_response(404 if text is None else 200)
-            self.send_header("Content-Type", f"{kind(path) if text else 'text/plain'}; charset=utf-8")
+            name = path.removeprefix(PLACE)
+            if path.startswith(PLACE) and name in content:
+                status, text, media_type = 200, content[name], kind(path)
+            else:
+                status, text, media_type = 404, "There is nothing here.", "text/plain"
+            body = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", f"{media_type}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             for name, value in HEADERS.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 
+        # No line on standard error for each request.
         def log_message(self, *_: object) -> None:
             pass
 
@@ -62,6 +69,6 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
 
 
 def kind(name: str) -> str:
-    """Return the type of a file by its name."""
+    """Return the media type of a file by its name."""
     kinds = {"js": "text/javascript", "css": "text/css"}
     return kinds.get(name.rpartition(".")[2], "text/html")

@@ -1,4 +1,4 @@
-"""Quality estimation: from features of a translation to the probability that it is good, as fitted for a run."""
+"""Quality estimation: the probability that a translation is good, from its features, as fitted for a run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class _Record(BaseModel):
 
 
 Bounded: TypeAlias = Annotated[float, Field(ge=-1e6, le=1e6)]
-"""So that whatever a file says, a confidence is a number."""
+"""A bounded number, so that a confidence is finite whatever is in the file."""
 
 
 class Weight(_Record):
-    """How a feature counts: its distance from the mean of the pairs, in standard deviations, times a weight."""
+    """The weight of a feature, which is standardised by the mean and the deviation of the pairs."""
 
     mean: Bounded
     deviation: float = Field(ge=1e-9, le=1e6)
@@ -30,40 +30,42 @@ class Weight(_Record):
 
 
 class Bin(_Record):
-    """Some translations of like confidence."""
+    """A bin of translations with similar confidence."""
 
     said: float
-    """The probability that they are good, in the mean."""
+    """The mean confidence."""
     seen: float
-    """The share of them that is."""
+    """The share of good translations."""
     count: int
 
 
 class Figure(_Record):
-    """How well a kind of features did, on pairs that it was not fitted on."""
+    """The scores of a kind of features on held-out pairs."""
 
     kind: Kind
     cross_entropy: float
-    """Of good and bad, in nats a translation; lower is better."""
+    """The cross-entropy of good and bad, in nats per translation; lower is better."""
     calibration_error: float
-    """Mean distance between confidence and the share that is good (Guo et al. 2017, arXiv 1706.04599, equation 3)."""
+    """The mean distance between confidence and the share of good translations (Guo et al. 2017, arXiv 1706.04599,
+    equation 3)."""
     lift: float
-    """How many times its share of the bad translations the worst fifth by confidence holds; 1 is chance, 5 the most."""
+    """The rate of bad translations in the fifth with the lowest confidence, relative to the rate of all: 1 is chance, 5
+    the maximum."""
 
 
 class Detached(_Record):
-    """Attention so spread over the source as hardly any of the pairs' translations has: the model guesses.
+    """The limit from which attention is spread over the source as in hardly any translation: the model guesses.
 
-    The entropy that is usual for a source of S tokens is offset + slope log S.
+    The usual entropy for a source of S tokens is offset + slope log S.
     """
 
     offset: Bounded
     slope: Bounded
     limit: Bounded
-    """How much more is seldom."""
+    """The difference from the usual entropy that is rare."""
 
     def about(self, seen: Seen) -> list[str]:
-        """Say if the attention of a translation is so detached from its source."""
+        """Return a warning if the attention of a translation is detached from its source."""
         assert seen.attention is not None
         usual, found = self.offset + self.slope * math.log(seen.attention.shape[1]), entropy(seen)
         if found - usual <= self.limit:
@@ -72,41 +74,38 @@ class Detached(_Record):
 
 
 class Estimator(_Record):
-    """Tells how probable it is that a translation is good: sigmoid(slope (w x + offset) + shift)."""
+    """Estimates the probability that a translation is good: sigmoid(slope (w x + offset) + shift)."""
 
     threshold: float
     """A translation is good if its chrF against the reference is at least this, 0 to 100."""
     pairs: int
     bad: int
-    """How many of the pairs it was fitted on, and how many of them were translated badly."""
+    """The number of pairs with bad translations, among those of the fit."""
     kind: Kind
-    """What has to be looked at."""
+    """The kind of features."""
     passes: int = Field(0, ge=0, le=1000)
-    """With dropout."""
+    """The number of passes with dropout."""
     weights: dict[str, Weight]
-    """By feature."""
+    """The weights by feature."""
     offset: Bounded
     slope: Bounded
     shift: Bounded
     figures: list[Figure] = []
-    """Of every kind of features that was tried."""
+    """The scores of each kind of features."""
     reliability: list[Bin] = []
-    """Of the kind that was chosen, the least sure translations first."""
+    """The bins of the chosen kind, the least confident translations first."""
     detached: Detached | None = None
-    """If the model has attention."""
+    """None if the model has no attention."""
 
     def __call__(self, seen: Sequence[Seen]) -> Figures:
-        """Return the probability that each translation [n] is good.
-
-        `seen`: with what `kind` needs.
-        """
+        """Return the probability [n] that each translation is good; `seen` has what `kind` needs."""
         weights = self.weights.values()
-        mean, deviation, weight = (
-            np.array([getattr(one, name) for one in weights]) for name in ("mean", "deviation", "weight")
-        )
+        mean = np.array([weight.mean for weight in weights])
+        deviation = np.array([weight.deviation for weight in weights])
+        weight = np.array([weight.weight for weight in weights])
         score = (measured(seen, list(self.weights)) - mean) / deviation @ weight + self.offset
         return sigmoid(self.slope * score + self.shift)
 
     def whole(self) -> bool:
-        """Whether its features are those of its kind."""
+        """Return whether the features are those of the kind."""
         return set(self.weights) <= set(FEATURES) and set(self.weights) == set(KINDS[self.kind])

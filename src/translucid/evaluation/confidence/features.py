@@ -1,8 +1,8 @@
-"""Figures of one translation that are seen without a reference, in float64; what a confidence is fitted on.
+"""Features of one translation without a reference, in float64, to which confidence is fitted.
 
-Log-probabilities of tokens and their spread, attention and dropout as in Fomicheva et al. 2020 (arXiv 2005.10608,
-sections 3.1 to 3.3); what of the source is ignored as in Berard et al. 2019 and Guerreiro et al. 2023 (arXiv
-2208.05309, section 4). Lengths are logarithms, so that twice as long is as far as half as long.
+Log-probabilities of tokens and their spread, attention and dropout follow Fomicheva et al. 2020 (arXiv 2005.10608,
+sections 3.1 to 3.3), the share of the source that is ignored Berard et al. 2019 and Guerreiro et al. 2023 (arXiv
+2208.05309, section 4). Lengths are logarithms, so that double and half the length are equally far from the usual.
 """
 
 from __future__ import annotations
@@ -16,36 +16,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNSURE = 0.3
-"""A token below this probability is one that the model is not sure of."""
+"""The probability below which the model is not sure of a token."""
 IGNORED = 0.2
-"""A source token that gets less attention than this, summed over the target, is ignored."""
+"""A source token with less attention than this, summed over the target, is ignored."""
 
 Figures: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One translation, and what was seen while it was made. T target tokens, the end token the last."""
+    """One translation of T target tokens, including the end token, and the measurements of its search."""
 
     source: str
     target: str
     tokens: int
-    """T, without what names a language."""
+    """T, without tokens that name a language."""
     log_probability: float
     """log p(target | source) in nats."""
     token_log_probs: Figures | None = None
-    """[T], of each token given those before it."""
+    """[T], the log-probability of each token given those before."""
     attention: Figures | None = None
-    """[T, S], averaged over layers and heads."""
+    """[T, S], the attention averaged over layers and heads."""
     opening: int = 0
-    """So many of the first of the S source tokens are no words; nor is the last, the end token."""
+    """The number of source tokens before the words; after them is the end token."""
     dropped: Figures | None = None
     """[N], log p(target | source) in N passes with dropout."""
 
     def and_also(self, other: Seen) -> Seen:
-        """Return what was seen here or, if not here, when the same translation was looked at another time."""
-        seen = {name: getattr(self, name) for name in ("token_log_probs", "attention", "dropped")}
-        return replace(other, **{name: value for name, value in seen.items() if value is not None})
+        """Return the measurements of this object, and those of another of the same translation where this lacks one."""
+        return replace(
+            other,
+            token_log_probs=other.token_log_probs if self.token_log_probs is None else self.token_log_probs,
+            attention=other.attention if self.attention is None else self.attention,
+            dropped=other.dropped if self.dropped is None else self.dropped,
+        )
 
 
 def _words(text: str) -> int:
@@ -58,7 +62,7 @@ def _tokens(seen: Seen) -> Figures:
 
 
 def _looks(seen: Seen) -> Figures:
-    """Return the attention of all target tokens but the end token, if there are others."""
+    """Return the attention of all target tokens except the end token, if there are others."""
     assert seen.attention is not None
     return seen.attention[:-1] if len(seen.attention) > 1 else seen.attention
 
@@ -69,19 +73,19 @@ def _dropped(seen: Seen) -> Figures:
 
 
 def entropy(seen: Seen) -> float:
-    """Return the entropy of where a target token looks, in nats, in the mean of the target tokens."""
+    """Return the mean entropy of the attention of the target tokens, in nats."""
     weights = _looks(seen)
     return float(-(weights * np.log(np.maximum(weights, 1e-12))).sum(1).mean())
 
 
 def _coverage(seen: Seen) -> float:
-    """Return the share of source tokens that are not ignored; 1 where the source has no words."""
+    """Return the share of source tokens that are not ignored; 1 if the source has no words."""
     got = _looks(seen)[:, seen.opening : -1].sum(0)
     return float((got >= IGNORED).mean()) if got.size else 1.0
 
 
 def _elsewhere(seen: Seen) -> float:
-    """Return the attention that goes to no word of the source, in the mean of the target tokens."""
+    """Return the mean attention of the target tokens that is on no word of the source."""
     weights = _looks(seen)
     return float((weights[:, : seen.opening].sum(1) + weights[:, -1]).mean())
 
@@ -102,13 +106,13 @@ FEATURES: Mapping[str, Callable[[Seen], float]] = {
     "dropout_mean": lambda seen: float(_dropped(seen).mean()),
     "dropout_spread": lambda seen: float(_dropped(seen).std()),
 }
-"""By name: log-probability of a token in the mean; tokens; tokens for each source word; letters for each of the source;
-tokens for each word; probability of a token in the mean; the lowest log-probability; the standard deviation; the share
-of tokens below `UNSURE`; `entropy`; the share of source tokens that are not ignored; the attention on no word of the
-source; mean and standard deviation of the mean log-probability over passes with dropout."""
+"""The features by name: mean log-probability of tokens; number of tokens; tokens per source word; characters per source
+character; tokens per word; mean probability of tokens; lowest log-probability; standard deviation of log-probabilities;
+share of tokens below `UNSURE`; entropy of attention; share of source tokens that are not ignored; attention on no word
+of the source; mean and standard deviation of the mean log-probability over passes with dropout."""
 
 Kind: TypeAlias = Literal["search", "tokens", "attention", "dropout"]
-"""What has to be looked at: what every search tells; each token; attention; passes with dropout."""
+"""What the features need: the result of any search, log-probabilities of tokens, attention, or passes with dropout."""
 
 _OF_SEARCH = ("mean", "length", "length_ratio", "letters_ratio", "pieces_a_word")
 _OF_TOKENS = (*_OF_SEARCH, "mean_probability", "lowest", "spread", "unsure")
@@ -127,5 +131,7 @@ def measured(seen: Sequence[Seen], names: Sequence[str]) -> Figures:
     Raises:
         KeyError: there is no feature of that name.
     """
-    columns = [FEATURES[name] for name in names]
-    return np.array([[feature(one) for feature in columns] for one in seen], np.float64).reshape(len(seen), len(names))
+    features = np.empty((len(seen), len(names)), np.float64)
+    for column, name in enumerate(names):
+        features[:, column] = list(map(FEATURES[name], seen))
+    return features

@@ -16,19 +16,19 @@ from translucid.evaluation.confidence.logistic import cross_entropy, logistic, p
 
 FOLDS = 5
 PENALTY = 1.0
-"""Of the weights of standardised features, as one example more or less would weigh."""
+"""The penalty of the weights of standardised features, comparable to the weight of one example."""
 HARDLY = 0.05
-"""Share of the lowest cross-entropy by which that of cheaper features may be above it."""
+"""The excess of the cross-entropy of cheaper features, relative to the lowest, that is accepted."""
 BINS = 10
 WORST = 0.2
-"""The share of translations that a person would look at."""
+"""The share of translations that a person would review."""
 RARE = 0.005
-"""Of the pairs' translations have attention so detached."""
+"""The share of the pairs' translations whose attention is beyond the limit."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One kind of features, fitted."""
+    """A fit of one kind of features."""
 
     kind: Kind
     weights: dict[str, Weight]
@@ -36,12 +36,12 @@ class Fit:
     slope: float
     shift: float
     confidence: Figures
-    """[n], of each translation when it was not fitted on."""
+    """[n], the confidence of each translation, by a fit to other translations."""
     losses: Figures
-    """[n], the cross-entropy of each."""
+    """[n], the cross-entropy of each translation."""
 
     def figure(self, good: NDArray[np.bool_]) -> Figure:
-        """Say how well it does."""
+        """Return the scores of the fit."""
         return Figure(
             kind=self.kind,
             cross_entropy=float(self.losses.mean()),
@@ -54,12 +54,13 @@ def fit(kind: Kind, x: Figures, good: NDArray[np.bool_], folds: NDArray[np.int64
     """Fit one kind of features.
 
     Args:
-        kind: names the columns.
-        x: features [n, k].
-        good: [n].
-        folds: [n], the part 0 .. `FOLDS` - 1 that each belongs to; what a part gets is told by the others.
+        kind: the kind of features, which names the columns.
+        x: the features [n, k].
+        good: [n], whether each translation is good.
+        folds: [n], the fold 0 .. `FOLDS` - 1 of each translation, whose scores are fitted to the other folds.
     """
     truth = good.astype(np.float64)
+    # A constant feature must not divide by zero; its weight does not matter.
     mean, deviation = x.mean(0), np.where(x.std(0) > 1e-9, x.std(0), 1.0)
     x = (x - mean) / deviation
     score = np.empty(len(x))
@@ -76,9 +77,10 @@ def fit(kind: Kind, x: Figures, good: NDArray[np.bool_], folds: NDArray[np.int64
 
 
 def cheapest(fits: Sequence[Fit]) -> Fit:
-    """Return the first whose cross-entropy is hardly above the lowest."""
-    best = min(float(one.losses.mean()) for one in fits)
-    return next(one for one in fits if one.losses.mean() <= (1 + HARDLY) * best)
+    """Return the first fit whose cross-entropy is hardly above the lowest."""
+    losses = [float(fit.losses.mean()) for fit in fits]
+    accepted = (1 + HARDLY) * min(losses)
+    return next(fit for fit, loss in zip(fits, losses, strict=True) if loss <= accepted)
 
 
 def estimator(
@@ -88,13 +90,13 @@ def estimator(
 
     Args:
         seen: the translations, with what the kinds need.
-        chrf: of each against its reference, 0 to 100.
-        threshold: from which on a translation is good; some must be and some not.
-        kinds: that are tried, the cheapest first.
-        passes: with dropout, of the kind that has some.
+        chrf: the chrF of each translation against its reference, 0 to 100.
+        threshold: the chrF from which a translation is good; there must be good and bad ones.
+        kinds: the kinds of features, the cheapest first.
+        passes: the number of passes with dropout, for the kind that has them.
     """
     good = chrf >= threshold
-    folds = folds_of([one.source for one in seen])
+    folds = folds_of([translation.source for translation in seen])
     fits = [fit(kind, measured(seen, KINDS[kind]), good, folds) for kind in kinds]
     best = cheapest(fits)
     return Estimator(
@@ -107,38 +109,47 @@ def estimator(
         offset=best.offset,
         slope=best.slope,
         shift=best.shift,
-        figures=[one.figure(good) for one in fits],
+        figures=[fitted.figure(good) for fitted in fits],
         reliability=bins(best.confidence, good),
         detached=detached(seen),
     )
 
 
 def folds_of(sources: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Return a part of 0 .. `FOLDS` - 1 for each [n], the same for the same source, in turn."""
-    numbers = {source: i for i, source in enumerate(dict.fromkeys(sources))}
-    return np.array([numbers[source] % FOLDS for source in sources], np.int64)
+    """Return the fold of each source [n], 0 .. `FOLDS` - 1 in turn; equal sources are in the same fold."""
+    numbers: dict[Hashable, int] = {}
+    folds = [numbers.setdefault(source, len(numbers)) % FOLDS for source in sources]
+    return np.array(folds, np.int64)
 
 
 def bins(confidence: Figures, good: NDArray[np.bool_], count: int = BINS) -> list[Bin]:
-    """Return `count` bins of like size, or fewer of few translations, the least sure ones first."""
+    """Return up to `count` bins of similar size, the least confident translations first."""
     order = np.argsort(confidence, kind="stable")
-    cut = (part for part in np.array_split(order, count) if len(part))
-    return [Bin(said=float(confidence[part].mean()), seen=float(good[part].mean()), count=len(part)) for part in cut]
+    result = []
+    for part in np.array_split(order, count):
+        if len(part):
+            said, seen = float(confidence[part].mean()), float(good[part].mean())
+            result.append(Bin(said=said, seen=seen, count=len(part)))
+    return result
 
 
 def lift(confidence: Figures, bad: NDArray[np.bool_]) -> float:
-    """Return how many times its share of the bad translations the worst fifth by confidence holds."""
+    """Return the rate of bad translations in the fifth with the lowest confidence, relative to the rate of all."""
     worst = np.argsort(confidence, kind="stable")[: max(round(WORST * len(bad)), 1)]
     return float(bad[worst].mean() / max(bad.mean(), 1e-12))
 
 
 def detached(attention: Sequence[Seen]) -> Detached | None:
-    """Fit what is usual to translations whose attention was seen, if there are some, by least squares."""
-    looked = [(math.log(one.attention.shape[1]), entropy(one)) for one in attention if one.attention is not None]
-    if not looked:
+    """Fit the usual entropy of attention by least squares, if any translation has attention."""
+    lengths, entropies = [], []
+    for translation in attention:
+        if translation.attention is not None:
+            # The entropy of uniform attention over S tokens is log S.
+            lengths.append(math.log(translation.attention.shape[1]))
+            entropies.append(entropy(translation))
+    if not lengths:
         return None
-    lengths, found = np.array(looked).T
-    rows = np.column_stack([np.ones(len(looked)), lengths])
-    weights = np.linalg.lstsq(rows, found)[0]
-    limit = np.quantile(found - rows @ weights, 1 - RARE)
+    rows = np.column_stack([np.ones(len(lengths)), lengths])
+    weights = np.linalg.lstsq(rows, np.array(entropies))[0]
+    limit = np.quantile(entropies - rows @ weights, 1 - RARE)
     return Detached(offset=float(weights[0]), slope=float(weights[1]), limit=float(limit))

@@ -1,4 +1,4 @@
-"""Logistic regression, and probabilities that mean what they say."""
+"""Logistic regression, and Platt scaling to calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from translucid.evaluation.confidence.features import Figures
 
 STEPS, NEAR = 100, 1e-10
-"""Newton steps at most, and how small the last one is."""
+"""The maximum number of Newton steps, and the size of a step at which they end."""
 
 
 def sigmoid(z: Figures) -> Figures:
@@ -17,19 +17,19 @@ def sigmoid(z: Figures) -> Figures:
 
 
 def cross_entropy(z: Figures, truth: Figures) -> Figures:
-    """Return -t log s(z) - (1 - t) log(1 - s(z)) of each [n], in nats; s is the sigmoid."""
+    """Return -t log s(z) - (1 - t) log(1 - s(z)) for each [n], in nats; s is the sigmoid."""
     return np.logaddexp(0, z) - truth * z
 
 
 def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
-    """Return the weights [k] of standardised features and behind them the offset, fitted by Newton's method.
+    """Return the weights [k] of standardised features and then the offset, fitted by Newton's method.
 
         argmin_w,b  sum_i cross_entropy(w x_i + b, t_i) + penalty / 2 |w|^2
 
     Args:
         x: [n, k].
-        truth: [n], the probability to be told, 0 to 1.
-        penalty: of the weights, not of the offset.
+        truth: [n], the target probability, 0 to 1.
+        penalty: the penalty of the weights; the offset has none.
     """
     ones = np.column_stack([x, np.ones(len(x))])
     held = penalty * np.diag([*np.ones(x.shape[1]), 0.0])
@@ -41,9 +41,10 @@ def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
     for _ in range(STEPS):
         p = sigmoid(ones @ weights)
         slope = ones.T @ (p - truth) + held @ weights
+        # The bound keeps the matrix invertible where all probabilities are near 0 or 1.
         curvature = (ones * np.maximum(p * (1 - p), 1e-12)[:, None]).T @ ones + held
         step = np.linalg.solve(curvature, slope)
-        # Newton's step may go too far where the curve is flat; half of it goes down as well.
+        # A Newton step may overshoot where the cost is flat; a shorter step decreases it, too.
         while np.abs(step).max() > NEAR and cost(weights - step) > cost(weights):
             step = step / 2
         weights = weights - step
@@ -55,12 +56,12 @@ def logistic(x: Figures, truth: Figures, penalty: float) -> Figures:
 def platt(z: Figures, good: NDArray[np.bool_]) -> tuple[float, float]:
     """Return slope and offset that make sigmoid(slope z + offset) a calibrated probability.
 
-    Platt 1999 (Probabilistic outputs for support vector machines, section 2.2), with its targets a little inside 0 and
-    1, so that nothing becomes certain where all is told apart.
+    Platt 1999 (Probabilistic outputs for support vector machines, section 2.2). The targets are slightly inside 0 and
+    1, so that separable examples do not lead to certainty.
 
     Args:
-        z: [n], scores of examples that they were not fitted on.
-        good: [n].
+        z: [n], scores of held-out examples.
+        good: [n], whether each is good.
     """
     number = good.sum(), len(good) - good.sum()
     truth = np.where(good, (number[0] + 1) / (number[0] + 2), 1 / (number[1] + 2))

@@ -1,0 +1,178 @@
+"""Arguments and options that several commands share; each is declared once.
+
+A command with many options takes them in groups, which are named tuples: `main.py` makes an option of each field. The
+docstring of a group is the title of its panel in `--help`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+from typer import Argument, Option
+
+from translucid.cli import completing
+from translucid.engines.term_constraint import TermsMode
+
+
+class Format(StrEnum):
+    """The format of the output."""
+
+    text = "text"
+    jsonl = "jsonl"
+
+
+def resolved(context: typer.Context, given: Path | list[Path] | None) -> Path | list[Path] | None:
+    """Let every command find a run in the same way; a callback of arguments and options."""
+    if given is None or context.resilient_parsing:  # a shell that completes a line imports no model
+        return given
+    from translucid.interop.run_resolution import resolve_run
+
+    if isinstance(given, list):
+        return [resolve_run(run) for run in given]
+    return resolve_run(given)
+
+
+def run(help_text: str) -> Any:
+    """Return an option whose value is a run."""
+    return Option(metavar="RUN", callback=resolved, help=help_text)
+
+
+def files(help_text: str, *flags: str) -> Any:
+    """Return an option that takes several files."""
+    return Option(*flags, metavar="FILES", help=help_text)
+
+
+Run = Annotated[
+    Path,
+    Argument(metavar="RUN", callback=resolved, help="A run: its folder, its name, or a Hugging Face folder."),
+]
+TextOrImage = Annotated[
+    str, Argument(metavar="TEXT|IMAGE", help="The text to translate; for a captioner, an image file.")
+]
+
+Input = Annotated[Path | None, Option("--input", help="A file with one text per line; - is standard input.")]
+Output = Annotated[Path | None, Option("--output", help="Write to this file, not to standard output.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace an output that exists already.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Skip lines that can't be read, and count them.")]
+Reference = Annotated[list[str] | None, files("More references, one per line.", "--reference")]
+
+SourceLanguage = Annotated[
+    str | None,
+    Option("--source-language", metavar="CODE", help="The language of the source, for a multilingual model."),
+]
+TargetLanguage = Annotated[
+    str | None,
+    Option("--target-language", metavar="CODE", help="The language of the target, for a multilingual model."),
+]
+
+Beam = Annotated[int | None, Option("--beam", help="The beam width; 1 is greedy search.")]
+Nbest = Annotated[int | None, Option("--nbest", help="Outputs for each input; in text format, tabs separate them.")]
+LengthPenalty = Annotated[float | None, Option("--length-penalty", help="A higher value favours longer outputs.")]
+NoRepeatNgram = Annotated[int | None, Option("--no-repeat-ngram", help="Repeat no sequence of this many pieces.")]
+MaxLengthRatio = Annotated[
+    float | None, Option("--max-length-ratio", help="The maximum number of output tokens per input token.")
+]
+Sample = Annotated[bool, Option("--sample", help="Sample at random instead of searching.")]
+Temperature = Annotated[
+    float | None, Option("--temperature", help="The temperature of sampling; below 1 is less random.")
+]
+TopK = Annotated[int | None, Option("--top-k", help="Sample from the K most probable pieces.")]
+TopP = Annotated[
+    float | None, Option("--top-p", help="Sample from the most probable pieces that have this probability.")
+]
+Seed = Annotated[int | None, Option("--seed", help="The seed of sampling.")]
+
+Ensemble = Annotated[
+    list[Path] | None,
+    Option(
+        "--ensemble",
+        metavar="RUN",
+        callback=resolved,
+        help="Average the probabilities with those of this run; repeat it for more runs.",
+    ),
+]
+TermList = Annotated[
+    Path | None,
+    Option("--terms", metavar="FILE", help="A term list: source TAB target, or a term to leave untranslated."),
+]
+InflectTerms = Annotated[bool, Option("--inflect-terms", help="Match inflected forms of the terms, too.")]
+TermsModeOption = Annotated[
+    TermsMode,
+    Option("--terms-mode", help="annotate: mark terms for a run trained with terms. constrain: force them."),
+]
+Tokenize = Annotated[
+    str | None,
+    Option(
+        "--tokenize",
+        help="sacreBLEU's tokenizer for BLEU, none for tokenised text; the target language decides if not given.",
+        show_default=False,
+    ),
+]
+Lowercase = Annotated[bool, Option("--lowercase", help="Ignore case.")]
+
+Device = Annotated[str, Option("--device", help="auto, cpu, cuda, cuda:1, mps.")]
+Engine = Annotated[
+    Literal["auto", "torch", "ctranslate2"],
+    Option("--engine", help="The search: our own in PyTorch, CTranslate2, or the faster one that can do it."),
+]
+Workers = Annotated[int | None, Option("--workers", help="Worker processes; 1 if not given.", min=1)]
+Set = Annotated[
+    list[str] | None,
+    Option("--set", metavar="KEY=VALUE", help="Any setting.", autocompletion=completing.settings),
+]
+
+
+class Languages(NamedTuple):
+    """Languages of a multilingual model."""
+
+    source_language: SourceLanguage = None
+    target_language: TargetLanguage = None
+
+
+class Search(NamedTuple):
+    """Search."""
+
+    beam: Beam = None
+    length_penalty: LengthPenalty = None
+    no_repeat_ngram: NoRepeatNgram = None
+    max_length_ratio: MaxLengthRatio = None
+
+
+class Sampling(NamedTuple):
+    """Sampling."""
+
+    sample: Sample = False
+    temperature: Temperature = None
+    top_k: TopK = None
+    top_p: TopP = None
+    seed: Seed = None
+
+    def settings(self) -> dict[str, object]:
+        """Return the settings by name; those that are None are left as the run has them."""
+        return {**self._asdict(), "sample": self.sample or None}
+
+
+class Terms(NamedTuple):
+    """Terminology."""
+
+    terms: TermList = None
+    inflect_terms: InflectTerms = False
+    terms_mode: TermsModeOption = "auto"
+
+
+def given(*groups: Any) -> dict[str, object]:
+    """Return by name the options of groups that differ from their defaults; all have the value True.
+
+    That is what `refuse_together` and `refuse_for` check. Options are named after their fields.
+    """
+    changed: dict[str, object] = {}
+    for group in groups:
+        for name, value in group._asdict().items():
+            # A required option has no default, and is always given.
+            if value != group._field_defaults.get(name):
+                changed[f"--{name.replace('_', '-')}"] = True
+    return changed

@@ -64,8 +64,7 @@ class AlignmentScore(NamedTuple):
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        return _ratio(2 * self.precision * self.recall, self.precision + self.recall)
 
 
 def spread(links: Iterable[tuple[int, int, float]], sizes: Sequence[Sequence[int]]) -> list[tuple[int, int, float]]:
@@ -101,8 +100,13 @@ def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentSc
         in_possible += len(correct.possible.intersection(links))
         total += len(set(links))
         sure += len(correct.sure)
+    # Without any links, the agreement is perfect.
     rate = 1 - (in_sure + in_possible) / (total + sure) if total + sure else 0.0
-    return AlignmentScore(rate, in_possible / total if total else 0.0, in_sure / sure if sure else 0.0)
+    return AlignmentScore(rate, _ratio(in_possible, total), _ratio(in_sure, sure))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
 
 
 def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:

@@ -102,8 +102,9 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
             gold = GoldImage.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            what = f"is not a line of gold boxes ({f'{where}: ' if where else ''}{first['msg']})"
+            # An error in the whole line has no place within it.
+            problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            what = f"is not a line of gold boxes ({problem})"
             raise UserError(what, file=path, line=number, fix=fix) from error
         if found.setdefault(gold.image, gold) is not gold:
             raise UserError(f"is the second line of {gold.image}", file=path, line=number, fix=fix)

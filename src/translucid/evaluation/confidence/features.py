@@ -44,12 +44,11 @@ class Seen:
 
     def and_also(self, other: Seen) -> Seen:
         """Return the measurements of this object, and those of another of the same translation where this lacks one."""
-        return replace(
-            other,
-            token_log_probs=other.token_log_probs if self.token_log_probs is None else self.token_log_probs,
-            attention=other.attention if self.attention is None else self.attention,
-            dropped=other.dropped if self.dropped is None else self.dropped,
-        )
+        known = {}
+        for name in ("token_log_probs", "attention", "dropped"):
+            if getattr(self, name) is not None:
+                known[name] = getattr(self, name)
+        return replace(other, **known)
 
 
 def _words(text: str) -> int:

@@ -116,6 +116,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
         console.print(Text("for each word written, where the model looked:", "dim"))
         console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, colour=console.is_terminal))
         picture = out / f"looked-{Path(name).stem}.png"
+        # The demo goes on without Matplotlib, which is an extra.
         try:
             save_looked(caption.looked, picture, name)
         except UserError as error:

@@ -95,6 +95,7 @@ def mask(
         _save(mask_of_images(captioner, run, texts, kind), out)
         return
     translator = Translator.load(run, source=source_language, target=target_language)
+    # Only a Transformer masks its decoder.
     if kind != "padding" and translator.configuration.model.kind == "recurrent":
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
         raise UserError(what, file=run, fix="Draw --kind padding.")

@@ -149,7 +149,7 @@ def evaluate(
                 if name in given:
                     raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
             evaluate_texts(run, configuration, test, report, translation.device)
-        case _:
+        case _:  # a translator
             refuse_for("images", FOR_CAPTIONERS, given)
             _evaluate_translations(run, configuration, data, scoring, report, translation, terms)
 

@@ -134,6 +134,7 @@ def _explain_translation(
     console = Console()
     sentences = translator.translate(text).sentences if target is None else [(text, target)]
     refuse_untranslated(sentences)
+    # Each sentence was translated by itself, so that other sentences have no influence.
     for source, written in sentences:
         case = Case(translator.model, translator.pipeline, source, written)
         explanation = explain(case, options.method, samples=options.samples)

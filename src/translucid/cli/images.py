@@ -208,7 +208,7 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
 
     if kind == "padding":
         raise UserError("images have no padding, all cells may be looked at", file=run, fix="Draw --kind target.")
-    if captioner.configuration.model.kind == "captioner":
+    if captioner.configuration.model.kind == "captioner":  # with a recurrent decoder
         what = f"a recurrent decoder has no {kind} mask: it reads its words one after the other"
         raise UserError(what, file=run, fix="Draw one of a captioning Transformer.")
     targets = []

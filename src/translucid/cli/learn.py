@@ -63,7 +63,7 @@ def learn(
         with whole_folder(save) as folder:
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
-    elif any_live:
+    elif any_live:  # needs the packages of the extra, unlike recorded lessons
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)

@@ -283,6 +283,7 @@ def run(arguments: list[str]) -> int:
             return _interrupted(interruption)
         if debug:
             raise
+        # PyTorch and the system have errors of their own for what the user can change.
         if is_memory_full(error):
             return _refused("the memory of the GPU is full. Try --device cpu, or a lower --beam where there is one.")
         if isinstance(error, OSError) and error.errno in _NO_ROOM:

@@ -290,6 +290,7 @@ def export(
     log = Console(stderr=True)
     with open_memory(memory, (source_language, target_language), log) as opened:
         source, target = export_languages(opened, (source_language, target_language))
+        # TMX requires the language of each text.
         if out.suffix.lower() == ".tmx" and not (source and target):
             fix = "Give --source-language CODE and --target-language CODE."
             raise UserError("a .tmx says of which languages it is, and the memory does not know", file=memory, fix=fix)

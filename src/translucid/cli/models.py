@@ -86,7 +86,7 @@ def _print_keys(console: Console) -> None:
     """Print all keys: in paragraphs for people, in lines of tab-separated columns for programs."""
     from translucid.runs.keys import keys
 
-    if not console.is_terminal:
+    if not console.is_terminal:  # for grep and cut
         for key in keys():
             # The columns: `key=default`, the allowed values, the kind of model that has the key, the description.
             print(f"{key.name}={key.default}", key.allowed, key.choice, " ".join(key.description.split()), sep="\t")

@@ -147,6 +147,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     # Before the first word, all labels are equally probable.
     before = 1 / len(classifier.labels)
     steps = [0.0] * len(after)
+    # A step is the change of the probability by one word, in the order of reading.
     for place in order:
         steps[place], before = after[place] - before, after[place]
     words, label = HighlightedText(case.source_words, steps), case.target_words[0]

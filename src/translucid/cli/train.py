@@ -217,7 +217,7 @@ def train(
     request = Request(config, model, options.settings or [], overrides, initial, earlier)
     refuse_twice(*files.values(), data.mix)
     configuration = request.configuration(files)
-    if not earlier:
+    if not earlier:  # a run that is resumed is not lost
         run.refuse_to_lose(options.overwrite)
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
@@ -250,6 +250,7 @@ def _preset_of(config: Path | None) -> str | None:
 
     if config is None:
         return None
+    # A recipe names the preset that it changes.
     return str(read_settings(config).get("preset", "")) or None
 
 

@@ -92,6 +92,7 @@ def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple
     # The corpus is counted once, up to 4-grams, for all four scores.
     counted = BLEU(tokenize="none", force=True).corpus_score(found, reference_sets(wanted))  # type: ignore[arg-type]
 
+    # sacreBLEU computes BLEU from counts and lengths, of which BLEU-n needs the first n.
     def up_to(n: int) -> float:
         counts, totals = list(counted.counts[:n]), list(counted.totals[:n])
         score: float = BLEU.compute_bleu(

@@ -52,6 +52,7 @@ class Cider:
         self.common: Counter[Gram] = Counter()
         images = 0
         for of_image in references:
+            # An image counts once, however many of its references have the n-gram.
             self.common.update(set().union(*map(grams, of_image)))
             images += 1
         self.images, self.sigma = math.log(max(images, 1)), sigma

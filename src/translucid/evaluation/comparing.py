@@ -184,6 +184,7 @@ def compare(
     scores_b = corpus_scores(b, references, tokenize=tokenize, lowercase=lowercase)
     equal = sum(map(eq, a, b))
     tested: dict[str, Tested] = {}
+    # Sentences with equal translations do not contribute to a difference.
     if significance and len(a) - equal >= FEWEST_TESTED:
         tested = _tested(a, b, references, tokenize=tokenize, lowercase=lowercase)
     rows = []

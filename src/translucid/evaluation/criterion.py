@@ -68,6 +68,7 @@ def long_enough(references: References, tokenize: str) -> bool:
     """Return whether the references are long enough for BLEU with one of sacreBLEU's tokenizers."""
     tokenizer = bleu_metric(tokenize).tokenizer
     long = 0
+    # One long reference of a sentence is enough for BLEU to count its 4-grams.
     for row in zip(*references, strict=True):
         for text in row:
             if text is not None and len(tokenizer(text).split()) >= NGRAM:

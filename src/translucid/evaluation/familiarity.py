@@ -190,6 +190,7 @@ class Familiarity:
         if not self.scores or not any(map(str.isalpha, without_fixed(source))):
             return warnings
         found = measured(self.tokenizer, self.words, source, ids, tokens, log_probability, known)
+        # How improbable the translation is, in deviations; unknown words are added.
         unlikely = -self.scores.log_probability.above(found.log_probability)
         if self.words and self.scores.unknown:
             strange = unlikely + WORDS * self.scores.unknown.above(found.unknown) > LIMIT
@@ -241,6 +242,7 @@ def measured(
     words = [word for word in _words(source) if _folded(word) not in given]
     new = [word for word in words if word not in known] if known else []
     unknown = len(new) + SHARE * len(new) / max(len(words), 1)
+    # With the end token, whose probability is part of the translation's.
     count = len(tokens) - len(tokenizer.target_opening) + 1
     pieces = sum(len(word) - 1 for word in _word_pieces(tokenizer, ids))
     return Measured(log_probability / count, pieces, unknown, new)

@@ -157,5 +157,6 @@ def readings(model: LanguageModel[Any], windows: Iterable[Batch]) -> Iterator[tu
             state = model.begin(len(ids), ids.device)
         seen = ids if before is None else torch.cat([before, ids], -1)
         reading, state = model.read_on(seen, state)
+        # Those of the window before were yielded with it.
         yield reading.features[..., -ids.size(-1) :, :], window.labels
         before = None if model.context is None else ids

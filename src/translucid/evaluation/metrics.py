@@ -148,6 +148,7 @@ def bleu_tokenizer(language: str | None, references: Iterable[Sequence[str | Non
     return name if name not in _EXTRAS or _installed(name) else CHARACTERS
 
 
+# Tokenizers load dictionaries.
 @lru_cache
 def _installed(name: str) -> bool:
     try:

@@ -113,6 +113,7 @@ def _score(hits: Sequence[Hit | None]) -> KindScore:
 
 
 def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:
+    # A word may refer to several things: any of their boxes counts.
     overlapping, centred = np.zeros(grid, bool), np.zeros(grid, bool)
     for left, top, right, bottom in boxes:
         down, across = _cells(grid[0], top, bottom), _cells(grid[1], left, right)

@@ -154,7 +154,9 @@ class QualityChecks:
         words = f"{_count(len(target.split()), 'word')} for {len(source.split())}"
         if len(ids) >= FEW and len(tokens) < SHORT * len(ids):
             return [f"too short: {words}"]
-        return [f"too long: {words}"] if len(tokens) > LONG * len(ids) + SLACK else []
+        if len(tokens) > LONG * len(ids) + SLACK:
+            return [f"too long: {words}"]
+        return []
 
 
 def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
@@ -246,7 +248,8 @@ def _wrong_language(what: str, text: str, expected: str | None) -> list[str]:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    plural = "" if number == 1 else "s"
+    return f"{number} {what}{plural}"
 
 
 def _shown(characters: Sequence[str]) -> str:

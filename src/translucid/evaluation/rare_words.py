@@ -75,6 +75,7 @@ def by_frequency(
     # Words by the number of their class.
     wanted, written, right = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
+        # The intersection of counters has the smaller count of each word.
         ours, theirs = Counter(words(hypothesis)), Counter(words(reference))
         for total, some in (wanted, theirs), (written, ours), (right, ours & theirs):
             for word, count in some.items():

@@ -72,11 +72,12 @@ class _Mapping:
     def __init__(self, ray: Any, job: Job, file: Path, workers: int | None) -> None:
         has = ray.cluster_resources()
         wants_gpu = job.device.startswith("cuda") or (job.device == "auto" and has.get("GPU", 0) >= 1)
-        self.device = job.device
-        if job.device == "auto" or wants_gpu:  # a worker sees its only GPU as `cuda`
-            self.device = "cuda" if wants_gpu else "cpu"
-        self.share = {"num_gpus": 1} if wants_gpu else {"num_cpus": 1}
-        self.workers = workers or max(1, int(has.get("GPU" if wants_gpu else "CPU", 1)))
+        if wants_gpu:  # Ray shows each worker one GPU, which is `cuda` there
+            self.device, self.share, count = "cuda", {"num_gpus": 1}, has.get("GPU", 1)
+        else:
+            self.device = "cpu" if job.device == "auto" else job.device
+            self.share, count = {"num_cpus": 1}, has.get("CPU", 1)
+        self.workers = workers or max(1, int(count))
         self.job = replace(job, run=job.run.resolve(), device=self.device)
         self.ray, self.file = ray, file.resolve()
 

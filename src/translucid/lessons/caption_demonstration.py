@@ -39,6 +39,7 @@ def train_caption_demo(
     resume = folder.exists and not overwrite
     if not resume:
         folder.refuse_to_lose(overwrite)
+    # A demo that was interrupted while it trained has all of them.
     if not all((scenes / name).exists() for name in FILES):
         with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
             write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)

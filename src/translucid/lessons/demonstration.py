@@ -43,8 +43,10 @@ def train_demo(
         "data.source_language": "en",
         "data.target_language": "es",
     }
-    configuration = folder.configuration() if resume else resolve(preset="demo", overrides=overrides)
-    if not resume:
+    if resume:
+        configuration = folder.configuration()
+    else:
+        configuration = resolve(preset="demo", overrides=overrides)
         folder.refuse_to_lose(overwrite)
     with console.status("writing the phrasebook"):
         pairs = {split: phrasebook_pairs(count, split) for split, count in SIZES.items()}
@@ -62,6 +64,7 @@ def train_demo(
         for split, file in files.items():  # an interrupted training reads them when it resumes
             _write(file, pairs[split])
         trainer.fit(display)
+    # Sentences that are unlike the phrasebook are warned about from now on.
     fit_validation_scores(run, console=console, device=device)
 
 

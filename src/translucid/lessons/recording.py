@@ -83,7 +83,7 @@ def bottleneck(models: Models) -> Record:
     """Return sentences of several lengths, and BLEU by length without attention and with it."""
     sentences, chart = [], []
     for words in LENGTHS:
-        # The limits of `generate` are for both languages; a quarter or more of the pairs has the source length.
+        # The limits of `generate` are for both languages.
         phrases = generate(4 * EACH, split="test", min_words=words - 1, max_words=words + 1)
         pairs = [pair for pair in phrases if len(pair.source.split()) == words][:EACH]
         sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -68,6 +68,7 @@ def fit(kind: Kind, x: Figures, good: NDArray[np.bool_], folds: NDArray[np.int64
         held = folds == fold
         *weights, offset = logistic(x[~held], truth[~held], PENALTY)
         score[held] = x[held] @ weights + offset
+    # Scores of the folds are calibrated; the weights of the estimator are then fitted to all translations.
     slope, shift = platt(score, good)
     z = slope * score + shift
     *weights, offset = logistic(x, truth, PENALTY)

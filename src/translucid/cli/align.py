@@ -19,9 +19,7 @@ def align(
     pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.", "--pairs")] = None,
     reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
     layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
-    shift: Annotated[
-        bool | None, Option("--shift/--no-shift", help="Read the row of the next step (SHIFT-ATT).")
-    ] = None,
+    shift: Annotated[bool | None, Option("--shift/--no-shift", help="Read the row one step later (SHIFT-ATT).")] = None,
     both: Annotated[bool | None, Option("--both/--one-side", help="Combine both sides by grow-diagonal.")] = None,
     output: option.Output = None,
     overwrite: option.Overwrite = False,

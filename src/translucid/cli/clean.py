@@ -32,12 +32,8 @@ class Rules(NamedTuple):
     """Rules."""
 
     without: Annotated[list[str] | None, Option(metavar="RULES", help="Rules that are not applied.")] = None
-    source_language: Annotated[str | None, Option(metavar="CODE", help="The source language; default: detected.")] = (
-        None
-    )
-    target_language: Annotated[str | None, Option(metavar="CODE", help="The target language; default: detected.")] = (
-        None
-    )
+    source_language: Annotated[str | None, Option(metavar="CODE", help="The source language, if not detected.")] = None
+    target_language: Annotated[str | None, Option(metavar="CODE", help="The target language, if not detected.")] = None
 
 
 class Models(NamedTuple):
@@ -45,12 +41,7 @@ class Models(NamedTuple):
 
     forward: Annotated[Path | None, option.run("A translator that scores each pair, with --backward.")] = None
     backward: Annotated[Path | None, option.run("A translator of the reverse direction.")] = None
-    min_gain: Annotated[
-        float | None,
-        Option(
-            help="The share of a side's surprisal that the other side must remove; 0.22 if not given.", min=0, max=1
-        ),
-    ] = None
+    min_gain: Annotated[float | None, Option(help="The share of surprisal to be removed (0.22).", min=0, max=1)] = None
     device: option.Device = "auto"
 
 

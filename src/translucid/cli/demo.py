@@ -25,9 +25,7 @@ SHOWN = 3
 def demo(
     context: typer.Context,
     captions: Annotated[bool, Option("--captions", help="Instead train a captioner: about eight minutes.")] = False,
-    out: Annotated[
-        Path | None, Option(help="The run folder; runs/demo or runs/demo-captions.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, Option(help="The run folder; runs/demo(-captions).", show_default=False)] = None,
     overwrite: option.Overwrite = False,
     device: option.Device = "auto",
 ) -> None:

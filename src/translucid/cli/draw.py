@@ -69,10 +69,7 @@ def mask(
     run: option.Run,
     texts: Annotated[list[str], Argument(metavar="TEXT|IMAGE...", help="A batch of texts or image files.")],
     out: Out,
-    kind: Annotated[
-        Literal["target", "causal", "padding"],
-        Option(help="Decoder: past without padding, or all of the past; encoder: no padding."),
-    ] = "target",
+    kind: Annotated[Literal["target", "causal", "padding"], Option(help="The kind of mask.")] = "target",
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
     overwrite: option.Overwrite = False,

@@ -52,9 +52,7 @@ class TestSet(NamedTuple):
 
     test: Annotated[list[str] | None, option.files("Sentence pairs, or texts, to test on.", "--test")] = None
     reference: option.Reference = None
-    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Report alignment error rates by gold links.")] = (
-        None
-    )
+    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Report alignment error rates by links.")] = None
     images: Annotated[list[Path] | None, option.files("For captions: folders and .tar files of images.")] = None
     gold: Annotated[Path | None, Option(metavar="GOLD", help="For captions: boxes from `data scenes`.")] = None
 

@@ -40,9 +40,7 @@ class View(NamedTuple):
     target: Annotated[str | None, Option(help="Show this target (by forced decoding) instead of the model's.")] = None
     layer: Annotated[int | None, Option(help="One decoder layer instead of the average of all.")] = None
     head: Annotated[int | None, Option(help="One head instead of the average of all.")] = None
-    flow: Annotated[bool, Option("--flow", help="The flow of attention through all layers (attention rollout).")] = (
-        False
-    )
+    flow: Annotated[bool, Option("--flow", help="The attention through all layers (attention rollout).")] = False
     device: option.Device = "auto"
 
     @property
@@ -55,9 +53,7 @@ class Saving(NamedTuple):
     """Saving."""
 
     save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")] = None
-    why: Annotated[list[str] | None, Option("--why", metavar="METHOD", help="Explain a page by erasure, lime ...")] = (
-        None
-    )
+    why: Annotated[list[str] | None, Option("--why", metavar="METHOD", help="Explain by erasure, lime ...")] = None
     tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.", "--tsv")] = None
     overwrite: option.Overwrite = False
 

@@ -101,9 +101,7 @@ def _main(
             help="Progress and messages on standard error: lines for people, JSON lines, or errors and warnings only.",
         ),
     ] = "text",
-    code: Annotated[
-        list[str] | None, Option("--code", metavar="FILE", help="Allow a run to execute this file.")
-    ] = None,
+    code: Annotated[list[str] | None, Option("--code", metavar="FILE", help="Let a run execute this file.")] = None,
     version: Annotated[bool, Option("--version", help="Show the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     if code:

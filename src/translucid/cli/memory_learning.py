@@ -23,12 +23,8 @@ def learn(
     run: option.Run,
     memory: Annotated[Path, Argument(metavar="MEMORY", help="A memory, or a corpus.")],
     out: Annotated[Path | None, Option(help="The run folder to make.")] = None,
-    adapter: Annotated[
-        str | None, Option(metavar="NAME", help="Train an adapter for translate --adapter NAME.")
-    ] = None,
-    mix: Annotated[
-        list[str] | None, Option(metavar="FILES=SHARE", help="General pairs; default: RUN's training data.")
-    ] = None,
+    adapter: Annotated[str | None, Option(metavar="NAME", help="Train an adapter for translate --adapter.")] = None,
+    mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="General pairs; RUN's own by default.")] = None,
     relearn: Annotated[bool, Option("--relearn", help="Learn all entries, not only new ones.")] = False,
     settings: option.Set = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a run that is there.")] = False,

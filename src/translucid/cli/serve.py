@@ -83,8 +83,7 @@ class Access(NamedTuple):
     """Access."""
 
     api_keys: Annotated[
-        Path | None,
-        _option("A file with one API key per line, and its limits if it has any; then a key is required.", "API_KEYS"),
+        Path | None, _option("API keys with their limits, one per line; then a key is required.", "API_KEYS")
     ] = None
     hosts: Annotated[
         str,
@@ -114,10 +113,8 @@ class Limits(NamedTuple):
     file_bytes: Annotated[int, _option("Maximum bytes of a document.", "FILE_BYTES", min=1000, max=32 << 20)] = 20 << 20
     document_seconds: Annotated[float, _option("Maximum seconds for a document.", "DOCUMENT_SECONDS", min=1)] = 3600.0
     seconds: Annotated[float, _option("Maximum seconds for any other request.", "SECONDS", min=0.1)] = 60.0
-    per_minute: Annotated[
-        int, _option("Requests per minute from an address or key; 0: no limit.", "PER_MINUTE", min=0)
-    ] = 0
-    per_day: Annotated[int, _option("Requests per day from an address or key; 0: no limit.", "PER_DAY", min=0)] = 0
+    per_minute: Annotated[int, _option("Requests per minute of an address or key; 0: any.", "PER_MINUTE", min=0)] = 0
+    per_day: Annotated[int, _option("Requests per day of an address or key; 0: any.", "PER_DAY", min=0)] = 0
 
 
 class Models(NamedTuple):
@@ -137,8 +134,7 @@ class Logs(NamedTuple):
     """Logs and metrics."""
 
     metrics: Annotated[
-        Literal["key", "open", "off"],
-        _option("Who may read /metrics: owners of a key (if there are keys), all, nobody.", "METRICS"),
+        Literal["key", "open", "off"], _option("Who may read /metrics: users with a key, all, nobody.", "METRICS")
     ] = "key"
     log_format: Annotated[Literal["text", "json", "off"], _option("The log of requests.", "LOG_FORMAT")] = "text"
 

@@ -87,13 +87,9 @@ class DataFiles(NamedTuple):
     ] = None
     valid_files: Annotated[list[str] | None, option.files("Validation pairs, or texts.", "--valid")] = None
     synthetic: Annotated[list[str] | None, option.files("More pairs, with sources from `data back-translate`.")] = None
-    mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="More pairs, and their share of an epoch.")] = (
-        None
-    )
+    mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="More pairs, with a share of an epoch.")] = None
     target_text: Annotated[list[str] | None, option.files("Text of the target language, for the decoder.")] = None
-    images: Annotated[
-        list[str] | None, option.files("For captions: folders and .tar files of images; beside --train.")
-    ] = None
+    images: Annotated[list[str] | None, option.files("For captions: folders and .tar files of images.")] = None
     skip_bad: option.SkipBad = False
 
     def files(self) -> Files:
@@ -125,9 +121,7 @@ class Initialization(NamedTuple):
     valid_general: Annotated[list[str] | None, option.files("Validation pairs that guard against forgetting.")] = None
     init_encoder: Annotated[Path | None, option.run("Start the encoder from this language model.")] = None
     init_decoder: Annotated[Path | None, option.run("Start the decoder from this language model.")] = None
-    elmo: Annotated[Path | None, option.run("Give the encoder this lm-bilstm's contextual word embeddings, too.")] = (
-        None
-    )
+    elmo: Annotated[Path | None, option.run("Give the encoder the word embeddings of this lm-bilstm, too.")] = None
 
     def settings_for(self, preset: str | None) -> dict[str, Any] | None:
         """Return the settings that the model takes over from other runs; None if there are none.

@@ -43,9 +43,7 @@ class Input(NamedTuple):
 
     input_file: Annotated[Path | None, Option("--input", help="Lines of text, or a document; - is stdin.")] = None
     split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself, or whole lines.")] = True
-    wrapped: Annotated[bool, Option("--wrapped", help="Lines are hard-wrapped; an empty line ends a paragraph.")] = (
-        False
-    )
+    wrapped: Annotated[bool, Option("--wrapped", help="Lines are hard-wrapped; empty lines end paragraphs.")] = False
     retranslate: Annotated[bool, Option("--retranslate", help="Also translate segments with a translation.")] = False
 
 
@@ -63,22 +61,16 @@ class Output(NamedTuple):
     ] = option.Format.text
     nbest: option.Nbest = None
     alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
-    token_scores: Annotated[
-        bool,
-        Option(
-            "--token-scores", help="With jsonl: add the log-probability of each piece and the probability of each word."
-        ),
-    ] = False
+    token_scores: Annotated[bool, Option("--token-scores", help="Add probabilities of pieces and words.")] = False
 
 
 class Models(NamedTuple):
     """Models."""
 
     ensemble: option.Ensemble = None
-    adapter: Annotated[
-        str | None,
-        Option(metavar="NAME|FILE|RUN", help="Use an adapter that was fine-tuned on RUN with training.adapter_rank."),
-    ] = None
+    adapter: Annotated[str | None, Option(metavar="NAME|FILE|RUN", help="Use an adapter that was trained on RUN.")] = (
+        None
+    )
 
 
 class Ranking(NamedTuple):
@@ -90,12 +82,7 @@ class Ranking(NamedTuple):
     tune_on: Annotated[list[str] | None, option.files("First choose the two weights by BLEU on these pairs.")] = None
     mbr: Annotated[
         int | None,
-        Option(
-            metavar="N",
-            help="Of the N best (with --sample, of N samples), choose the one most similar to the others (chrF).",
-            min=2,
-            max=1000,
-        ),
+        Option(metavar="N", help="Choose the most similar of N hypotheses (minimum Bayes risk).", min=2, max=1000),
     ] = None
 
     def weights(self) -> ChannelWeights:
@@ -115,8 +102,7 @@ class Memory(NamedTuple):
 
     memory: Annotated[Path | None, Option(metavar="FILE", help="Use the translations of a memory or corpus.")] = None
     memory_from: Annotated[
-        int | None,
-        Option(metavar="PERCENT", help="Use fuzzy matches from this percentage on; 100 if not given.", min=70, max=100),
+        int | None, Option(metavar="PERCENT", help="Use fuzzy matches from PERCENT (100).", min=70, max=100)
     ] = None
 
 
@@ -127,11 +113,7 @@ class Execution(NamedTuple):
     engine: option.Engine = "auto"
     workers: option.Workers = None
     ray: Annotated[
-        str | None,
-        Option(
-            metavar="ADDRESS",
-            help="Use a Ray cluster: its address, auto for the running one, local for one on this machine.",
-        ),
+        str | None, Option(metavar="ADDRESS", help="Use a Ray cluster: its address, auto (the running one) or local.")
     ] = None
 
     def executor(self, job: Job, file: Path | None) -> AbstractContextManager[Executor]:

@@ -63,29 +63,21 @@ class Speed(NamedTuple):
 class Confidence(NamedTuple):
     """Confidence."""
 
-    confidence: Annotated[bool, Option("--confidence", help="Instead calibrate the confidence of translations.")] = (
-        False
-    )
+    confidence: Annotated[bool, Option("--confidence", help="Instead calibrate confidence.")] = False
     threshold: Annotated[float | None, Option(help="The chrF from which a translation is good (40).", min=0)] = None
     features: Annotated[
         Literal["search", "tokens", "attention", "dropout"] | None,
-        Option(help="The features; the cheapest that do well if not given."),
+        Option(help="The features; default: the cheapest good ones."),
     ] = None
-    dropout_passes: Annotated[int | None, Option(help="Also try this many passes with dropout.", min=2, max=1000)] = (
-        None
-    )
-    diagram: Annotated[Path | None, Option(metavar="FILE", help="Draw a reliability diagram: .png, .svg or .pdf.")] = (
-        None
-    )
+    dropout_passes: Annotated[int | None, Option(help="Also try so many dropout passes.", min=2, max=1000)] = None
+    diagram: Annotated[Path | None, Option(metavar="FILE", help="Draw a reliability diagram, as .png ...")] = None
     overwrite: option.Overwrite = False
 
 
 class Alignments(NamedTuple):
     """Word alignments."""
 
-    alignments: Annotated[
-        Path | None, Option(metavar="GOLD", help="Instead learn word alignments from gold links.")
-    ] = None
+    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Instead learn alignments from gold links.")] = None
 
 
 @with_examples(__doc__)

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 class Filter(OptionGroup):
-    """Which pairs are skipped."""
+    """The limits beyond which pairs are skipped."""
 
     max_characters: int = Field(2000, ge=1, le=1_000_000_000)
     """Pairs with more characters than this on either side are skipped."""

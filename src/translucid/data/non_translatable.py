@@ -1,4 +1,4 @@
-"""What no translation may change: placeholders, tags, addresses and numbers."""
+"""The parts of a text that a translation must not change: placeholders, tags, addresses and numbers."""
 
 from __future__ import annotations
 

@@ -256,11 +256,12 @@ def resolve(
         if start is None:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
         base = merged({"preset": name}, start.settings)
-    given = assigned(begun or {} if shipped else settings, assignments, overrides or {})
+    # What the user has set, without the proposals of a preset or a recipe.
+    explicit = assigned((begun or {}) if shipped else settings, assignments, overrides or {})
     settings = merged(base, {**settings, "preset": name})
     configuration = validated(assigned(settings, assignments, overrides or {}), file)
     # Sets the cached property; pydantic allows no assignment.
-    configuration.__dict__["vocabulary_given"] = "vocabulary" in given.get("data", {}).get("tokenizer", {})
+    configuration.__dict__["vocabulary_given"] = "vocabulary" in explicit.get("data", {}).get("tokenizer", {})
     return configuration
 
 

@@ -196,6 +196,10 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
     Raises:
         UserError: there are too few pairs, or too many of them have the same source.
     """
+
+    def label_of(pair: Pair) -> str:
+        return pair.target if labels else ""
+
     skipped = Skipped()
     drawn = reservoir_sample(read(skipped), HELD_OUT, seed)
     total, count = skipped.kept, min(HELD_OUT, skipped.kept // 50)
@@ -203,7 +207,7 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
     groups: dict[str, list[Pair]] = {pair.source: [] for pair in drawn}
     left: Counter[str] = Counter()
     for pair in read(Skipped()):
-        left[pair.target if labels else ""] += 1
+        left[label_of(pair)] += 1
         if pair.source in groups:
             groups[pair.source].append(pair)
     held: list[Pair] = []
@@ -213,7 +217,7 @@ def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: b
         for group in groups.values():
             if (held and len(held) + len(group) > count) or len(group) > largest:
                 continue
-            taken = Counter(pair.target if labels else "" for pair in group)
+            taken = Counter(map(label_of, group))
             if all(left[label] > number for label, number in taken.items()):
                 left -= taken
                 held += group

@@ -39,8 +39,7 @@ class Pretrained(NamedTuple):
     @classmethod
     def of(cls, options: TrainingOptions) -> Pretrained:
         """Return the runs that the options name."""
-        names = options.init_encoder, options.init_decoder, options.elmo
-        return cls(*(RunFolder(Path(name)) if name else None for name in names))
+        return cls(*map(_run, (options.init_encoder, options.init_decoder, options.elmo)))
 
     def settings(self, preset: str | None) -> dict[str, Any]:
         """Return the settings that the translator takes over.
@@ -110,6 +109,10 @@ class Pretrained(NamedTuple):
         if self.elmo:
             language: Model = model.get_submodule("source_embedding.language")  # type: ignore[assignment]
             load_weights(language, load_tensors(self.elmo.model_file)[0], self.elmo.model_file)
+
+
+def _run(name: str | None) -> RunFolder | None:
+    return RunFolder(Path(name)) if name else None
 
 
 def _shape(run: RunFolder) -> dict[str, Any]:

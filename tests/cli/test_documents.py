@@ -45,12 +45,12 @@ def test_the_name_of_a_file_is_no_text(call, small_run, tmp_path, monkeypatch, n
         (tmp_path / name).write_text("I like soccer.")
     done = call("translate", small_run, name, "--output", "out")
     if there or name not in ("notes", "a b.xyz"):
-        assert done.code == 2 and f"{name}: is no document that can be translated. Those that can end in" in done.err
+        assert done.code == 2 and f"{name}: is not a document that can be translated. Supported:" in done.err
         assert ".docx" in done.err and done.err.count("\n") == 1 and not (tmp_path / "out").exists()
     else:
         assert done.code == 0 and (tmp_path / "out").exists()
     if there and name in ("a.xlsx", "a.zip"):
-        assert "is no document that can be translated" in call("translate", small_run, "--input", name).err
+        assert "is not a document that can be translated" in call("translate", small_run, "--input", name).err
 
 
 def test_a_document_that_is_missing_is_no_text(call, small_run, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What every kind of document can do: show its segments, and take their translations."""
+"""The interface of all documents: a document has segments, and writes itself with their translations."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a document, and of what is packed in it, at most."""
+"""The largest number of bytes of a document, and of the unpacked content of a zip file."""
 MOST_SEGMENTS = 250_000
-"""Of a document."""
+"""The largest number of segments of a document."""
 MOST_PARTS = 200_000
-"""Tags, and texts between them, of a segment."""
+"""The largest number of tags and texts between tags in a segment."""
 _most: ContextVar[int] = ContextVar("most", default=MOST_SEGMENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a document that is translated as a whole: a paragraph, a message, a caption."""
+    """A unit of a document that is translated as a whole: a paragraph, a message, a caption."""
 
     source: TaggedText
     place: str
-    """Where it stands, as a person would say it: `line 12`, `slide 3`."""
+    """The position in the document in a person's words: `line 12`, `slide 3`."""
     existing: str | None = None
-    """The translation that the document already has for it and that stays unless another one is asked for."""
+    """The translation in the document, which stays unless the user asks for another one."""
     note: str | None = None
-    """What the document says about it to a translator."""
+    """A comment of the document for translators."""
     longest: int | None = None
-    """Characters that its translation may have, if the document says so."""
+    """The largest number of characters of the translation, if the document limits it."""
 
 
 @contextmanager
 def at_most(segments: int) -> Iterator[None]:
-    """Let documents that are read within have so many segments at most: reading ends at the first that is too much."""
+    """Limit the number of segments of documents that are read in this context; reading stops at the first too many."""
     before = _most.set(min(segments, MOST_SEGMENTS))
     try:
         yield
@@ -46,29 +46,29 @@ def at_most(segments: int) -> Iterator[None]:
         _most.reset(before)
 
 
-class TooManyParts(Exception):  # noqa: N818  # whoever knows the name of the file makes an error of it
-    """A text has more than `MOST_PARTS`."""
+class TooManyParts(Exception):  # noqa: N818  # The caller that knows the file's name turns it into a `UserError`.
+    """A text has more than `MOST_PARTS` parts."""
 
 
 def most_segments() -> int:
-    """Return how many segments a document may have that is read now."""
+    """Return the largest number of segments that a document may have in this context."""
     return _most.get()
 
 
 class SegmentList(list[Segment]):
-    """The segments of a document while it is read: counted before all of it fills the memory."""
+    """The segments of a document that is being read; a document with too many is refused before it fills the memory."""
 
     def __init__(self, name: str) -> None:
-        """`name`: of the file."""
+        """Create an empty list for the file called `name`."""
         super().__init__()
         self.name, self.most = name, _most.get()
 
     def add(self, segment: Segment) -> int:
-        """Take in the next one, and return its number.
+        """Append a segment, and return its number.
 
         Raises:
-            UserError: there are too many.
-            Cancelled: nobody wants the document any more.
+            UserError: the document has too many segments.
+            Cancelled: the request for the document was cancelled.
         """
         between_steps()
         self.need_room(len(self) + 1)
@@ -76,17 +76,17 @@ class SegmentList(list[Segment]):
         return len(self) - 1
 
     def need_room(self, segments: int) -> None:
-        """Refuse a document that has, or will have, more segments than it may.
+        """Refuse a document that has, or will have, more segments than the limit.
 
         Raises:
-            UserError: it has.
+            UserError: `segments` is over the limit.
         """
         if segments > self.most:
             raise UserError(f"has more than {self.most:,} texts", file=self.name, fix="Split it.")
 
 
 class NearMatch(NamedTuple):
-    """What a translation memory has that is like a segment."""
+    """An entry of a translation memory that is similar to a segment."""
 
     percent: int
     source: str
@@ -95,21 +95,21 @@ class NearMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The translation of a segment, and what is known of it."""
+    """The translation of a segment, its origin and its quality."""
 
     marked: TaggedText
     origin: Literal["model", "memory", "person"] = "model"
     confidence: float | None = None
-    """Probability that it is good, calibrated, if the run can tell."""
+    """The calibrated probability that the translation is good, if the run can estimate it."""
     doubts: tuple[str, ...] = ()
-    """What looks wrong, each as `kind: what was seen`."""
+    """Results of the quality checks, each as `kind: finding`."""
     matches: tuple[NearMatch, ...] = ()
-    """Near ones, the best first, if these are wanted, there is a memory, and the translation is not from it."""
+    """Similar entries of the memory, the best first; empty if the translation itself is from the memory."""
     alternatives: tuple[TaggedText, ...] = ()
-    """Other translations, the best first, if the model was asked for more than one."""
+    """Other translations, the best first, if the caller asked for more than one."""
 
     def within(self, longest: int | None) -> Target:
-        """Return it with one doubt more if it has more characters than it may; none: any number."""
+        """Return the translation, with a further doubt if it has more characters than `longest`; None is no limit."""
         length = len(self.marked.text)
         if longest is None or length <= longest:
             return self
@@ -117,14 +117,14 @@ class Target:
 
 
 class Document(Protocol):
-    """A document that was read."""
+    """A document after parsing."""
 
     @property
     def segments(self) -> list[Segment]:
-        """All that can be translated in it, in the order of reading; what must not be is not among them."""
+        """The translatable segments, in reading order."""
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """Return the document with these translations, by the number of the segment; all else byte for byte as it was.
+        """Return the document with translations by the number of their segment; every other byte is unchanged.
 
-        With none of them, it is the document itself.
+        Without translations, the result is the original document.
         """

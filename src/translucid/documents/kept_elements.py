@@ -1,15 +1,16 @@
-"""Inline elements without a letter to translate, such as `<sup>2</sup>`, `<a>[4]</a>` and `<b>{count}</b>`.
+"""Inline elements without translatable letters, such as `<sup>2</sup>`, `<a>[4]</a>` and `<b>{count}</b>`.
 
-Each is one mark with its content while its text is translated, so that no letter of the translation can get into it.
-The model sees the content only where it is a word of the sentence, as in `<b>25</b> years`: then the copy of it in the
-translation is put into the element. A word with such an element between its letters, as H₂O, is one of them too.
+During translation, each is one mark that includes its content, so that no letter of the translation can get into it.
+The model sees the content only if it is a word of the sentence, as in `<b>25</b> years`: then its copy in the
+translation becomes the content of the element. A word with such an element between its letters, as in H₂O, is treated
+as one element too.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -18,23 +19,23 @@ from typing import NamedTuple
 from translucid.data.placeholder_syntax import UNITS
 from translucid.documents.stand_ins import WITHOUT_SPACES, parts_of
 from translucid.documents.tag_projection import CLOSING, parts_words
-from translucid.documents.tag_tree import TagNode, tag_tree
+from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import PUNCTUATION, Span
 
 MOST_COPIES = 24
-"""Elements of a text whose content the model sees. Each is looked for in the translation."""
+"""The largest number of elements of a text whose content the model sees: each is searched for in the translation."""
 LONGEST_WORD = 40
-"""Characters of a word that stays as it is because of an element between its letters."""
+"""The largest number of characters of a word that is not translated because an element is between its letters."""
 _RAISED = re.compile(r"<su[bp]\b|superscript|subscript|baseline=|vert-align|\A[~^]\Z", re.IGNORECASE)
-"""Tags, and signs of Markdown, of what stands higher or lower than the line."""
+"""Tags, and delimiters of Markdown, of superscripts and subscripts."""
 _LOWERED = re.compile(r"<sub\b|subscript|baseline=\"-|\A~\Z", re.IGNORECASE)
 _SYMBOL = re.compile(rf"(?:{UNITS}|[^\W\d_])\Z")
-"""A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`, where the number is no note."""
+"""A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`: the number behind it is no footnote."""
 _LONGEST_SYMBOL = 4
-"""Letters of what a lowered number belongs to, as in `CO<sub>2</sub>`."""
+"""The largest number of letters before a subscript that belongs to them, as in `CO<sub>2</sub>`."""
 _SENTENCE = frozenset(" \t\r\n\xa0-‐‑–—/") | PUNCTUATION
-"""Signs that belong to the sentence, and may be others in the translation."""
+"""Characters that belong to the sentence, and may differ in the translation."""
 
 
 class Copy(NamedTuple):
@@ -43,34 +44,35 @@ class Copy(NamedTuple):
     core: str
     """The content without white space at its ends."""
     number: int
-    """How often the text has the same before it."""
+    """The number of equal contents before it in the text."""
     start: int
-    """Where the core begins in the text for the model."""
+    """The start of the core in the text for the model."""
     element: KeptElement
 
     @property
     def end(self) -> int:
-        """Where the core ends."""
+        """The end of the core in the text for the model."""
         return self.start + len(self.core)
 
 
 class Collapsed(NamedTuple):
-    """A text whose elements without letters are marks, or copies."""
+    """A text whose elements without letters are marks or copies."""
 
     source: TaggedText
     copies: tuple[Copy, ...] = ()
 
 
-class _Found(NamedTuple):
-    """An element, or a word with some, in the text."""
+class _Element(NamedTuple):
+    """An element without letters, or a word with such elements, and its place in the text."""
 
     start: int
     end: int
     first: int
-    """The numbers of its first and its last mark."""
+    """The index of its first mark."""
     last: int
+    """The index of its last mark."""
     hidden: bool = False
-    """The model does not see it, as it is no word of the sentence."""
+    """Whether the model does not see it, because it is no word of the sentence."""
 
 
 def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: bool = False) -> Collapsed:
@@ -79,16 +81,16 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
     Args:
         source: a text with its marks.
         hidden: contents that the model does not see.
-        attached: whether it sees what touches a word, such as the number of a note, which it otherwise does not.
+        attached: whether the model sees elements that touch a word, such as the number of a footnote.
     """
     if not any(mark.side is Side.opens for mark in source.marks):
         return Collapsed(source)
-    found = list(_found(source))
-    if not found:
+    elements = list(_elements_and_words(source))
+    if not elements:
         return Collapsed(source)
-    hide = [(one.hidden and not attached) or _core(source, one) in hidden for one in found]
+    hide = [(element.hidden and not attached) or _core(source, element) in hidden for element in elements]
     while True:
-        result, lost = _built(source, found, hide)
+        result, lost = _built(source, elements, hide)
         if not lost:
             return result
         for i in lost:
@@ -96,11 +98,11 @@ def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: boo
 
 
 def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy]], set[str]]:
-    """Return where a translation has the copies, and the contents that it lacks or has too often.
+    """Return the places of the copies in a translation, and the contents that it lacks or has too often.
 
     Args:
         text: the translation.
-        source: of it.
+        source: the source, collapsed.
     """
     by_core: dict[str, list[Copy]] = defaultdict(list)
     for copy in source.copies:
@@ -108,17 +110,17 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
     places: list[tuple[int, int, Copy]] = []
     lost = set[str]()
     for core, copies in by_core.items():
-        there = spans_of(core, text)
-        most = len(spans_of(core, source.source.text))
-        if not len(copies) <= len(there) <= most:
+        spans = spans_of(core, text)
+        count = len(spans_of(core, source.source.text))
+        if not len(copies) <= len(spans) <= count:
             lost.add(core)
             continue
         at = -1
         for left, copy in zip(range(len(copies), 0, -1), copies, strict=True):
-            # The same place among the equal ones; in proportion if the translation has fewer of them.
-            wanted = copy.number if most == len(there) else copy.number * len(there) // most
-            at = min(max(wanted, at + 1), len(there) - left)
-            places.append((*there[at], copy))
+            # The same position among equal contents; in proportion if the translation has fewer of them.
+            wanted = copy.number * len(spans) // count
+            at = min(max(wanted, at + 1), len(spans) - left)
+            places.append((*spans[at], copy))
     places.sort(key=lambda place: place[:2])
     for (_, end, _), (start, _, later) in pairwise(places):
         if start < end:
@@ -127,21 +129,25 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
 
 
 def spans_of(core: str, text: str) -> list[Span]:
-    """Return where a text has a content as a word or number of its own.
+    """Return the spans at which a text has a content as a separate word or number.
 
     >>> spans_of("2", "2, 12, [2] and 2.5")
     [(0, 1), (8, 9)]
     """
     before = behind = ""
-    if core[0].isalnum():
-        before = r"(?<!\d)(?<!\d[.,])" if core[0].isdigit() else r"(?<![^\W_])"
-    if core[-1].isalnum():
-        behind = r"(?!\d|[.,]\d)" if core[-1].isdigit() else r"(?![^\W_])"
+    if core[0].isdigit():
+        before = r"(?<!\d)(?<!\d[.,])"
+    elif core[0].isalnum():
+        before = r"(?<![^\W_])"
+    if core[-1].isdigit():
+        behind = r"(?!\d|[.,]\d)"
+    elif core[-1].isalnum():
+        behind = r"(?![^\W_])"
     return [match.span() for match in re.finditer(f"{before}{re.escape(core)}{behind}", text)]
 
 
 def expanded(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
-    """Yield texts and marks, those of elements in their place."""
+    """Yield texts and marks, and instead of each kept element its content."""
     for part in parts:
         if isinstance(part, KeptElement):
             yield from part.parts
@@ -149,53 +155,57 @@ def expanded(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
             yield part
 
 
-def _core(source: TaggedText, one: _Found) -> str:
-    return source.text[one.start : one.end].strip()
+def _core(source: TaggedText, element: _Element) -> str:
+    return source.text[element.start : element.end].strip()
 
 
-def _found(source: TaggedText) -> Iterator[_Found]:
-    """Yield elements without letters, and words that have some between their letters."""
+def _elements_and_words(source: TaggedText) -> Iterator[_Element]:
+    """Yield elements without letters, and words that have such elements between their letters."""
     text, elements, breaks = source.text, list(_elements(source)), _breaks(source)
     words = _Words(source, elements, breaks)
     done = i = 0
     while i < len(elements):
-        block = [elements[i]]
+        block = [elements[i]]  # elements that touch each other
         while i + len(block) < len(elements) and elements[i + len(block)].start == block[-1].end:
             block.append(elements[i + len(block)])
         i += len(block)
         start, end = block[0].start, block[-1].end
-        if start < done:  # it is in the word before
+        if start < done:  # The word before contains it.
             continue
-        left = "" if start in breaks or text[start].isspace() else text[start - 1 : start]
-        right = "" if end in breaks or text[end - 1].isspace() else text[end : end + 1]
-        whole = _spells(left) and (_spells(right) or words.is_symbol(block[0]))
-        if whole and (word := words.around((start, end), done)):
+        # The characters that touch the elements.
+        left = right = ""
+        if start not in breaks and not text[start].isspace():
+            left = text[start - 1 : start]
+        if end not in breaks and not text[end - 1].isspace():
+            right = text[end : end + 1]
+        is_in_word = _spells(left) and (_spells(right) or words.is_symbol(block[0]))
+        if is_in_word and (word := words.around((start, end), done)):
             yield word
             done = word.end
         else:
-            for one in block:
-                yield one._replace(hidden=_is_attached(source, one, left, right))
+            for element in block:
+                yield element._replace(hidden=_is_attached(source, element, left, right))
             done = end
 
 
 class _Words:
-    """The words of a text that have elements without letters in them."""
+    """The words of a text that contain elements without letters."""
 
-    def __init__(self, source: TaggedText, elements: Sequence[_Found], breaks: Collection[int]) -> None:
+    def __init__(self, source: TaggedText, elements: Sequence[_Element], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
-        self.starts = [one.start for one in elements]
-        self.edges = {one.start for one in elements} | {one.end for one in elements}
+        self.starts = [element.start for element in elements]
+        self.edges = {*self.starts, *(element.end for element in elements)}
         self.mark_places = [mark.at for mark in source.marks]
 
-    def around(self, span: Span, low: int) -> _Found | None:
+    def around(self, span: Span, low: int) -> _Element | None:
         """Return the word around an element, without punctuation at its ends, as one element.
 
         Args:
-            span: of the element.
-            low: where the word may begin.
+            span: the span of the element.
+            low: the smallest offset at which the word may begin.
 
         Returns:
-            Nothing if the word is too long, or a mark in it has its partner outside.
+            The word; None if it is too long, or contains only one mark of a pair.
         """
         start, end = self._ends(span, low)
         inside = self.elements[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
@@ -204,27 +214,29 @@ class _Words:
             return None
         least = min(bisect_right(self.mark_places, start), inside[0].first)
         most = max(bisect_left(self.mark_places, end) - 1, inside[-1].last)
-        # An element that begins or ends with the word may go on to one of the others, as in `<i>x</i><sub>1</sub>`.
+        # Marks at the ends of the word may belong to it or not, as in `<i>x</i><sub>1</sub>`: at most three are tried
+        # on each side, which bounds the time.
         outer = bisect_left(self.mark_places, start), bisect_right(self.mark_places, end) - 1
         for first in range(least, max(outer[0], least - 3) - 1, -1):
             for last in range(most, min(outer[1], most + 3) + 1):
-                word = _Found(start, end, first, last)
+                word = _Element(start, end, first, last)
                 if _is_whole(self.source, word):
                     return word
         return None
 
-    def is_symbol(self, one: _Found) -> bool:
-        """Whether what stands before an element is a symbol that its number belongs to."""
-        before = re.search(r"[^\W\d_]*\Z", self.source.text[max(0, one.start - 2 * _LONGEST_SYMBOL) : one.start])
-        word = before[0] if before else ""
-        if not word or not _core(self.source, one)[0].isalnum():
+    def is_symbol(self, element: _Element) -> bool:
+        """Whether the word before an element is a symbol that its number belongs to."""
+        near = self.source.text[max(0, element.start - 2 * _LONGEST_SYMBOL) : element.start]
+        word = re.search(r"[^\W\d_]+\Z", near)
+        if not word or not _core(self.source, element)[0].isalnum():
             return False
-        raw = self.source.marks[one.first].raw
-        return bool(_RAISED.search(raw) and _SYMBOL.match(word)) or (
-            len(word) <= _LONGEST_SYMBOL and bool(_LOWERED.search(raw))
-        )
+        raw = self.source.marks[element.first].raw
+        if _RAISED.search(raw) and _SYMBOL.match(word[0]):
+            return True
+        return len(word[0]) <= _LONGEST_SYMBOL and bool(_LOWERED.search(raw))
 
     def _ends(self, span: Span, low: int) -> Span:
+        """Return the start and end of the word around a span."""
         text, (start, end) = self.source.text, span
         while start > low and end - start <= LONGEST_WORD and self._goes_on(start, text[start - 1]):
             start -= 1
@@ -237,94 +249,91 @@ class _Words:
         return start, end
 
     def _goes_on(self, place: int, character: str) -> bool:
-        """Whether a word goes on beyond a place, to a character of it."""
+        """Whether a word continues beyond a place, to this character."""
         ends = character.isspace() or character in "<>" or WITHOUT_SPACES.match(character)
         return place not in self.breaks and not ends
 
 
-def _elements(source: TaggedText) -> Iterator[_Found]:
-    """Yield the outermost elements that have content, but no letter to translate."""
+def _elements(source: TaggedText) -> Iterator[_Element]:
+    """Yield the outermost elements that have content, but no translatable letter."""
     text = source.text
-    letters, solid = [character.isalpha() for character in text], [not character.isspace() for character in text]
+    letters, blank = list(map(str.isalpha, text)), list(map(str.isspace, text))
     within_parts = set[int]()
     for _, start, end in parts_of(source):
         letters[start:end] = [False] * (end - start)
         within_parts.update(range(start + 1, end))
-    letters_before, solid_before = ([0, *accumulate(map(int, flags))] for flags in (letters, solid))
+    letters_before, blank_before = [0, *accumulate(letters)], [0, *accumulate(blank)]
     waiting = [tag_tree(source)]
     while waiting:
         node = waiting.pop()
         start, end = node.span
-        is_element = len(node.marks) == 2 and solid_before[start] < solid_before[end]
-        if is_element and letters_before[start] == letters_before[end]:
-            one = _Found(start, end, node.marks[0], node.marks[1])
-            if start in within_parts or end in within_parts:  # it parts a placeholder
-                continue
-            if _is_whole(source, one) and (_stands_alone(text, one) or not set(text[start:end]) <= _SENTENCE):
-                yield one
-        else:
-            waiting.extend(reversed(_with_content(node)))
+        is_element = len(node.marks) == 2 and blank_before[end] - blank_before[start] < end - start
+        if not is_element or letters_before[start] < letters_before[end]:
+            waiting.extend(inner for inner in reversed(node.inside) if inner.span[0] < inner.span[1])
+            continue
+        element = _Element(start, end, node.marks[0], node.marks[1])
+        if start in within_parts or end in within_parts:  # It splits a placeholder.
+            continue
+        is_punctuation = _SENTENCE.issuperset(text[start:end])
+        if _is_whole(source, element) and (_stands_alone(text, element) or not is_punctuation):
+            yield element
 
 
-def _with_content(node: TagNode) -> list[TagNode]:
-    return [inner for inner in node.inside if inner.span[0] < inner.span[1]]
-
-
-def _stands_alone(text: str, one: _Found) -> bool:
-    """Whether white space or nothing is on both sides of an element."""
-    start, end = one.start, one.end
-    around = (text[start - 1 : start] if start else "") + text[end : end + 1]
+def _stands_alone(text: str, element: _Element) -> bool:
+    """Whether an element has white space or nothing on both sides, and is not the whole text."""
+    start, end = element.start, element.end
+    around = text[max(start - 1, 0) : start] + text[end : end + 1]
     return not around.strip() and len(text[start:end].strip()) < len(text.strip())
 
 
-def _is_whole(source: TaggedText, one: _Found) -> bool:
-    """Whether no mark in it has its partner outside."""
-    sides: dict[int, int] = {}
-    for mark in source.marks[one.first : one.last + 1]:
+def _is_whole(source: TaggedText, element: _Element) -> bool:
+    """Whether an element contains both marks of each pair or none."""
+    open_counts: Counter[int] = Counter()
+    for mark in source.marks[element.first : element.last + 1]:
         if mark.pair is not None:
-            sides[mark.pair] = sides.get(mark.pair, 0) + (1 if mark.side is Side.opens else -1)
-    return not any(sides.values())
+            open_counts[mark.pair] += 1 if mark.side is Side.opens else -1
+    return not any(open_counts.values())
 
 
 def _breaks(source: TaggedText) -> set[int]:
-    """Return the places of marks that part words as a space does."""
+    """Return the places of marks that separate words as a space does."""
     return {mark.at for mark in source.marks if parts_words(mark)}
 
 
 def _spells(character: str) -> bool:
-    """Whether it is a letter or a digit of a script that puts spaces between words."""
+    """Whether a character is a letter or a digit of a script with spaces between words."""
     return character.isalnum() and not WITHOUT_SPACES.match(character)
 
 
-def _is_attached(source: TaggedText, one: _Found, left: str, right: str) -> bool:
-    """Whether an element belongs to a word or a sentence that it touches, as the number of a note does."""
-    beside = [character for character in (left, right) if character.isalnum()]
+def _is_attached(source: TaggedText, element: _Element, left: str, right: str) -> bool:
+    """Whether an element belongs to a word or a sentence that it touches, as the number of a footnote does."""
+    beside = list(filter(str.isalnum, (left, right)))
     if not beside:
         return bool(left) and left in CLOSING
     if any(map(_spells, beside)):
         return True
-    # Without spaces, only its look tells what is a note and what is a number of the sentence.
-    return bool(_RAISED.search(source.marks[one.first].raw)) or not _core(source, one)[0].isalnum()
+    # Without spaces between words, only the form shows whether it is a footnote or a number of the sentence.
+    return bool(_RAISED.search(source.marks[element.first].raw)) or not _core(source, element)[0].isalnum()
 
 
-def _built(source: TaggedText, found: Sequence[_Found], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
-    """Return a text whose elements are marks and copies; and the numbers of those that can't be copies."""
+def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
+    """Return a text whose elements are marks and copies, and the indices of the elements that cannot be copies."""
     text: list[str] = []
     marks: list[Mark] = []
     shown: list[tuple[int, int, KeptElement]] = []
     size = at = mark_at = 0
-    for i, one in enumerate(found):
-        for mark in source.marks[mark_at : one.first]:
+    for i, element in enumerate(elements):
+        for mark in source.marks[mark_at : element.first]:
             marks.append(replace(mark, at=size + mark.at - at))
-        text.append(source.text[at : one.start])
-        size += one.start - at
-        element = _element(source, one)
-        content = source.text[one.start : one.end]
-        at, mark_at = one.end, one.last + 1
+        text.append(source.text[at : element.start])
+        size += element.start - at
+        kept = _kept_element(source, element)
+        content = source.text[element.start : element.end]
+        at, mark_at = element.end, element.last + 1
         if hide[i]:
-            marks.append(replace(element, at=size))
+            marks.append(replace(kept, at=size))
         else:
-            shown.append((i, size + len(content) - len(content.lstrip()), element))
+            shown.append((i, size + len(content) - len(content.lstrip()), kept))
             text.append(content)
             size += len(content)
     for mark in source.marks[mark_at:]:
@@ -334,20 +343,21 @@ def _built(source: TaggedText, found: Sequence[_Found], hide: Sequence[bool]) ->
     copies: list[Copy] = []
     spans: dict[str, list[Span]] = {}
     lost: list[int] = []
-    for i, start, element in shown:
-        core = _core(source, found[i])
+    for i, start, kept in shown:
+        core = _core(source, elements[i])
         if core not in spans and len(copies) < MOST_COPIES:
             spans[core] = spans_of(core, result.text)
-        own = start, start + len(core)
-        if len(copies) == MOST_COPIES or own not in spans[core]:
+        span = start, start + len(core)
+        # A content that is no separate word of this text could not be found in the translation either.
+        if len(copies) == MOST_COPIES or span not in spans[core]:
             lost.append(i)
         else:
-            copies.append(Copy(core, spans[core].index(own), start, element))
+            copies.append(Copy(core, spans[core].index(span), start, kept))
     return Collapsed(result, tuple(copies)), lost
 
 
-def _element(source: TaggedText, one: _Found) -> KeptElement:
-    text = source.text[one.start : one.end]
-    inner = tuple(replace(mark, at=mark.at - one.start) for mark in source.marks[one.first : one.last + 1])
-    content = TaggedText(text, inner)
-    return KeptElement(one.start, content.whole, parts=tuple(content.parts))
+def _kept_element(source: TaggedText, element: _Element) -> KeptElement:
+    marks = source.marks[element.first : element.last + 1]
+    inner = tuple(replace(mark, at=mark.at - element.start) for mark in marks)
+    content = TaggedText(source.text[element.start : element.end], inner)
+    return KeptElement(element.start, content.whole, parts=tuple(content.parts))

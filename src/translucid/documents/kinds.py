@@ -1,4 +1,4 @@
-"""Kinds of documents, told by name and content."""
+"""The kinds of documents, which the ending of the file name determines."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ class Kind(NamedTuple):
     """A kind of document."""
 
     name: str
-    """As a person would call it."""
+    """The usual name of the format."""
     endings: tuple[str, ...]
     media: str
-    """Its type on the web."""
+    """The media type (MIME type)."""
     module: str
-    """Of this room; its `read(name, content, languages)` gives the document. Loaded when one is read."""
+    """The module below `translucid.documents` whose `read(name, content, languages)` parses a document."""
     near_matches: bool = False
-    """Whether it has a place for near matches of a memory."""
+    """Whether the format can hold near matches of a translation memory."""
     packed: bool = False
-    """Whether it is a zip file."""
+    """Whether a document is a zip file."""
 
     def read(self, name: str, content: bytes, languages: Languages) -> Document:
-        """Take a document apart; see `read_document`."""
+        """Parse a document; the arguments are those of `read_document`."""
         if len(content) > LARGEST:
             raise UserError(f"has more than {LARGEST >> 20} MiB", file=name, fix="Split it.")
+        # Each command loads only the parsers that it needs: some import large libraries.
         module = import_module(f"translucid.documents.{self.module}")
         try:
             return cast(Document, module.read(name, content, languages))
@@ -61,26 +62,26 @@ KINDS = (
 )
 
 
-ENDINGS = frozenset(ending for kind in KINDS for ending in kind.endings)
-"""Of all of them."""
+_BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
+ENDINGS = frozenset(_BY_ENDING)
+"""The endings of all kinds."""
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return the kind of a file by its name, if it is one of a document."""
-    ending = PurePath(name).suffix.lower()
-    return next((kind for kind in KINDS if ending in kind.endings), None)
+    """Return the kind of document with this file name; None if no kind has its ending."""
+    return _BY_ENDING.get(PurePath(name).suffix.lower())
 
 
 def read_document(name: str, content: bytes, languages: Languages = (None, None)) -> Document:
-    """Take a document apart.
+    """Parse a document.
 
     Args:
-        name: of the file; its ending tells the kind.
-        content: of the file.
-        languages: of the translation.
+        name: the file name; its ending determines the kind.
+        content: the bytes of the file.
+        languages: the source and the target language.
 
     Raises:
-        UserError: it is of no kind that can be read, broken, or harmful.
+        UserError: the kind is unknown, or the document is invalid or harmful.
     """
     kind = kind_of(name)
     if kind is None:
@@ -89,7 +90,7 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
 
 
 def not_translated(name: str) -> UserError:
-    """Return the error that a file is of no kind that is translated."""
-    endings = " ".join(ending for kind in KINDS for ending in kind.endings)
-    fix = f"Those that can end in {endings}. If it is plain text after all, give it on standard input or as text."
-    return UserError("is no document that can be translated", file=name, fix=fix)
+    """Return the error for a file of a kind that cannot be translated."""
+    endings = " ".join(_BY_ENDING)
+    fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."
+    return UserError("is not a document that can be translated", file=name, fix=fix)

@@ -1,8 +1,10 @@
-"""What must come through a translation exactly once: placeholders, tags, addresses, signs and numbers.
+"""Strategies to preserve the parts of a text that must be in its translation exactly once, such as placeholders.
 
-There are four ways, each tried if the one before has lost, doubled or invented something. The parts stand in the text,
-as they are or as pieces that the model has learned to copy; others stand in for them, a name or a number; likewise, the
-other one; or they are taken out of the text, and put into the translation as marks are, by alignment.
+There are four levels; each is tried if the one before has lost, doubled or invented a part:
+0. The parts stay in the text, as they are or as vocabulary pieces that the model has learned to copy.
+1. A name or a number stands in for each part.
+2. Likewise, with numbers instead of names and names instead of numbers.
+3. The parts are removed from the text, and put into the translation by alignment, as marks are.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from translucid.data.non_translatable import differences, kept_parts, lost_numbe
 from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, spans_of
 from translucid.documents.stand_ins import (
     LAST,
-    Unit,
     cut_at_marks,
     is_address,
     is_sign,
@@ -40,73 +41,72 @@ from translucid.documents.text_parts import (
     with_key,
     with_wordless_elements,
 )
-from translucid.documents.word_links import Links, with_copies
+from translucid.documents.word_links import Links, Span, with_copies
 
 
 class _StandIn(NamedTuple):
-    """What a word stands in for."""
+    """The part that a stand-in replaces."""
 
     raw: str
     touches_left: bool
-    """Whether a letter touches it on that side; in the text for the model there is a space."""
+    """Whether a letter touches the part on that side; the text for the model has a space there."""
     touches_right: bool
 
 
 class _State(NamedTuple):
-    """What has been tried with a source."""
+    """The state of the attempts to translate a source."""
 
     level: int = 0
     lost: frozenset[str] = frozenset()
-    """Numbers that are taken out, or that shorter ones stand in for."""
+    """Numbers that were lost; they are removed, or shorter numbers stand in for them."""
     pieces: bool = False
     """Whether the model has learned to copy pieces."""
     replaced: frozenset[str] = frozenset()
-    """Contents of elements without letters that something stands in for."""
+    """The contents of elements without letters for which something stands in."""
     hidden: frozenset[str] = frozenset()
-    """Those that the model does not see."""
+    """The contents that the model does not see."""
     attached: bool = False
-    """Whether it sees those that touch a word."""
+    """Whether the model sees contents that touch a word."""
 
     def without(self, lost: Collection[str], every: Iterable[str]) -> _State:
-        """Return what to try when contents of elements were lost, all of them at once the third time."""
+        """Return the next state if contents of elements were lost; the third time, all contents are hidden."""
         if self.replaced and self.hidden:
             return self._replace(hidden=self.hidden.union(every))
         replaced = set[str]()
         if not self.replaced:
             replaced = {core for core in lost if not is_sign(core) and core[0] not in "[("}
-        hidden = self.hidden.union(core for core in lost if core not in replaced)
-        return self._replace(replaced=self.replaced | replaced, hidden=hidden)
+        return self._replace(replaced=self.replaced | replaced, hidden=self.hidden.union(set(lost) - replaced))
 
 
 @dataclass(frozen=True)
 class PlaceholderStrategy:
-    """A source as the model is to read it."""
+    """One way to translate a source: the text for the model, and the way back from its translation."""
 
     whole: TaggedText
-    """The source, with the sign of a key as a part."""
+    """The source, in which the marker of an access key is a part."""
     shown: Collapsed
-    """Likewise, its elements without letters as marks or copies."""
+    """The same, in which elements without letters are marks or copies."""
     source: TaggedText
-    """With what stands in for some parts, and with others as marks."""
+    """The same with stand-ins for some parts; other parts are marks."""
     stand_ins: Mapping[str, _StandIn]
-    """By the word."""
+    """The replaced parts by their stand-in."""
     expected: Counter[str] = field(default_factory=Counter)
-    """How often each part has to come out; those that are marks are not among them."""
+    """The number of times that the translation must contain each part that is not a mark."""
     state: _State = field(default_factory=_State)
 
     @classmethod
     def first(cls, source: TaggedText, *, pieces: bool = False) -> PlaceholderStrategy:
-        """Return the first one to try.
+        """Return the first strategy to try.
 
         Args:
-            source: a text.
+            source: the text to translate.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _way(with_wordless_elements(with_direction_signs(with_key(source))), _State(pieces=pieces))
+        return _strategy(with_wordless_elements(with_direction_signs(with_key(source))), _State(pieces=pieces))
 
     @classmethod
     def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:
-        """Return one for a translation that is there; elements whose content it lacks are put into it with that."""
+        """Return a strategy for an existing translation; elements whose content it lacks are added as a whole."""
         whole = with_key(source)
         shown = collapsed(whole, attached=True)
         hidden = set[str]()
@@ -119,74 +119,80 @@ class PlaceholderStrategy:
 
     @property
     def level(self) -> int:
-        """Which of the four it is."""
+        """The level, from 0 to 3."""
         return self.state.level
 
     @property
     def text(self) -> str:
-        """What the model translates."""
+        """The text for the model."""
         return readable(self.source).text.strip()
 
     def after(self, translation: str) -> PlaceholderStrategy | None:
-        """Return the way to try next; None if everything is in the translation of `text` that has to be."""
+        """Return the next strategy to try; None if the translation of `text` has all parts, or no level is left."""
         source, target = self.restored(self.text), self.restored(translation)
-        if lacking := copy_places(target, self.shown)[1]:
-            return _way(self.whole, self.state.without(lacking, (copy.core for copy in self.shown.copies)))
         state = self.state
+        if lacking := copy_places(target, self.shown)[1]:
+            return _strategy(self.whole, state.without(lacking, (copy.core for copy in self.shown.copies)))
         if self._is_broken(source, target, translation):
-            return _way(self.whole, state._replace(level=state.level + 1)) if state.level < LAST else None
+            if state.level == LAST:
+                return None
+            return _strategy(self.whole, state._replace(level=state.level + 1))
         lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - state.lost
-        return _way(self.whole, state._replace(lost=state.lost | lost)) if lost else None
+        return _strategy(self.whole, state._replace(lost=state.lost | lost)) if lost else None
 
     def target(self, translation: str, links: Links) -> TaggedText:
         """Return the translation with the marks and parts of the source, each once.
 
         Args:
-            translation: of `text`, with which `after` is content.
-            links: between the words of both.
+            translation: a translation of `text` that passed `after`.
+            links: the links between the words of both.
         """
         text, read = translation.strip(), readable(self.source).text
-        names = {stand_in.raw: name for name, stand_in in self.stand_ins.items()}
-        unsplit = [span for name in self.stand_ins for span in occurrences(name, TaggedText(text))]
+        names: dict[str, str] = {}
+        unsplit: list[Span] = []
+        for name, stand_in in self.stand_ins.items():
+            names[stand_in.raw] = name
+            unsplit += occurrences(name, TaggedText(text))
         copied: list[tuple[int, int]] = []
         for word in {names.get(copy.core, copy.core) for copy in self.shown.copies}:
             before, behind = spans_of(word, read), spans_of(word, text)
             unsplit += behind
             if len(before) == len(behind):
-                copied += zip((start for start, _ in before), (start for start, _ in behind), strict=True)
+                for (source_start, _), (target_start, _) in zip(before, behind, strict=True):
+                    copied.append((source_start, target_start))
         marked = self._restored(placed(self.source, text, with_copies(links, read, text, copied), unsplit))
         return absorbed(_with_elements(marked, self.shown))
 
     def restored(self, text: str) -> str:
-        """Return what somebody says of the text or its translation, with the parts themselves."""
-        edits = [
-            Edit(start, end, stand_in.raw)
-            for name, stand_in in self.stand_ins.items()
-            for start, end in occurrences(name, TaggedText(text))
-        ]
-        return edited(TaggedText(text), edits).text if edits else text
+        """Return the text for the model, or a translation of it, with the parts in the place of their stand-ins."""
+        edits: list[Edit] = []
+        for name, stand_in in self.stand_ins.items():
+            for start, end in occurrences(name, TaggedText(text)):
+                edits.append(Edit(start, end, stand_in.raw))
+        return edited(TaggedText(text), edits).text
 
     @property
     def doubts(self) -> list[str]:
-        """What a person should look at: parts whose place the words beside them decide."""
+        """A doubt about the parts whose place was guessed from the alignment, if there are any."""
         guessed = [mark.raw for mark in self.source.marks if isinstance(mark, Part) and not is_sign(mark.raw)]
         guessed += sorted(self.state.hidden)
         return [f"placed: {' '.join(dict.fromkeys(guessed))}"] if guessed else []
 
     def _is_broken(self, source: str, target: str, translation: str) -> bool:
-        """Whether something that stands in the text is lost, doubled or invented, or tags are in another order."""
-        texts = TaggedText(self.text), TaggedText(translation)
+        """Whether a stand-in or a part is lost, doubled or invented, or tags are no longer well nested."""
+        text_for_model, translated = TaggedText(self.text), TaggedText(translation)
         for name in self.stand_ins:
-            before, after = (len(occurrences(name, text)) for text in texts)
-            if before != after:
+            if len(occurrences(name, text_for_model)) != len(occurrences(name, translated)):
                 return True
         if any(differences(self.expected, target, self.whole.syntax)):
             return True
-        tags = [[part for part, _, _ in kept_parts(text, self.whole.syntax)] for text in (source, target)]
-        return nested(tags[0]) and not nested(tags[1])
+        return self._is_nested(source) and not self._is_nested(target)
+
+    def _is_nested(self, text: str) -> bool:
+        return nested(part for part, _, _ in kept_parts(text, self.whole.syntax))
 
     def _restored(self, marked: TaggedText) -> TaggedText:
-        """Return a text with the parts in the place of what stands in for them, without the spaces that it needed."""
+        """Return a text with the parts in the place of their stand-ins, without the spaces that these needed."""
         text = marked.text
         edits: list[Edit] = []
         for name, stand_in in self.stand_ins.items():
@@ -196,49 +202,52 @@ class PlaceholderStrategy:
                     edits.append(Edit(start - 1, start, ""))
                 if stand_in.touches_right and text.startswith(" ", end):
                     edits.append(Edit(end, end + 1, ""))
-        return edited(marked, dict.fromkeys(edits))
+        return edited(marked, dict.fromkeys(edits))  # Two stand-ins may share the space between them.
 
 
-def _way(whole: TaggedText, state: _State) -> PlaceholderStrategy:
-    """Return a source on one of the levels; with numbers that were lost likewise, or shorter ones in their place."""
+def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
+    """Return the strategy of a state: with stand-ins for some units of the source, and with others as marks."""
     level, pieces = state.level, state.pieces
     shown = collapsed(whole, state.hidden, attached=state.attached)
     source = shown.source
-    in_copies = {at for copy in shown.copies for at in range(copy.start, copy.end)}
-    replaced = [
-        copy for copy in shown.copies if copy.core in state.replaced or (pieces and any(map(str.isalpha, copy.core)))
-    ]
+    replaced, in_copies = [], set[int]()
+    for copy in shown.copies:
+        in_copies.update(range(copy.start, copy.end))
+        if copy.core in state.replaced or (pieces and any(map(str.isalpha, copy.core))):
+            replaced.append(copy)
     parts = parts_of(source)
-    units = list(merged(source, (part for part in parts if part[1] not in in_copies))) if level or pieces else []
+    units = [unit_of(copy.core, copy.start) for copy in replaced]
+    if level or pieces:
+        units += merged(source, (part for part in parts if part[1] not in in_copies))
     units += (unit for unit in numbers_of(source, state.lost) if unit.start not in in_copies)
-    units += (unit_of(copy.core, copy.start) for copy in replaced)
     units.sort(key=lambda unit: unit.start)
+    # On level 0 without pieces, only lost numbers and copies have stand-ins: those of level 1.
     names = stand_in_names(source.text, units, level if level or pieces else 1, pieces)
     if nameless := {copy.core for copy in replaced if copy.core not in names}:
-        return _way(whole, state._replace(hidden=state.hidden | nameless))
+        return _strategy(whole, state._replace(hidden=state.hidden | nameless))
     left, right = touched(source.text, units, names)
     stand_ins: dict[str, _StandIn] = {}
     edits: list[Edit] = []
-    taken: list[Unit] = []
+    removed = set[int]()
     for i, unit in enumerate(units):
         if unit.raw in names:
             name = names[unit.raw]
             edits.append(Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
-            same = stand_ins.get(name, _StandIn(unit.raw, True, True))
+            # The spaces go again only if the part touches letters wherever it occurs, and is no address.
+            before = stand_ins.get(name, _StandIn(unit.raw, True, True))
             touches = not is_address(unit.raw)
             stand_ins[name] = _StandIn(
-                unit.raw, same.touches_left and left[i] and touches, same.touches_right and right[i] and touches
+                unit.raw, before.touches_left and left[i] and touches, before.touches_right and right[i] and touches
             )
         elif level or unit.raw[0].isdigit():
             edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
-            taken.append(unit)
-    out = {at for unit in taken for at in range(unit.start, unit.end)}
-    expected = Counter(raw for raw, start, _ in parts if start not in out)
+            removed.update(range(unit.start, unit.end))
+    expected = Counter(raw for raw, start, _ in parts if start not in removed)
     return PlaceholderStrategy(whole, shown, edited(source, edits), stand_ins, expected, state)
 
 
 def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
-    """Return a translation with elements around the copies of their content, and the white space at its ends."""
+    """Return a translation with the elements, and the white space at their ends, around the copies of their content."""
     text, edits, done = marked.text, list[Edit](), 0
     left = dict.fromkeys(shown.copies)
     for start, end, copy in copy_places(text, shown)[0]:
@@ -246,6 +255,7 @@ def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
             continue
         del left[copy]
         content = "".join(part for part in copy.element.parts if isinstance(part, str))
+        # The element brings its white space along.
         if content[0].isspace() and start > done and text[start - 1].isspace():
             start -= 1
         if content[-1].isspace() and text[end : end + 1].isspace():
@@ -257,14 +267,19 @@ def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
 
 
 def lost_and_invented_doubts(source: TaggedText, target: TaggedText, *, numbers: bool = True) -> list[str]:
-    """Return what a person should know of a translation that lacks parts of its source, or has others.
+    """Return doubts about a translation that lacks parts of its source, or has parts that the source lacks.
 
     Args:
-        source: of the translation.
+        source: the source.
         target: the translation.
-        numbers: whether numbers that are not there count too.
+        numbers: whether lost numbers count too.
     """
     lost, invented = differences(Counter(raw for raw, _, _ in parts_of(source)), cut_at_marks(target), source.syntax)
     if numbers:
         lost += lost_numbers(source.text, target.text, syntax=source.syntax)
-    return [f"lost: {' '.join(lost)}"] * bool(lost) + [f"invented: {' '.join(invented)}"] * bool(invented)
+    doubts = []
+    if lost:
+        doubts.append(f"lost: {' '.join(lost)}")
+    if invented:
+        doubts.append(f"invented: {' '.join(invented)}")
+    return doubts

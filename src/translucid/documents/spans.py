@@ -1,4 +1,4 @@
-"""Spans of text and marks: found in what a scanner yields, and filled with their translations."""
+"""Spans of text and marks: built from the parts that a scanner yields, and replaced by their translations."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.cancellation import between_steps
 
 DIRECTION_SIGNS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Invisible signs that say in which direction text is written, for a class of characters."""
+"""The Unicode controls of writing direction (such as U+200F), written as the content of a character class."""
 DIRECTION_OF_HTML = re.compile(rf"[{DIRECTION_SIGNS}]|&(?:lrm|rlm|#820[67]|#x200[ef]);", re.IGNORECASE)
-"""One of them, by its name too."""
+"""A control of writing direction, as a character or as an entity."""
 _BLANK = re.compile(rf"[\s{DIRECTION_SIGNS}]*")
 BLANK_OF_HTML = re.compile(rf"(?:\s|&nbsp;|&#160;|&#xa0;|{DIRECTION_OF_HTML.pattern})*", re.IGNORECASE)
-"""White space, hard spaces by their names among it, and signs of direction."""
+"""White space, entities of non-breaking spaces, and controls of writing direction."""
 _BLANK_CHARACTER = re.compile(rf"[\s{DIRECTION_SIGNS}]")
+# The white space that HTML collapses; a non-breaking space is not part of it.
 _FOLDED = re.compile(r"[ \t\r\n\f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Words or a mark, where they stand in a text."""
+    """A range of a text that holds words or one mark."""
 
     start: int
     end: int
     side: Side | None = None
     """None for words."""
     name: str = ""
-    """What opens and what closes it have the same one."""
+    """The name that an opening mark shares with the mark that closes it."""
     word: bool = False
-    """It stands for a word, as `<code>` does: it belongs to the sentence at whose edge it stands."""
+    """Whether the mark acts as a word, as `<code>` does: it belongs to the sentence even at its edge."""
     spaces: bool = False
-    """It parts words, as a line break does."""
+    """Whether the mark separates words, as a line break does."""
     raw: str | None = None
-    """What is written for the mark, if it is something else than what stands there."""
+    """The text to write for the mark, if it differs from the text in the document."""
 
 
 class Span(NamedTuple):
-    """What is translated as a whole, and where it stands."""
+    """A range of a text that is translated as a whole."""
 
     start: int
     end: int
     marked: TaggedText
     places: tuple[tuple[int, int], ...] = ()
-    """Of its marks: first character, and the one behind the last."""
+    """The start and end of each mark in the text."""
 
 
 def spanned(
@@ -65,45 +66,51 @@ def spanned(
     folds: bool = False,
     syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
 ) -> Span | None:
-    """Return the span that parts make up; none if there is nothing to translate in it.
+    """Return the span that parts make up; None if it has nothing to translate.
 
-    White space at its ends stays outside, and so do marks at its ends that do not change what is in it: tags around
+    White space at the ends stays outside, and so do marks at the ends that do not change the content: tags around
     all of it, images, comments.
 
     Args:
-        text: in which they stand.
-        parts: neighbours, in order.
-        decode: gives the characters of words as they stand.
-        blank: matches white space, as much as there is, or nothing.
-        folds: any white space is worth one space.
-        syntax: of placeholders in the words.
+        text: the text that contains the parts.
+        parts: adjacent parts, in order.
+        decode: turns words of the text into characters, for example by resolving entities.
+        blank: matches as much white space as possible, or the empty string.
+        folds: whether a run of white space counts as one space.
+        syntax: the syntax of placeholders in the words.
     """
-    found = _trimmed(text, _paired(parts), blank)
+    paired = _trimmed(text, _paired(parts), blank)
     words, marks, places = "", [], []
-    spaced = False
-    for part, pair in found:
+    spaced = False  # whether the words so far end with a space
+    for part, pair in paired:
         between_steps()
         if part.side is None:
             new = decode(text[part.start : part.end])
             if folds:
                 new = _FOLDED.sub(" ", new)
-                new = new[1:] if spaced and new.startswith(" ") else new
+                # White space on both sides of a tag counts once, as in browsers.
+                if spaced:
+                    new = new.removeprefix(" ")
             words += new
-            spaced = words.endswith(" ") if new else spaced
+            if new:
+                spaced = words.endswith(" ")
         else:
             if part.spaces and words and not spaced:
                 words, spaced = words + " ", True
-            raw = text[part.start : part.end] if part.raw is None else part.raw
+            raw = part.raw
+            if raw is None:
+                raw = text[part.start : part.end]
             marks.append(Mark(len(words), raw, part.side, pair))
             places.append((part.start, part.end))
+            # An image or a placeholder is visible, so a space behind it is another one.
             spaced = spaced and (part.side is not Side.alone or part.spaces)
     if not words.strip() or stands_alone(words, syntax):
         return None
-    return Span(found[0][0].start, found[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(places))
+    return Span(paired[0][0].start, paired[-1][0].end, TaggedText(words, tuple(marks), syntax), tuple(places))
 
 
 def margins(text: str) -> tuple[int, int]:
-    r"""Return how many characters at both ends are white space or signs of direction.
+    r"""Return the number of characters at each end that are white space or controls of writing direction.
 
     >>> margins(" \u200fone. \u200e")
     (2, 2)
@@ -117,71 +124,77 @@ def margins(text: str) -> tuple[int, int]:
 
 
 _Paired = list[tuple[Part, int | None]]
+"""Parts, each with the number of its pair of marks."""
 
 
 def _paired(parts: Iterable[Part]) -> _Paired:
-    """Give the same number to what opens and what closes it; what has no partner stands alone."""
-    found: _Paired = []
-    open_ones: list[int] = []
+    """Give the same number to each opening mark and the mark that closes it; marks without partner stand alone."""
+    paired: _Paired = []
+    open_indices: list[int] = []
+    # The depth and index of each opening mark by its name. An entry is stale if an enclosing element was closed
+    # before it; stale entries are dropped only when the name is looked up, which keeps the whole linear.
     by_name: dict[str, list[tuple[int, int]]] = {}
-    """Depth and number of what was opened under a name; some of it was closed with what it stood in."""
     count = 0
     for part in parts:
         between_steps()
-        if len(found) > MOST_PARTS:
+        if len(paired) > MOST_PARTS:
             raise TooManyParts
         if part.side is Side.closes:
             same = by_name.get(part.name, [])
-            while same and (same[-1][0] >= len(open_ones) or open_ones[same[-1][0]] != same[-1][1]):
+            while same and (same[-1][0] >= len(open_indices) or open_indices[same[-1][0]] != same[-1][1]):
                 same.pop()
             if same:
                 depth, opening = same.pop()
-                del open_ones[depth:]
-                found[opening] = (found[opening][0], count)
-                found.append((part, count))
+                del open_indices[depth:]
+                paired[opening] = (paired[opening][0], count)
+                paired.append((part, count))
                 count += 1
                 continue
         elif part.side is Side.opens:
-            by_name.setdefault(part.name, []).append((len(open_ones), len(found)))
-            open_ones.append(len(found))
+            by_name.setdefault(part.name, []).append((len(open_indices), len(paired)))
+            open_indices.append(len(paired))
         if part.end > part.start:
-            found.append((part, None))
-    return [
-        (part if pair is not None or not part.side else replace(part, side=Side.alone), pair) for part, pair in found
-    ]
+            paired.append((part, None))
+    for i, (part, pair) in enumerate(paired):
+        if part.side and pair is None:
+            paired[i] = (replace(part, side=Side.alone), None)
+    return paired
 
 
-def _trimmed(text: str, found: _Paired, blank: re.Pattern[str]) -> _Paired:
-    """Take what is not part of a sentence from both ends."""
-    first, end = 0, len(found)
+def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
+    """Remove parts that do not belong to the sentence from both ends."""
+    first, end = 0, len(paired)
 
     @cache
-    def loose(index: int) -> bool:
-        part = found[index][0]
+    def is_loose(index: int) -> bool:
+        part = paired[index][0]
         if part.side is None:
             match = blank.match(text, part.start, part.end)
             return match is not None and match.end() == part.end
         return part.side is Side.alone and not part.word
 
     while first < end:
-        opening, closing = found[first], found[end - 1]
-        if loose(first):
+        opening, closing = paired[first], paired[end - 1]
+        if is_loose(first):
             first += 1
-        elif loose(end - 1):
+        elif is_loose(end - 1):
             end -= 1
-        elif end - first > 1 and opening[1] is not None and opening[1] == closing[1] and closing[0].raw is None:
+        elif end - first < 2:
+            break
+        # One element around everything, then an empty element at the start or at the end.
+        elif opening[1] is not None and opening[1] == closing[1] and closing[0].raw is None:
             first, end = first + 1, end - 1
-        elif end - first > 1 and opening[1] is not None and opening[1] == found[first + 1][1]:
+        elif opening[1] is not None and opening[1] == paired[first + 1][1]:
             first += 2
-        elif end - first > 1 and closing[1] is not None and closing[1] == found[end - 2][1]:
+        elif closing[1] is not None and closing[1] == paired[end - 2][1]:
             end -= 2
         else:
             break
-    kept = found[first:end]
+    kept = paired[first:end]
     if kept and kept[0][0].side is None:
         part = kept[0][0]
-        match = blank.match(text, part.start, part.end)
-        kept[0] = (replace(part, start=match.end() if match else part.start), None)
+        if match := blank.match(text, part.start, part.end):
+            kept[0] = (replace(part, start=match.end()), None)
     if kept and kept[-1][0].side is None:
         part = kept[-1][0]
         kept[-1] = (replace(part, end=_end(text, part, blank)), None)
@@ -189,37 +202,40 @@ def _trimmed(text: str, found: _Paired, blank: re.Pattern[str]) -> _Paired:
 
 
 def _end(text: str, part: Part, blank: re.Pattern[str]) -> int:
-    """Return where the white space at the end of words begins."""
-    ends = (match.start() for match in blank.finditer(text, part.start, part.end) if match.end() == part.end)
-    return next(ends, part.end)
+    """Return the start of the white space at the end of words."""
+    for match in blank.finditer(text, part.start, part.end):
+        if match.end() == part.end:
+            return match.start()
+    return part.end
 
 
 Write = Callable[[str], str]
-"""Gives words as they are written in a document."""
+"""A function that encodes words for a document, for example by escaping them."""
 
 
 class Spans:
-    """The spans of a text, by the numbers of their segments; one may stand in a mark of another, as `alt` does."""
+    """The spans of a text, by the numbers of their segments; a span may lie in a mark of another, as `alt` does."""
 
     def __init__(self, text: str) -> None:
-        """`text`: in which they stand."""
+        """Start without spans in `text`."""
         self.text = text
         self._spans: dict[int, tuple[Span, Write, Write]] = {}
 
     def add(self, number: int, span: Span, write: Write = str, write_first: Write | None = None) -> None:
-        """Add the span of a segment; they may come in any order.
+        """Add the span of a segment, in any order.
 
         Args:
-            number: of the segment.
-            span: where it stands.
-            write: gives words as they are written.
-            write_first: gives those at the beginning of a line; `write` if not given.
+            number: the number of the segment.
+            span: the span in the text.
+            write: encodes words.
+            write_first: encodes words at the beginning of a line; `write` by default.
         """
         self._spans[number] = (span, write, write_first or write)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
-        """Return what has to change for the translations that are of these spans."""
+        """Return the edits that put these translations into the text."""
         done: list[Edit] = []
+        # From the last to the first: when the outer span's turn comes, the spans in its marks are done.
         for number in sorted(self._spans, key=lambda number: self._spans[number][0].start, reverse=True):
             between_steps()
             if number in targets:
@@ -239,20 +255,30 @@ class Spans:
         self, span: Span, target: TaggedText, inside: list[Edit], write: Write, write_first: Write
     ) -> Iterator[str]:
         """Yield words and marks of a target; `inside` are edits in marks of its source."""
-        changed: dict[str, list[str]] = defaultdict(list)
-        if inside:
-            coming = sorted(inside, key=lambda edit: edit.start)
-            starts = [edit.start for edit in coming]
-            for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
-                near = coming[bisect_left(starts, start) : bisect_left(starts, end)]
-                edits = [Edit(e.start - start, e.end - start, e.new) for e in near if e.end <= end]
-                changed[mark.raw].append(splice(self.text[start:end], edits) if edits else mark.raw)
-        begins = True
+        changed = self._changed_marks(span, inside) if inside else {}
+        at_line_start = True
         for part in target.parts:
-            if isinstance(part, Mark):
-                ready = changed.get(part.raw)
-                yield ready.pop(0) if ready else part.raw
-                begins = "\n" in part.raw
+            if not isinstance(part, Mark):
+                encode = write_first if at_line_start else write
+                yield encode(part)
+                at_line_start = False
+                continue
+            if ready := changed.get(part.raw):
+                yield ready.pop(0)
             else:
-                yield (write_first if begins else write)(part)
-                begins = False
+                yield part.raw
+            at_line_start = "\n" in part.raw
+
+    def _changed_marks(self, span: Span, inside: list[Edit]) -> dict[str, list[str]]:
+        """Return the marks of a span with edits applied: for each original mark, its edited forms in order."""
+        changed: dict[str, list[str]] = defaultdict(list)
+        ordered = sorted(inside, key=lambda edit: edit.start)
+        starts = [edit.start for edit in ordered]
+        for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
+            near = ordered[bisect_left(starts, start) : bisect_left(starts, end)]
+            edits = [Edit(e.start - start, e.end - start, e.new) for e in near if e.end <= end]
+            new = mark.raw
+            if edits:
+                new = splice(self.text[start:end], edits)
+            changed[mark.raw].append(new)
+        return changed

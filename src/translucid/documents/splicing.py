@@ -1,4 +1,4 @@
-"""The text of a file, and spans of it that are replaced; every other byte is kept."""
+"""The text of a file, and edits that replace spans of it; every other byte is kept."""
 
 from __future__ import annotations
 
@@ -13,46 +13,47 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 LINE_END = r"(?:\r{0,7}\n|\r(?!\r{0,6}\n))"
-"""Programs that convert line ends twice write more than one carriage return."""
+"""A line end. Programs that convert line ends twice write more than one carriage return."""
 _BREAK = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
 LINE_BREAKS = re.compile(rf"(?<![ \t])[ \t]*+[{_BREAK}][ \t{_BREAK}]*+")
-"""A line end, or several with nothing between them, also those that only some programs take for one."""
+"""One or more line ends, including the characters that only some programs treat as line ends."""
 
 
 class Edit(NamedTuple):
-    """What stands in the place of some characters."""
+    """The replacement of a range of characters."""
 
     start: int
-    """Of the first character that goes."""
     end: int
-    """Of the first one behind those that go; the same as `start` where something is only put in."""
+    """The end of the range, exclusive; the same as `start` for an insertion."""
     new: str
 
 
 class TextFile(NamedTuple):
-    """What a file of text holds."""
+    """The decoded content of a text file."""
 
     text: str
     encoding: str
     mark: bytes
-    """The byte order mark, if there is one; it is not in the text."""
+    """The byte order mark, or nothing; it is not part of the text."""
     name: str = ""
-    """For messages."""
+    """The file name for messages."""
 
     @classmethod
     def of(cls, name: str, content: bytes, encoding: str | None = None) -> TextFile:
         """Decode the content of a file.
 
         Args:
-            name: of the file, for messages.
-            content: bytes; a byte order mark says the encoding.
-            encoding: that of a file without one, as the file itself names it; UTF-8 if not given.
+            name: the file name for messages.
+            content: the bytes; a byte order mark determines the encoding.
+            encoding: the encoding without a byte order mark, as the file itself declares it; UTF-8 by default.
 
         Raises:
-            UserError: the bytes are none of that encoding.
+            UserError: the bytes are not valid in that encoding.
         """
-        mark = next((mark for mark in _BOMS if content.startswith(mark)), b"")
-        used = _BOMS[mark] if mark else encoding or "utf-8"
+        mark, used = b"", encoding or "utf-8"
+        for bom, bom_encoding in _BOMS.items():
+            if content.startswith(bom):
+                mark, used = bom, bom_encoding
         try:
             text = content[len(mark) :].decode(used)
             if text.encode(used) == content[len(mark) :]:
@@ -68,33 +69,33 @@ class TextFile(NamedTuple):
 
     @property
     def line_end(self) -> str:
-        """How new lines end: with the carriage returns of the first line that has any."""
+        """The line end for new lines: the first in the text that has both characters, else the only one in use."""
         match = re.search(r"\r{1,7}\n", self.text)
         if match:
             return match[0]
         return "\r" if "\r" in self.text and "\n" not in self.text else "\n"
 
     def line(self, place: int) -> int:
-        """Return the number of the line, from 1, in which a character stands; slow, so for messages."""
+        """Return the number, from 1, of the line of a character; linear in `place`, so only for messages."""
         return self.text.count("\n", 0, place) + 1
 
     def spliced(self, edits: Iterable[Edit]) -> bytes:
-        """Return the content with spans replaced; what the encoding lacks is written as `&#...;`.
+        """Return the content with edits; characters that the encoding lacks are written as `&#...;`.
 
         Halves of surrogate pairs, which no encoding has, become U+FFFD.
         """
-        whole = (edit._replace(new=_SURROGATE.sub("\ufffd", edit.new)) for edit in edits)
-        return self.mark + splice(self.text, whole).encode(self.encoding, "xmlcharrefreplace")
+        encodable = (edit._replace(new=_SURROGATE.sub("\ufffd", edit.new)) for edit in edits)
+        return self.mark + splice(self.text, encodable).encode(self.encoding, "xmlcharrefreplace")
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with spans replaced.
+    """Return a text with edits, which may come in any order.
 
     >>> splice("one two three", [Edit(4, 7, "2"), Edit(0, 3, "1")])
     '1 2 three'
 
     Raises:
-        ValueError: two of the spans overlap.
+        ValueError: two edits overlap.
     """
     parts, at = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):

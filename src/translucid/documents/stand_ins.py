@@ -1,4 +1,4 @@
-"""What a model reads in the place of placeholders: names, numbers, or pieces that it has learned to copy."""
+"""Stand-ins that a model reads instead of placeholders: names, numbers, or pieces that it has learned to copy."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.documents.tagged_text import TaggedText
 
 NAMES = "Tom", "Max", "Nina", "Oscar", "Eva", "Victor", "Sonia", "Martin"
-"""They are the same in many languages."""
+"""Names that are the same in many languages."""
 NUMBERS = "47", "58", "63", "72", "86", "94", "35", "29"
 LAST = 3
-"""The way in which nothing can be lost."""
+"""The level on which no part can be lost."""
 _COUNTS = re.compile(
     r"%[-+#0 ]*\d*(?:\.\d+)?(?:hh?|ll?|z)?[diufFeEgGxXo]"
     r"|\{(?:\d+|n|num|number|count|total)\}|%\((?:n|num|number|count|total)\)[sd]"
 )
-"""Placeholders that numbers take the place of."""
+"""Placeholders for numbers."""
 _UNIT = re.compile(rf"(?:{UNITS})(?![^\W_])")
 _ENDINGS = {"s", "in"}
-"""These may be endings of a word, as in `{name}s`."""
+"""Units that may also be the ending of a word, as in `{name}s`."""
 _BLOCK = re.compile(r"\{\{\s*(?:[#/^!>]|else\b)|\{[#/:@]|\{%|<%(?!=)|<\?php")
-"""What begins, parts or ends a block of a template: no word stands in for it."""
+"""The begin, middle or end of a template block, which no word can stand in for."""
 WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
-"""Letters of scripts that put no spaces between words."""
+"""Letters of scripts without spaces between words."""
 _PARTS_WORDS = re.compile(r"<(?:br|hr|img)\b|<[^>]*/>|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
-"""Signs that part words without a space, as `readable` knows."""
+"""Tags and entities that separate words without a space."""
 _ADDRESS = re.compile(r"[\w.+-]++@|[a-z][a-z0-9+.-]*://|www\.|mailto:|tel:|sms:")
 _LATIN = "A-Za-z\u00c0-\u024f"
 
 
 class Unit(NamedTuple):
-    """Parts of a text that touch each other, or one of them: one word stands in for all of it."""
+    """One part of a text, or several adjacent ones: one word stands in for the whole unit."""
 
     raw: str
     start: int
     end: int
     is_sign: bool = False
-    """It is a tag, an entity or a picture, which no word stands in for."""
+    """Whether it is a tag, an entity or a pictogram, which no word can stand in for."""
     counts: bool = False
-    """It is a number, or a placeholder for one."""
+    """Whether it is a number, or a placeholder for one."""
 
 
 def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
-    """Return what must stay of a text, as `kept_parts` does; a mark ends a word, such as that of `%s<b>dogs</b>`."""
-    spans = ((first, after) for _, first, after in kept_parts(cut_at_marks(marked), marked.syntax))
+    """Return the parts that `kept_parts` yields, with their spans; marks end words, as in `%s<b>dogs</b>`."""
+    spans = ((start, end) for _, start, end in kept_parts(cut_at_marks(marked), marked.syntax))
     return [(marked.text[start:end], start, end) for start, end in _uncut(marked, spans)]
 
 
 def cut_at_marks(marked: TaggedText) -> str:
-    """Return a text with `FOUND` where marks stand."""
+    """Return a text with the character `FOUND` at the place of each mark within it."""
     return FOUND.join(marked.text[start:end] for start, end in pairwise([0, *_cuts(marked), len(marked.text)]))
 
 
 def _uncut(marked: TaggedText, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield where spans of a text that is cut at its marks are in the text itself."""
+    """Convert spans of the text of `cut_at_marks` to spans of the text itself."""
     places = [at + i for i, at in enumerate(_cuts(marked))]
-    for first, after in spans:
-        yield first - bisect_left(places, first), after - bisect_left(places, after)
+    for start, end in spans:
+        yield start - bisect_left(places, start), end - bisect_left(places, end)
 
 
 def _cuts(marked: TaggedText) -> list[int]:
@@ -73,7 +73,7 @@ def _cuts(marked: TaggedText) -> list[int]:
 
 
 def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
-    """Yield parts, those that touch each other as one; signs and what a mark stands between stay apart."""
+    """Yield units of adjacent parts; signs, and parts with a mark between them, are not merged."""
     marks = {mark.at for mark in marked.marks}
     last: Unit | None = None
     for raw, start, end in parts:
@@ -89,7 +89,7 @@ def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterato
 
 
 def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:
-    """Yield some of the numbers of a text."""
+    """Yield the wanted numbers of a text as units."""
     marks = {mark.at for mark in marked.marks}
     for raw, start, end in numbers(marked.text, marked.syntax):
         if raw in wanted:
@@ -97,23 +97,25 @@ def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:
 
 
 def unit_of(raw: str, start: int) -> Unit:
-    """Return the unit that a text alone makes up."""
+    """Return the unit of a text."""
     return Unit(raw, start, start + len(raw), counts=raw[0].isdigit() or bool(_COUNTS.fullmatch(raw)))
 
 
 def _with_unit(text: str, unit: Unit, marks: Collection[int]) -> Unit:
-    """Return what counts with the sign of a unit that touches it, as in `%dpx` and `10kg`."""
-    match = None if unit.is_sign or unit.end in marks else _UNIT.match(text, unit.end)
+    """Return a unit with the symbol of a unit of measurement that touches it, as in `%dpx` and `10kg`."""
+    if unit.is_sign or unit.end in marks:
+        return unit
+    match = _UNIT.match(text, unit.end)
     if not match or (match[0] in _ENDINGS and not unit.counts):
         return unit
     return unit._replace(raw=unit.raw + match[0], end=match.end())
 
 
 def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -> dict[str, str]:
-    """Return what stands in for each unit, by its text; nothing for those that have to be taken out.
+    """Return the stand-in of each unit by its text; units without one must be removed from the text.
 
-    That is a number for what counts and a name for others, on level 2 the other one; of a model that has learned them,
-    first of all pieces.
+    On level 0, a model that has learned pieces reads these. On level 1, a number stands in for a number and a name for
+    other units; on level 2, a name for a number and a number for others.
     """
     names: dict[str, str] = {}
     free = {words: _not_in(text, words) for words in (NAMES, NUMBERS)} | {PLACEHOLDERS: iter(PLACEHOLDERS)}
@@ -136,9 +138,9 @@ def _not_in(text: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple[list[bool], list[bool]]:
-    """Return for each unit whether a letter or what stands in for another unit touches it on the left, and the right.
+    """Return for each unit whether its stand-in needs a space on the left, and on the right.
 
-    There a space is needed, unless what is on the left has got one.
+    It needs one if a letter or another stand-in touches it there, unless that stand-in has the space.
     """
     left: list[bool] = []
     right = [False] * len(units)
@@ -157,19 +159,19 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
             behind = _is_letter(text[unit.end : unit.end + 1])
         named = unit.raw in names and not unit.is_sign
         right[i] = named and behind
-        # The next one to the left needs no space if this one has it already.
+        # The unit to the left needs no space if this one has it.
         behind = not named and behind and not _PARTS_WORDS.match(unit.raw)
         start = unit.start
     return left, right
 
 
 def _is_letter(character: str) -> bool:
-    """Whether it is a letter or a digit of a script that puts spaces between words."""
+    """Whether a character is a letter or a digit of a script with spaces between words."""
     return character.isalnum() and not WITHOUT_SPACES.match(character)
 
 
 def is_sign(part: str) -> bool:
-    """Whether a part is a tag, an entity or a picture, which no word stands in for."""
+    """Whether a part is a tag, an entity or a pictogram, which no word can stand in for."""
     if part[0] in "<&" and not part.startswith(("<%=", "<?=")):
         return True
     if part in "_&" or _BLOCK.match(part):
@@ -178,17 +180,18 @@ def is_sign(part: str) -> bool:
 
 
 def is_address(part: str) -> bool:
-    """Whether a part is an address, which goes on as far as letters do."""
+    """Whether a part is an address, which letters behind it would become part of."""
     return bool(_ADDRESS.match(part))
 
 
 def occurrences(name: str, marked: TaggedText) -> list[tuple[int, int]]:
-    """Return where a stand-in stands; letters behind a number, as in `47kg`, are no part of it."""
+    """Return the spans of a stand-in; letters may touch a number, as in `47kg`, but not a name."""
     if name not in marked.text:
         return []
-    text = cut_at_marks(marked)
-    around = (
-        rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)" if name.isdigit() else rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
-    )
-    found = re.finditer(re.escape(name) if name in PLACEHOLDERS else around, text)
-    return list(_uncut(marked, (match.span() for match in found)))
+    if name in PLACEHOLDERS:
+        pattern = re.escape(name)
+    elif name.isdigit():
+        pattern = rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)"
+    else:
+        pattern = rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
+    return list(_uncut(marked, (match.span() for match in re.finditer(pattern, cut_at_marks(marked)))))

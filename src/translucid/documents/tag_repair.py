@@ -1,4 +1,4 @@
-"""Translations that have all marks of their source, whoever made them: what is written of them is well-formed."""
+"""Repair of translations whose tags differ from those of their source, so that the document stays well-formed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 
 def complete(source: TaggedText, target: TaggedText) -> TaggedText:
-    """Return a translation that has each mark of its source once, and elements within each other where they were.
+    """Return a translation with each mark of its source once, well nested if those of the source are.
 
-    Where it has not, what is lost or doubled is mended at the end of the text.
+    Elements, and marks that are lost, go to the end of the text; marks that are doubled are removed.
     """
     wanted = Counter((mark.raw, mark.side) for mark in source.marks)
-    if Counter((mark.raw, mark.side) for mark in target.marks) == wanted and _nested(target) >= _nested(source):
+    is_complete = Counter((mark.raw, mark.side) for mark in target.marks) == wanted
+    if is_complete and (_nested(target) or not _nested(source)):
         return target
     marks = list[Mark]()
     for mark in target.marks:
@@ -29,7 +30,7 @@ def complete(source: TaggedText, target: TaggedText) -> TaggedText:
 
 
 def _nested(text: TaggedText) -> bool:
-    """Whether each pair closes where it is the innermost one."""
+    """Whether each closing mark closes the innermost open pair."""
     inside: list[int | None] = []
     for mark in text.marks:
         if mark.side is Side.opens:

@@ -1,4 +1,4 @@
-"""The tags of a text as elements that stand in each other."""
+"""The tags of a text as a tree of elements."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.word_links import Span
 
 DEEPEST = 200
-"""Elements within each other whose tags go together; those of deeper ones stand alone."""
+"""The largest depth of nested elements; the tags of deeper ones count as single marks."""
 
 
 @dataclass
 class TagNode:
-    """An element, a mark alone, or the whole text."""
+    """An element, a single mark, or the whole text."""
 
     span: Span
-    """Of the source."""
+    """The span in the source."""
     marks: list[int]
-    """The numbers of its marks: two of an element, one of a mark alone, none of the whole text."""
+    """The indices of its marks: two of an element, one of a single mark, none of the whole text."""
     inside: list[TagNode] = field(default_factory=list)
 
 
 def tag_tree(source: TaggedText) -> TagNode:
-    """Return the elements of a text as they contain one another.
+    """Return the whole text as a node that contains its elements.
 
-    A mark without its partner, or whose partner stands in another element, is taken to stand alone, and so are those
-    that stand too deep.
+    A mark without a partner, or whose partner is in another element, counts as a single mark.
     """
     partner = _partners(source.marks)
     length = len(source.text)
@@ -49,18 +48,17 @@ def tag_tree(source: TaggedText) -> TagNode:
 
 
 def every_node(node: TagNode) -> Iterator[TagNode]:
-    """Yield an element and all that stand in it, at any depth."""
+    """Yield a node and all its descendants."""
     yield node
     for inner in node.inside:
         yield from every_node(inner)
 
 
 def _partners(marks: Sequence[Mark]) -> dict[int, int]:
-    """Return for each mark of a well nested pair the number of the other one."""
+    """Return the index of the partner for each mark of a well nested pair."""
     partner: dict[int, int] = {}
     waiting: list[int] = []
-    places: dict[int, list[int]] = {}
-    """By pair, the places of its marks in `waiting`."""
+    places: dict[int, list[int]] = {}  # for each pair, the places of its marks in `waiting`
     for i, mark in enumerate(marks):
         if mark.pair is None:
             continue
@@ -70,7 +68,7 @@ def _partners(marks: Sequence[Mark]) -> dict[int, int]:
         elif mark.side is Side.closes:
             same = places.get(mark.pair, [])
             while same and (same[-1] >= len(waiting) or marks[waiting[same[-1]]].pair != mark.pair):
-                same.pop()  # it went with a pair that it stood in
+                same.pop()  # A pair around it was closed before.
             if same:
                 opening = waiting[same[-1]]
                 partner[i], partner[opening] = opening, i

@@ -1,4 +1,4 @@
-"""Text with marks: the tags, breaks and placeholders that stand in it and are not words."""
+"""Text with marks: tags, line breaks and placeholders, which are not words."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.splicing import LINE_BREAKS, Edit, splice
 
 _WHITE = " \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""White space but hard spaces, which are there for a reason."""
+"""White space except non-breaking spaces, which are there for a reason."""
 
 
 class Side(Enum):
-    """What a mark does."""
+    """The role of a mark in an element."""
 
     opens = "opens"
-    """What stands behind it, up to the mark of the same pair, is inside of it, as behind `<b>`."""
+    """The beginning of an element, such as `<b>`."""
     closes = "closes"
-    """Ends that, as `</b>` does."""
+    """The end of an element, such as `</b>`."""
     alone = "alone"
-    """Stands by itself, as `<br/>` or `%s`."""
+    """No element, such as `<br/>` or `%s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One tag or placeholder, at its place in a text."""
+    """A tag or a placeholder at its place in a text."""
 
     at: int
-    """Characters of the text before it."""
+    """The number of characters of the text before it."""
     raw: str
-    """As it stands in the document: it is written again exactly so."""
+    """The mark in the syntax of the document, in which it is written again."""
     side: Side = Side.alone
     pair: int | None = None
-    """The same number for the two marks of an element; none for one that stands alone."""
+    """A number that the two marks of an element share; None for a single mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptElement(Mark):
-    """An element without a letter to translate, such as `<sup>2</sup>`, with its content."""
+    """An element without translatable letters, such as `<sup>2</sup>`, with its content."""
 
     parts: tuple[str | Mark, ...] = ()
-    """What it consists of: texts and marks."""
+    """The texts and marks that it consists of."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """A text without its marks, and the marks, in their order.
+    """A text without its marks, and the marks in order.
 
     >>> marked = TaggedText("Save now", (Mark(0, "<b>", Side.opens, 0), Mark(4, "</b>", Side.closes, 0)))
     >>> marked.whole
@@ -58,14 +58,14 @@ class TaggedText:
     """
 
     text: str
-    """What is translated; characters, not their escapes."""
+    """The text to translate, without escapes."""
     marks: tuple[Mark, ...] = ()
     syntax: PlaceholderSyntax = field(default=PlaceholderSyntax.prose, compare=False, repr=False)
-    """Which placeholders may stand in the text."""
+    """The syntax of placeholders in the text."""
 
     @property
     def parts(self) -> Iterator[str | Mark]:
-        """Texts, none empty, and marks as they stand one after the other."""
+        """The texts, none of them empty, and the marks, in order."""
         at = 0
         for mark in self.marks:
             if mark.at > at:
@@ -77,37 +77,40 @@ class TaggedText:
 
     @property
     def whole(self) -> str:
-        """The text with its marks as they stand, nothing escaped."""
+        """The text with its marks in the syntax of the document; the text is not escaped."""
         return "".join(part.raw if isinstance(part, Mark) else part for part in self.parts)
 
     def spliced(self, edits: Sequence[Edit]) -> TaggedText:
-        """Return it with spans of its text replaced; a mark in one of them goes before it.
+        """Return the text with edits; a mark within an edited range goes before it.
 
         Args:
-            edits: in order.
+            edits: the edits, in order.
         """
         ends = [edit.end for edit in edits]
         shifts = [0, *accumulate(len(edit.new) - (edit.end - edit.start) for edit in edits)]
 
         def moved(mark: Mark) -> Mark:
             done = bisect_right(ends, mark.at)
-            at = min(mark.at, edits[done].start) if done < len(edits) else mark.at
+            at = mark.at
+            if done < len(edits):
+                at = min(at, edits[done].start)
             return replace(mark, at=at + shifts[done])
 
         return replace(self, text=splice(self.text, edits), marks=tuple(map(moved, self.marks)))
 
     def replaced(self, pattern: re.Pattern[str], new: str) -> TaggedText:
-        """Return it with `new` in the place of each match of a pattern."""
+        """Return the text with `new` in the place of each match of a pattern."""
         return self.spliced([Edit(*match.span(), new) for match in pattern.finditer(self.text)])
 
     @property
     def stripped(self) -> TaggedText:
-        """It without white space at both ends; that between a mark and words stays."""
-        end = max(len(self.text.rstrip(_WHITE)), *(mark.at for mark in self.marks), 0)
-        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *(mark.at for mark in self.marks), end)
+        """The text without white space at both ends; white space between a mark and words stays."""
+        places = [mark.at for mark in self.marks]
+        end = max(len(self.text.rstrip(_WHITE)), *places, 0)
+        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *places, end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
 
     @property
     def in_one_line(self) -> TaggedText:
-        """It with a space in the place of line ends, `stripped`."""
+        """The text, `stripped`, with spaces instead of line ends."""
         return self.replaced(LINE_BREAKS, " ").stripped

@@ -1,4 +1,4 @@
-"""Plain text: each line is a segment, its line end, and white space and signs of direction around it, stay."""
+"""Plain text: each line is a segment without its line end and the white space and direction controls at its ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from translucid.documents.tagged_text import TaggedText
 _LINE = re.compile(rf"[^\s{DIRECTION_SIGNS}](?:[^\r\n]*[^\s{DIRECTION_SIGNS}])?")
 
 _BREAKS = re.compile(r"(?<![ \t])[ \t]*+[\r\n]\s*")
-"""A line stays one line."""
+"""The line ends in a translation; they become spaces, so that a line stays one line."""
 
 
 class Text:
-    """A text of lines."""
+    """A plain text, line by line."""
 
     def __init__(self, file: TextFile) -> None:
-        """Find the lines that have letters."""
+        """Take the lines with letters as segments."""
         self._file = file
         self._spans: list[tuple[int, int]] = []
         self.segments = SegmentList(file.name)
@@ -35,16 +35,17 @@ class Text:
                 self.segments.add(Segment(TaggedText(match[0]), f"line {line}"))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`."""
-        return self._file.spliced(
-            Edit(*self._spans[i], _BREAKS.sub(" ", target.marked.whole)) for i, target in targets.items()
-        )
+        """Return the text with translations, each in one line."""
+        edits = []
+        for number, target in targets.items():
+            edits.append(Edit(*self._spans[number], _BREAKS.sub(" ", target.marked.whole)))
+        return self._file.spliced(edits)
 
 
 def read(name: str, content: bytes, languages: Languages) -> Text:
-    """Take a text apart.
+    """Parse a plain text.
 
     Raises:
-        UserError: it is not UTF-8.
+        UserError: the text is not UTF-8.
     """
     return Text(TextFile.of(name, content))

@@ -1,4 +1,4 @@
-"""Parts of a text, such as tags in a string of a program, that are marks while the text is translated."""
+"""Parts of a text, such as tags in the strings of a program, that become marks during translation."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TAG = re.compile(
     r"|\{\{(?P<open_block>[#^])\s*(?P<block>\w+)[^{}]*\}\}|\{\{/\s*(?P<end_of_block>\w+)\s*\}\}"
 )
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
-"""`_` or `&` before the letter of a key."""
+"""The marker of an access key: `_` or `&` before a letter, as in `_File` (GTK) and `&File` (Qt, Windows)."""
 
 _DIRECTION_SIGN = re.compile(f"[{DIRECTION_SIGNS}]")
 
 
 @dataclass(frozen=True)
 class Part(Mark):
-    """What is a mark for the time of the translation, and text before and afterwards."""
+    """A part of the text that is a mark only during translation."""
 
 
 class Edit(NamedTuple):
-    """What a span of a text becomes."""
+    """The replacement of a range of a text by a text or a mark."""
 
     start: int
     end: int
@@ -39,44 +39,46 @@ class Edit(NamedTuple):
 
 
 def with_key(source: TaggedText) -> TaggedText:
-    """Return a text with the sign before the letter of a key as a part, if it has one, as `_File` does."""
-    found = list(_KEY.finditer(source.text))
-    if len(found) != 1 or source.text.count(found[0][0][-1]) != 1:
+    """Return a text with the marker of its access key as a part, if it has exactly one."""
+    markers = list(_KEY.finditer(source.text))
+    if len(markers) != 1 or source.text.count(markers[0][0][-1]) != 1:
         return source
-    at = found[0].end() - 1
-    if any(first <= at < after for _, first, after in kept_parts(source.text, source.syntax)):
-        return source
+    at = markers[0].end() - 1
+    for _, start, end in kept_parts(source.text, source.syntax):
+        if start <= at < end:
+            return source
     return edited(source, [Edit(at, at + 1, Part(0, source.text[at]))])
 
 
 def with_wordless_elements(source: TaggedText) -> TaggedText:
-    """Return a text with the tags around, and in, what has no letter to translate as parts, as in `m<sup>2</sup>`."""
+    """Return a text with elements without translatable letters, such as `<sup>2</sup>` in `m<sup>2</sup>`, as parts."""
     if "<" not in source.text:
         return source
     parts = list(parts_of(source))
-    letters = [character.isalpha() for character in source.text]
+    letters = list(map(str.isalpha, source.text))
     for _, start, end in parts:
         letters[start:end] = [False] * (end - start)
-    before = [0, *accumulate(map(int, letters))]
+    before = [0, *accumulate(letters)]  # the number of letters before each character
     tags = [part for part in parts if part[0].startswith("<")]
     edits: list[Edit] = []
     done = -1
+    # Sorted by the opening tag, an outer element comes before the elements in it, which it includes.
     for first, last in sorted(_pairs(tags)):
         inside = source.text[tags[first][2] : tags[last][1]]
         if first > done and inside.strip() and before[tags[first][2]] == before[tags[last][1]]:
-            edits += (Edit(start, end, Part(0, raw)) for raw, start, end in tags[first : last + 1])
+            for raw, start, end in tags[first : last + 1]:
+                edits.append(Edit(start, end, Part(0, raw)))
             done = last
-    return edited(source, edits) if edits else source
+    return edited(source, edits)
 
 
 def with_direction_signs(source: TaggedText) -> TaggedText:
-    """Return a text with the invisible signs that say in which direction it is written as parts."""
-    signs = [Edit(*match.span(), Part(0, match[0])) for match in _DIRECTION_SIGN.finditer(source.text)]
-    return edited(source, signs) if signs else source
+    """Return a text with its controls of writing direction as parts."""
+    return edited(source, [Edit(*sign.span(), Part(0, sign[0])) for sign in _DIRECTION_SIGN.finditer(source.text)])
 
 
 def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of tags that open and close the same element, nothing in it left open."""
+    """Yield the indices of tags that open and close the same element and have no unclosed tag between them."""
     waiting: list[tuple[str, int]] = []
     for i, (raw, _, _) in enumerate(tags):
         opens, closes = tag_names(raw)
@@ -87,11 +89,13 @@ def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
-    """Return a text with spans replaced by other texts or by parts; the marks keep their places to the rest.
+    """Return a text with ranges replaced by texts or parts; marks keep their place relative to the rest.
 
-    A tag becomes a mark of a pair if its partner becomes one too.
+    A tag becomes a mark of a pair if its partner becomes a mark too.
     """
-    coming = sorted(edits, key=lambda edit: edit.start)
+    ordered = sorted(edits, key=lambda edit: edit.start)
+    if not ordered:
+        return marked
     text: list[str] = []
     size = at = 0
     marks: list[Mark] = []
@@ -103,7 +107,7 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
         size += len(new)
 
     def take(end: int) -> None:
-        """Go on to a character of the text, with the marks before it."""
+        """Copy the text up to a character, and the marks before it."""
         nonlocal at
         while waiting and waiting[0].at <= end:
             mark = waiting.popleft()
@@ -113,7 +117,7 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
         write(marked.text[at:end])
         at = max(at, end)
 
-    for edit in coming:
+    for edit in ordered:
         take(edit.start)
         at = edit.end
         if isinstance(edit.new, Mark):
@@ -125,52 +129,65 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
 
 
 def _paired(marks: list[Mark]) -> Iterator[Mark]:
-    """Yield the marks, parts that are tags as pairs."""
-    partner: dict[int, int] = {}
+    """Yield the marks; parts that are the tags of an element become a pair."""
+    pairs: dict[int, tuple[Side, int]] = {}  # by the index of the mark
     waiting: list[int] = []
     opened: dict[str, list[int]] = defaultdict(list)  # by name, places in `waiting`
     names: list[str] = []
     for i, mark in enumerate(marks):
-        opens, closes = tag_names(mark.raw) if isinstance(mark, Part) else ("", "")
+        if not isinstance(mark, Part):
+            continue
+        opens, closes = tag_names(mark.raw)
         if opens:
             opened[opens].append(len(waiting))
             waiting.append(i)
             names.append(opens)
         elif closes and opened[closes]:
             depth = opened[closes][-1]
-            partner[i] = partner[waiting[depth]] = -1 - waiting[depth]  # the document's own pairs are counted from 0
+            opening = waiting[depth]
+            pair = -1 - opening  # negative, because the document's pairs are counted from 0
+            pairs[opening], pairs[i] = (Side.opens, pair), (Side.closes, pair)
             while len(waiting) > depth:
                 waiting.pop()
                 opened[names.pop()].pop()
     for i, mark in enumerate(marks):
-        if i in partner:
-            yield replace(mark, side=Side.closes if tag_names(mark.raw)[1] else Side.opens, pair=partner[i])
+        if i in pairs:
+            side, pair = pairs[i]
+            yield replace(mark, side=side, pair=pair)
         else:
             yield mark
 
 
 def tag_names(raw: str) -> tuple[str, str]:
-    """Return the name of what a tag, or a sign of a template such as `{{#if x}}`, opens; and of what it closes."""
+    """Return the names of what a tag or a template block such as `{{#if x}}` opens and closes; "" for neither."""
     tag = _TAG.fullmatch(raw)
     if not tag:
         return "", ""
     if tag["closes"] or tag["end_of_block"]:
         return "", tag["name"] or "{{" + tag["end_of_block"]
-    return "" if tag["empty"] else tag["name"] or "{{" + tag["block"], ""
+    if tag["empty"]:
+        return "", ""
+    return tag["name"] or "{{" + tag["block"], ""
 
 
 def absorbed(marked: TaggedText) -> TaggedText:
-    """Return a text with its parts as text again; letters do not touch an address, which they would become part of."""
+    """Return a text with its parts as text again.
+
+    A space separates addresses from letters, which would otherwise become part of them.
+    """
     text: list[str] = []
     marks: list[Mark] = []
     size = 0
     last = ""  # the text or part before, if no mark stands between
     for piece in expanded(marked.parts):
-        if isinstance(piece, Mark) and not isinstance(piece, Part):
+        if isinstance(piece, Part):
+            new = piece.raw
+        elif isinstance(piece, Mark):
             marks.append(replace(piece, at=size))
             last = ""
             continue
-        new = piece.raw if isinstance(piece, Mark) else piece
+        else:
+            new = piece
         if (is_address(last) or is_address(new)) and last[-1:].isalnum() and new[:1].isalnum():
             new = f" {new}"
         text.append(new)
@@ -180,7 +197,7 @@ def absorbed(marked: TaggedText) -> TaggedText:
 
 
 def nested(parts: Iterable[str]) -> bool:
-    """Whether each tag that closes belongs to the last one that is open."""
+    """Whether each closing tag closes the last tag that is still open."""
     waiting: list[str] = []
     for part in parts:
         opens, closes = tag_names(part)

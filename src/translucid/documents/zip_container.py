@@ -1,6 +1,6 @@
-"""Zip files, such as Office's and e-books, with members replaced; the others keep their bytes, order, flags and times.
+"""Zip files, such as Office documents and e-books: replaced members, and others with their bytes, flags and times.
 
-Strangers' files can do no harm (docs/security.md): what is unpacked has a size, and no name leads out of the file.
+Files of strangers are safe (docs/security.md): the unpacked size is limited, and no name leads out of the file.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from translucid.ground.errors import UserError
 
 MOST_MEMBERS = 10_000
 LARGEST_RATIO = 200
-"""Bytes that a member of more than `SMALL` may have for each one that it takes in the file."""
+"""The largest compression ratio of a member of more than `SMALL` bytes: a zip bomb has thousands."""
 SMALL = 1 << 20
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
 _SIZES_FOLLOW, _ENCRYPTED, _UTF8 = 0x8, 0x1 | 0x40 | 0x2000, 0x800
-"""Flags of a member: its sizes stand behind it; it or its name is encrypted; its name is UTF-8."""
+"""The flags of a member: its sizes are behind its data; it or its name is encrypted; its name is UTF-8."""
 _UNSAFE = re.compile(r"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)|[\0-\x1f]|\\")
 _FIX = "Save it again with the program that it is from."
 
 
 class _Record(NamedTuple):
-    """A member in the bytes of the file."""
+    """A member and its offsets in the file."""
 
     info: ZipInfo
     name: str
     start: int
     data: int
-    """Where its packed bytes begin."""
+    """The start of the packed data."""
     end: int
-    """Where the next member, or the directory, begins."""
+    """The start of the next member, or of the directory."""
 
 
 class ZipContainer:
     """A zip file in memory."""
 
     def __init__(self, name: str, content: bytes) -> None:
-        """Look at what is in it, and unpack nothing.
+        """Read the directory of the file; no member is unpacked yet.
 
         Raises:
-            UserError: it is broken or harmful.
+            UserError: the file is damaged or harmful.
         """
         self.name, self.content = name, content
         try:
@@ -63,26 +63,26 @@ class ZipContainer:
             raise self.refused(f"has more than {MOST_MEMBERS:,} files in it")
         for info in infos:
             self._check(info)
-        self.names = [_name(info) for info in infos]
-        """Of its members, as `member_name` gives them."""
-        if len({name.casefold() for name in self.names}) < len(self.names):
+        self.names = list(map(_name, infos))
+        """The names of the members, in the form of `member_name`."""
+        if len(set(map(str.casefold, self.names))) < len(self.names):
             raise self.refused("has two files of the same name in it")
-        self._records = self._found(infos)
+        self._records = self._located(infos)
         self._unpacked = 0
 
     def refused(self, what: str, member: str = "") -> UserError:
-        """Return the error that something in it is wrong."""
-        return UserError(what, file=f"{self.name}/{member}" if member else self.name, fix=_FIX)
+        """Return the error for an invalid file or member."""
+        return UserError(what, file=self.place(member) if member else self.name, fix=_FIX)
 
     def place(self, member: str) -> str:
-        """Return how a member is called in messages."""
+        """Return the name of a member for messages."""
         return f"{self.name}/{member}"
 
     def read(self, member: str) -> bytes:
         """Unpack a member.
 
         Raises:
-            UserError: it is not there, damaged, or there is too much in what is unpacked.
+            UserError: the member is missing or damaged, or the unpacked content becomes too large.
         """
         record = self._records.get(member_name(member))
         if record is None:
@@ -103,7 +103,7 @@ class ZipContainer:
         return data
 
     def filled(self, new: Mapping[str, bytes]) -> bytes:
-        """Return the file with other contents of some members; with none of them, it is the very same bytes."""
+        """Return the file with new contents of some members; without any, the bytes are the same."""
         out, moved = BytesIO(), dict[str, int]()
         packed = {member: self._packed(self._records[member], content) for member, content in new.items()}
         first = min((record.start for record in self._records.values()), default=self._directory)
@@ -142,11 +142,14 @@ class ZipContainer:
         if info.file_size > max(SMALL, LARGEST_RATIO * info.compress_size):
             raise self.refused("is packed far too well to be harmless", name)
 
-    def _found(self, infos: list[ZipInfo]) -> dict[str, _Record]:
+    def _located(self, infos: list[ZipInfo]) -> dict[str, _Record]:
         """Return the members by their names.
 
+        The standard library tolerates members that overlap, or a directory that contradicts them. Such a file could
+        not be written again byte for byte.
+
         Raises:
-            UserError: the parts of the file are not where they should be, or lie in one another.
+            UserError: the offsets of the file are wrong, or its members overlap.
         """
         order = sorted(infos, key=lambda info: info.header_offset)
         ends = [*(info.header_offset for info in order[1:]), self._directory]
@@ -181,7 +184,7 @@ class ZipContainer:
         return packing.compress(content) + packing.flush()
 
     def _local(self, record: _Record, content: bytes, packed: bytes) -> bytes:
-        """Return a member with another content: its header, and the sizes in it."""
+        """Return a member with new content: its header with the new sizes, and the packed data."""
         header = list(_LOCAL.unpack_from(self.content, record.start))
         header[2] &= ~_SIZES_FOLLOW
         header[6:9] = zlib.crc32(content), len(packed), len(content)
@@ -192,21 +195,21 @@ class ZipContainer:
 
 
 def member_name(name: str) -> str:
-    """Return a name in the form in which members are looked up: some programs take letters and accents apart."""
+    """Return a name in the form in which members are looked up: some programs write accents as separate characters."""
     return unicodedata.normalize("NFC", name)
 
 
 def _name(info: ZipInfo) -> str:
-    """Return the name of a member; many programs write UTF-8 without the flag that says so."""
+    """Return the name of a member; many programs write UTF-8 without the flag for it."""
     name = info.orig_filename
     if not info.flag_bits & _UTF8:
-        with suppress(UnicodeError):  # it is in the old encoding, as the standard library has read it
+        with suppress(UnicodeError):  # Else it is code page 437, as the standard library has read it.
             name = name.encode("cp437").decode()
     return member_name(name)
 
 
 def _without_sizes(extra: bytes) -> bytes:
-    """Return the further fields of a member without those that hold its sizes (zip64)."""
+    """Return the extra fields of a member without those of its sizes (zip64)."""
     kept, at = b"", 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<2H", extra, at)

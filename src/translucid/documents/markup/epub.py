@@ -1,4 +1,4 @@
-"""E-books: their pages, the titles of the table of contents, and what a library shows of the book."""
+"""E-books (EPUB): their pages, the titles in the table of contents, and the metadata that a library shows."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ _SHOWN = "dc:title", "dc:description", "dc:subject"
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
-    """Take a book apart: its pages in the order of reading, and what is not part of that after them.
+    """Parse a book: its pages in reading order, then pages outside of that order, then the metadata.
 
     Raises:
-        UserError: it is no e-book, broken, protected or harmful.
+        UserError: the file is no e-book, or invalid, protected or harmful.
     """
     packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":
         raise packed.refused("is another kind of document than its name says")
     bundle = Bundle(packed)
-    locked = {_path("", one.attributes.get("URI", "")) for one in _units(packed, _ENCRYPTION, "CipherReference")}
+    encrypted = set()
+    for reference in _units(packed, _ENCRYPTION, "CipherReference"):
+        encrypted.add(_path("", reference.attributes.get("URI", "")))
     for member, kind in dict(_members(packed)).items():
-        if member in locked:
+        if member in encrypted:
             raise packed.refused("is protected against copying", member)
         if kind == _PAGE:
             page = packed.read(member)
@@ -57,14 +59,19 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
 
 
 def _members(packed: ZipContainer) -> Iterator[tuple[str, str]]:
-    """Yield the members that have texts, with their types."""
+    """Yield the members with texts, and their media types."""
     for book in _units(packed, _CONTAINER, "rootfile"):
         root = member_name(book.attributes.get("full-path", ""))
         if book.attributes.get("media-type") != _BOOK or root not in packed.names:
             continue
         listed = _units(packed, root, "item", "itemref")
-        places = {one.attributes.get("idref"): place for place, one in enumerate(listed) if one.name == "itemref"}
-        items = [one for one in listed if one.attributes.get("media-type") in (_PAGE, _CONTENTS)]
+        places: dict[str | None, int] = {}  # in reading order, by the item's identifier
+        items: list[Element] = []
+        for place, element in enumerate(listed):
+            if element.name == "itemref":
+                places[element.attributes.get("idref")] = place
+            elif element.attributes.get("media-type") in (_PAGE, _CONTENTS):
+                items.append(element)
         for item in sorted(items, key=lambda item: places.get(item.attributes.get("id"), len(listed))):
             yield _path(posixpath.dirname(root), item.attributes.get("href", "")), item.attributes["media-type"]
         yield root, _BOOK
@@ -73,7 +80,7 @@ def _members(packed: ZipContainer) -> Iterator[tuple[str, str]]:
 
 
 def _path(folder: str, reference: str) -> str:
-    """Return the name of the member that is referred to from a folder."""
+    """Return the name of the member that a reference from a folder means."""
     return member_name(posixpath.normpath(posixpath.join(folder, unquote(reference))))
 
 
@@ -84,7 +91,7 @@ def _units(packed: ZipContainer, member: str, *names: str) -> list[Element]:
 
 
 def _contents(packed: ZipContainer, member: str) -> SlottedXml:
-    """Take a table of contents of EPUB 2 apart."""
+    """Parse a table of contents of EPUB 2."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     for text in document.file.units({"ncx"}, {"text"}, _SPACES):
@@ -94,20 +101,20 @@ def _contents(packed: ZipContainer, member: str) -> SlottedXml:
 
 
 def _about(packed: ZipContainer, member: str, languages: Languages) -> SlottedXml:
-    """Take out what a library shows of a book; with it goes the book's language."""
+    """Parse the metadata of a book; the source language among its languages becomes the target language."""
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
-    named = list[Element]()
-    for one in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
-        if one.name == "dc:language":
-            named.append(one)
-        elif one.parts:
-            add_text(document, inline, one.parts, Segment(TaggedText(""), one.name.removeprefix("dc:")))
+    declared = list[Element]()
+    for element in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
+        if element.name == "dc:language":
+            declared.append(element)
+        elif element.parts:
+            add_text(document, inline, element.parts, Segment(TaggedText(""), element.name.removeprefix("dc:")))
     code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
-    for one in named:
-        same = languages[0] is None and len(named) == 1
-        if code and (same or short_code(one.text.strip()) == short_code(languages[0] or "")):
-            document.add_slot(one.inner, one.inner_end, numbers, partial(_always, code))
+    for element in declared:
+        is_only = languages[0] is None and len(declared) == 1
+        if code and (is_only or short_code(element.text.strip()) == short_code(languages[0] or "")):
+            document.add_slot(element.inner, element.inner_end, numbers, partial(_always, code))
     return document
 
 

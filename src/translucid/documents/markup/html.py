@@ -1,6 +1,6 @@
-"""HTML, whole pages and fragments: the text of its blocks and some attributes are segments, inline elements are marks.
+"""HTML pages and fragments: the text of blocks and some attributes are segments, inline elements are marks.
 
-Elements whose text is never translated, and those with `translate="no"`, stay; inside a sentence they are marks.
+Elements whose text is never translated, and those with `translate="no"`, do not change; in a sentence they are marks.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from translucid.documents.tagged_text import Side
 from translucid.ground.errors import UserError
 
 DEEPEST = 500
-"""Elements that may stand in each other."""
+"""The largest depth of nested elements."""
 _TEMPLATE = r"\{%[^{%]*+(?:(?:\{(?!%)|%(?!\}))[^{%]*+)*%\}|\{#[^{#]*+(?:(?:\{(?!#)|#(?!\}))[^{#]*+)*#\}"
-"""It ends before the next one begins, so that a thousand that are never closed are not each looked for to the end."""
+"""A template tag, which cannot contain the beginning of another: the search for a missing end stops there, not at the
+end of the file."""
 _SIGNS = re.compile(f"{_TEMPLATE}|{DIRECTION_OF_HTML.pattern}", re.IGNORECASE)
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w-]+)|\A\s*<\?xml\b[^>]{0,100}?encoding=[\"']([\w-]+)",
     re.IGNORECASE,
 )
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class _Open(NamedTuple):
-    """An element that is not closed yet."""
+    """An element that is open."""
 
     name: str
     translated: bool
-    """Whether what is in it is."""
+    """Whether its content is translated."""
     start: int | None = None
-    """Of its tag, if it becomes one mark as a whole."""
+    """The start of its tag, if the whole element becomes one mark."""
 
 
 class Html:
     """A page or a fragment."""
 
     def __init__(self, name: str, file: TextFile, languages: Languages) -> None:
-        """Find its segments.
+        """Parse the segments.
 
         Raises:
-            UserError: its elements are nested too deep.
+            UserError: the elements are nested too deep.
         """
         self._name, self._file, self._language = name, file, languages[1]
         self._spans = Spans(file.text)
@@ -66,10 +67,11 @@ class Html:
         self._block()
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`. The language that the root element names becomes the target's, if that is known."""
+        """Return the page with translations; the language of its root element becomes the target language."""
         edits = self._spans.edits(targets)
         if edits and self._language and (code := usual_code(self._language)):
-            edits += [Edit(one.start, one.start + len(one.value), code) for one in self._root]
+            for attribute in self._root:
+                edits.append(Edit(attribute.start, attribute.start + len(attribute.value), code))
         return self._file.spliced(edits)
 
     @property
@@ -81,7 +83,7 @@ class Html:
             self._parts += self._parts_of(self._file.text, token.start, token.end)
 
     def _parts_of(self, text: str, start: int, end: int) -> Iterator[Part]:
-        """Yield words, and signs of templates and of direction between them."""
+        """Yield words, and the template tags and direction controls between them."""
         for match in _SIGNS.finditer(text, start, end):
             yield from (Part(start, match.start()), Part(*match.span(), Side.alone))
             start = match.end()
@@ -111,6 +113,7 @@ class Html:
             if len(self._open) == DEEPEST:
                 line = self._file.line(token.start)
                 raise UserError(f"has more than {DEEPEST} elements in each other", file=self._name, line=line)
+            # An element in a sentence whose content is not translated becomes one mark, once it is closed.
             whole = inline and around and not within
             self._open.append(_Open(tag.name, within, token.start if whole else None))
             if whole:
@@ -118,16 +121,24 @@ class Html:
         if not inline:
             self._block()
         elif around:
-            twice = tag.name == "br" and next((p for p in reversed(self._parts) if not self._blank(p)), None)
-            if twice and twice.name == "br":
+            if tag.name == "br" and self._last_name() == "br":  # Two line breaks separate paragraphs.
                 self._block()
             side = Side.opens if holds else Side.alone
             self._parts.append(Part(token.start, token.end, side, tag.name, spaces=tag.name == "br"))
 
+    def _last_name(self) -> str:
+        """Return the name of the last part that is not white space."""
+        for part in reversed(self._parts):
+            if part.side or self._file.text[part.start : part.end].strip():
+                return part.name
+        return ""
+
     def _closes(self, token: Token) -> None:
-        depth = next((i for i in range(len(self._open) - 1, -1, -1) if self._open[i].name == token.name), None)
-        whole = depth is not None and self._open[depth].start is not None
-        if depth is not None:
+        depth = len(self._open) - 1
+        while depth >= 0 and self._open[depth].name != token.name:
+            depth -= 1
+        whole = depth >= 0 and self._open[depth].start is not None
+        if depth >= 0:
             self._close(depth, token.end if whole else token.start, token.start)
         if not is_inline(token.name):
             self._block()
@@ -135,44 +146,45 @@ class Html:
             self._parts.append(Part(token.start, token.end, Side.closes, token.name))
 
     def _close_implied(self, name: str, at: int) -> None:
-        """Close what ends where an element of a block begins: a paragraph, the item or cell before."""
+        """Close the elements that a block ends without an end tag: a paragraph, the item or the cell before."""
         ends, barrier = IMPLIED.get(name, ({"p"}, set()))
         for depth in range(len(self._open) - 1, -1, -1):
-            if self._open[depth].name in ends:
+            enclosing = self._open[depth].name
+            if enclosing in ends:
                 return self._close(depth, at)
-            if self._open[depth].name in barrier or (name not in IMPLIED and not is_inline(self._open[depth].name)):
+            if enclosing in barrier or (name not in IMPLIED and not is_inline(enclosing)):
                 return None
         return None
 
     def _close(self, depth: int, end: int, inner: int | None = None) -> None:
-        """Close elements down to a depth, the outermost at `end`, those in it at `inner`, or all at `end`."""
+        """Close elements down to a depth: the outermost at `end`, those in it at `inner` if it is given."""
         while len(self._open) > depth:
-            one = self._open.pop()
-            if one.start is not None and self._translated:
+            element = self._open.pop()
+            if element.start is not None and self._translated:
                 at = end if inner is None or len(self._open) == depth else inner
-                self._parts.append(Part(one.start, at, Side.alone, word=True))
-
-    def _blank(self, part: Part) -> bool:
-        return part.side is None and not self._file.text[part.start : part.end].strip()
+                self._parts.append(Part(element.start, at, Side.alone, word=True))
 
     def _block(self) -> None:
-        """Take the text up to here."""
+        """Add the parts so far as a segment, and start a new one."""
         span = spanned(self._file.text, self._parts, unescape, blank=BLANK_OF_HTML, folds=True)
         self._parts = []
         if span:
             self._add(span, "", None)
 
     def _attributes(self, tag: Tag) -> None:
-        """Take the attributes of a tag that a reader sees."""
-        for one in tag.read:
-            parts = self._parts_of(one.value, 0, len(one.value))
-            found = spanned(one.value, parts, unescape, blank=BLANK_OF_HTML)
-            if found:
-                first, end = (found.start, found.end) if one.quote else (0, len(one.value))
-                self._add(Span(one.start + first, one.start + end, found.marked), f", {one.name}", one.quote)
+        """Add the attributes of a tag that are read by people."""
+        for attribute in tag.read:
+            value, start = attribute.value, attribute.start
+            span = spanned(value, self._parts_of(value, 0, len(value)), unescape, blank=BLANK_OF_HTML)
+            if span is None:
+                continue
+            whole = Span(start, start + len(value), span.marked)
+            if attribute.quote:  # Without quotes, the value is replaced as a whole, because it gets quotes.
+                whole = Span(start + span.start, start + span.end, span.marked)
+            self._add(whole, f", {attribute.name}", attribute.quote)
 
     def _add(self, span: Span, what: str, quote: str | None) -> None:
-        """Add a segment. `quote`: around the value of an attribute, may be empty; none for text."""
+        """Add a segment; `quote`: the quote around the value of an attribute, which may be "", or None for text."""
         if span.start > self._at:
             self._line += self._file.text.count("\n", self._at, span.start)
             self._at = span.start
@@ -180,7 +192,7 @@ class Html:
         self.segments.add(Segment(span.marked, f"line {self._line}{what}"))
 
     def _written(self, words: str, quote: str | None) -> str:
-        escaped = re.sub("[&<>]", lambda match: _ESCAPES[match[0]], words).replace("\xa0", self._hard_space)
+        escaped = words.translate(_ESCAPES).replace("\xa0", self._hard_space)
         if quote == "'":
             return escaped.replace("'", "&#39;")
         if quote is not None:
@@ -189,14 +201,17 @@ class Html:
 
 
 def read(name: str, content: bytes, languages: Languages) -> Html:
-    """Take a page or a fragment apart. Its encoding is the one it names, else UTF-8.
+    """Parse a page or a fragment. Its encoding is the one it declares, else UTF-8.
 
     Raises:
-        UserError: it is not in its encoding, or its elements are nested too deep.
+        UserError: the page is not in its encoding, or its elements are nested too deep.
     """
-    said = _CHARSET.search(content[:2048])
-    encoding = (said[1] or said[2]).decode() if said else "utf-8"
-    encoding = {"iso-8859-1": "windows-1252"}.get(encoding.lower(), encoding)
-    return Html(
-        name, TextFile.of(name, content, None if encoding.lower().startswith("utf-16") else encoding), languages
-    )
+    encoding = None
+    if charset := _CHARSET.search(content[:2048]):
+        encoding = (charset[1] or charset[2]).decode()
+        # By the HTML standard, Latin-1 means Windows-1252, and a declaration in ASCII of UTF-16 cannot be true.
+        if encoding.lower().startswith("utf-16"):
+            encoding = None
+        elif encoding.lower() == "iso-8859-1":
+            encoding = "windows-1252"
+    return Html(name, TextFile.of(name, content, encoding), languages)

@@ -1,4 +1,4 @@
-"""What the elements and attributes of HTML mean to a translator."""
+"""The elements and attributes of HTML by their role in translation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ a abbr acronym b bdi bdo big br cite data del dfn em font i img ins label mark q
 sub sup time tt u wbr
 """
 INLINE = frozenset(_INLINE.split())
-"""Elements that stand inside a text."""
+"""Elements within a sentence."""
 KEPT_INLINE = frozenset({"code", "kbd", "samp", "var", "svg", "math", "rt", "rp"})
-"""Elements inside a text whose own text is never translated."""
+"""Elements within a sentence whose text is never translated."""
 _KEPT_BLOCKS = "script style template textarea noscript pre iframe noembed noframes xmp plaintext"
 KEPT = KEPT_INLINE | frozenset(_KEPT_BLOCKS.split())
 """Elements whose text is never translated."""
 _VOID = "area base br col embed hr img input link meta param source track wbr"
 VOID = frozenset(_VOID.split())
-"""Elements that hold nothing and are never closed."""
+"""Elements without content and end tag."""
 
 _ROWS, _CELLS = {"tr", "thead", "tbody", "tfoot"}, {"td", "th"}
 IMPLIED = {
@@ -29,7 +29,7 @@ IMPLIED = {
     **dict.fromkeys(["thead", "tbody", "tfoot"], (_ROWS | _CELLS, {"table"})),
     **dict.fromkeys(["option"], ({"option"}, {"select", "datalist"})),
 }
-"""By the name of an element: those that end where it begins, and those that this does not reach out of."""
+"""By the name of an element: the open elements that its start tag closes, and the elements that limit this."""
 
 _SEEN = {"alt", "title", "placeholder"} | {
     f"aria-{name}" for name in ("label", "description", "placeholder", "roledescription", "valuetext")
@@ -44,15 +44,15 @@ _ATTRIBUTE = re.compile(r"([^\s\"'>/=]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'>]+
 
 
 class Attribute(NamedTuple):
-    """The value of an attribute, where it stands in a text."""
+    """An attribute and the offset of its value."""
 
     name: str
     value: str
-    """Not decoded, without quotes."""
+    """The value without quotes, not decoded."""
     quote: str
-    """What is around it; may be empty."""
+    """The quote around the value, or ""."""
     start: int
-    """Of its first character, behind the quote."""
+    """The offset of the value, behind the quote."""
 
 
 class Tag(NamedTuple):
@@ -63,35 +63,41 @@ class Tag(NamedTuple):
 
     @classmethod
     def of(cls, name: str, text: str, start: int, end: int) -> Tag:
-        """Read the one that stands at a place of a text."""
-        match = _NAME.match(text, start, end)
-        found: dict[str, Attribute] = {}
-        for one in _ATTRIBUTE.finditer(text, match.end() if match else start, end):
-            if one[2] is not None:
-                quote = one[2][0] if one[2][0] in "\"'" else ""
-                value = one[2][1:-1] if quote else one[2]
-                key = one[1].lower()
-                found.setdefault(key, Attribute(key, value, quote, one.start(2) + len(quote)))
-        return cls(name, list(found.values()))
+        """Parse the tag in a range of a text."""
+        if match := _NAME.match(text, start, end):
+            start = match.end()
+        attributes: dict[str, Attribute] = {}
+        for match in _ATTRIBUTE.finditer(text, start, end):
+            key, value, quote = match[1].lower(), match[2], ""
+            if value is None:
+                continue
+            if value[0] in "\"'":
+                quote, value = value[0], value[1:-1]
+            # As in browsers, the first of equal attributes counts.
+            attributes.setdefault(key, Attribute(key, value, quote, match.start(2) + len(quote)))
+        return cls(name, list(attributes.values()))
 
     def value(self, name: str) -> str:
-        """Return the value of an attribute in lower case; empty if there is none."""
-        return next((one.value.strip().lower() for one in self.attributes if one.name == name), "")
+        """Return the value of an attribute in lower case; "" if there is none."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute.value.strip().lower()
+        return ""
 
     @property
     def refuses(self) -> bool:
-        """Whether it says that it must not be translated."""
+        """Whether the element declares that it must not be translated."""
         return self.value("translate") == "no" or "notranslate" in self.value("class").split()
 
     def translated(self, around: bool) -> bool:
-        """Whether what is in the element is translated; `around`: whether what it stands in is."""
+        """Whether the content of the element is translated; `around`: whether that of its parent is."""
         if self.refuses or self.name in KEPT - KEPT_INLINE:
             return False
         return self.value("translate") == "yes" or (around and self.name not in KEPT)
 
     @property
     def read(self) -> list[Attribute]:
-        """Its attributes that a reader sees or hears."""
+        """The attributes that people read or hear."""
         if self.name in ("link", "style", "script"):
             return []
         names = set(_SEEN)
@@ -101,14 +107,17 @@ class Tag(NamedTuple):
             names.add("value")
         if self.name == "meta" and (self.value("name") in _META or self.value("property") in _META):
             names.add("content")
-        return [one for one in self.attributes if one.name in names]
+        return self._named(names)
 
     @property
     def languages(self) -> list[Attribute]:
-        """What it says of its language."""
-        return [one for one in self.attributes if one.name in ("lang", "xml:lang")]
+        """The attributes that name the language."""
+        return self._named({"lang", "xml:lang"})
+
+    def _named(self, names: set[str]) -> list[Attribute]:
+        return [attribute for attribute in self.attributes if attribute.name in names]
 
 
 def is_inline(name: str) -> bool:
-    """Whether an element stands inside a text; those that HTML does not know do, as in a browser."""
+    """Whether an element is within a sentence; custom elements are, as in browsers."""
     return name in INLINE or name in KEPT_INLINE or "-" in name

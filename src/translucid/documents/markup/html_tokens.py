@@ -1,7 +1,7 @@
-"""The tokens of HTML with their places, as a browser tells them apart.
+"""The tokens of HTML with their offsets, as browsers recognise them.
 
-`html.parser` takes time that grows with the square of unclosed comments, tags and quotes, and holds the interpreter
-meanwhile. Here every character is looked at a bounded number of times.
+The time of `html.parser` is quadratic in unclosed comments, tags and quotes, and it holds the interpreter meanwhile.
+Here each character is read a bounded number of times.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from typing import Literal, NamedTuple
 from translucid.ground.cancellation import between_steps
 
 Kind = Literal["words", "opens", "closes", "single", "other"]
-"""`single` is a tag such as `<br/>`; `other` a comment, a declaration or a processing instruction."""
+"""`single` is a tag such as `<br/>`; `other` is a comment, a declaration or a processing instruction."""
 
 _RAW = frozenset({"script", "style"})
-"""Elements whose content is text up to their end tag, whatever stands in it."""
+"""Elements whose content is raw text up to their end tag."""
 _BEGINS = re.compile(r"<[A-Za-z/!?]")
-"""What may be something else than words; any other `<` is a character."""
+"""The beginning of a tag, a comment and the like; any other `<` is a character."""
 _NAME = re.compile(r"</?([A-Za-z][^\s/>\0]*)")
 _VALUE = r"\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)"
 _TAG = re.compile(
     r"<[A-Za-z][^\s/>\0]*+"
     r"(?:[\s/\0]++"
-    # A name of an attribute; a value, whose quotes may hold `>`. A quote without its partner is part of a name.
+    # The name of an attribute, and a value, whose quotes may contain `>`. An unpaired quote is part of a name.
     rf"|(?:[^\s/>=\0]++|=)(?:{_VALUE}|(?!{_VALUE}))"
     r")*>"
 )
 _BARE_VALUE = re.compile(r"(?:(?<![^\s\"'>])[^\s\"'>=]*+=|=\s++)[^\s\"'>]+/>\Z")
-"""The end of `<a href=x/>`, whose slash belongs to the value."""
+"""The end of a tag such as `<a href=x/>`, whose slash belongs to the value."""
 _TAIL = 300
-"""Characters at the end of a tag in which such a value is looked for."""
+"""The number of characters at the end of a tag that are searched for such a value."""
 
 
 class Token(NamedTuple):
-    """What stands between two places of a text."""
+    """A token and its range in the text."""
 
     kind: Kind
     start: int
     end: int
     name: str
-    """Of an element, in lower case; else empty."""
+    """The name of an element in lower case; "" for other tokens."""
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text; one begins where the other ends.
+    """Yield the tokens of a text, which follow each other without gaps.
 
     Raises:
-        Cancelled: nobody wants them any more.
+        Cancelled: the request was cancelled.
     """
     scanner = _Scanner(text)
     at = 0
@@ -71,37 +71,43 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 class _Scanner:
-    """Finds where tokens end; what was looked for in vain once is not looked for again."""
+    """A scanner for the ends of tokens; it searches at most once in vain for each kind of end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._missing: set[str] = set()
-        """Ends that do not come any more."""
+        self._missing: set[str] = set()  # the ends that the rest of the text does not have
+        # Whether `>` in quotes is part of a tag. An unclosed quote would otherwise include the rest of the text.
         self._quotes = True
-        """Whether `>` in quotes is part of a tag. A quote that is not closed would swallow the rest of the text."""
 
     def token(self, at: int) -> Token:
-        """Return the token that begins with the `<` at a place; one that never ends is words, up to the end."""
+        """Return the token that begins with the `<` at an offset; a token without end is words, up to the end."""
         name = _NAME.match(self.text, at)
         if name and self.text[at + 1] != "/":
             return self._start_tag(at, name[1].lower())
         end = self._special_end(at) or self._find(">", at)
-        if end is None:  # somebody wrote the sign and meant no tag
+        if end is None:
             return Token("words", at, len(self.text), "")
-        return Token("closes" if name else "other", at, end, name[1].lower() if name else "")
+        if name:
+            return Token("closes", at, end, name[1].lower())
+        return Token("other", at, end, "")
 
     def _special_end(self, at: int) -> int | None:
-        """Return where a comment or a CDATA section ends; None if it is none, or is not closed."""
+        """Return the end of a comment or a CDATA section; None for other tokens, or without an end."""
+        for empty_comment in ("<!-->", "<!--->"):
+            if self.text.startswith(empty_comment, at):
+                return at + len(empty_comment)
         if self.text.startswith("<!--", at):
-            empty = next((one for one in ("<!-->", "<!--->") if self.text.startswith(one, at)), None)
-            return at + len(empty) if empty else self._find("-->", at + 4)
-        return self._find("]]>", at) if self.text.startswith("<![CDATA[", at) else None
+            return self._find("-->", at + 4)
+        if self.text.startswith("<![CDATA[", at):
+            return self._find("]]>", at)
+        return None
 
     def _start_tag(self, at: int, name: str) -> Token:
-        match = _TAG.match(self.text, at) if self._quotes else None
-        if match is None:
+        if self._quotes and (match := _TAG.match(self.text, at)):
+            end: int | None = match.end()
+        else:
             self._quotes = False
-        end = match.end() if match else self._find(">", at)
+            end = self._find(">", at)
         if end is None:
             return Token("words", at, len(self.text), "")
         tail = self.text[max(at, end - _TAIL) : end]
@@ -109,12 +115,12 @@ class _Scanner:
         return Token("single" if closed else "opens", at, end, name)
 
     def end_of_raw(self, name: str, at: int) -> int:
-        """Return where the content of an element ends whose tags are no tags."""
+        """Return the end of the content of an element with raw text."""
         match = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(self.text, at)
         return match.start() if match else len(self.text)
 
     def _find(self, end: str, at: int) -> int | None:
-        """Return the place behind the next of an end; None if there is no more."""
+        """Return the offset behind the next occurrence of an end, if there is one."""
         if end in self._missing:
             return None
         place = self.text.find(end, at)

@@ -1,7 +1,7 @@
-"""Markdown: paragraphs, headings, items, cells, and the texts and titles of links and images.
+"""Markdown: paragraphs, headings, list items, table cells, and the texts and titles of links and images.
 
-Code, HTML blocks, front matter, definitions of references, directives, formulas and addresses stay. A paragraph that
-goes on over several lines is written in one.
+Code, HTML blocks, front matter, reference definitions, directives, formulas and addresses do not change. The
+translation of a paragraph of several lines is written in one line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from translucid.documents.tagged_text import Side
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});)")
 _SPECIAL = re.compile(
-    r"(https?://\S+)"  # stays
+    r"(https?://\S+)"  # not escaped
     r"|\\(?=[!-/:-@\[-`{-~]|\Z)|[`\[\]]|<(?=[A-Za-z/!?])|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|~(?=~)"
     r"|&(?=#?\w+;)"
 )
@@ -32,7 +32,7 @@ _BEGINS_BLOCK = re.compile(
     r"( *(?:\d{1,9}(?=[.)](?:\s|\Z)))?)"
     r"([.)](?<=\d.)|[-:|+=*#>][-:|+=*# ]*\Z|(?:#{1,6}|[-+*:~])(?=\s|\Z)|[>|]|!!!|\?{3}|={3}|:{3}|/{3}|\$\$|%%)"
 )
-"""The sign of a list, a quote, a heading, a table or the like, and what may stand before it."""
+"""The marker of a list item, a quote, a heading, a table or the like, and the digits or spaces before it."""
 _CLOSES_HEADING = re.compile(r"(?:(?<=\s)|\A)#(?=#*\Z)")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)[^<>]*?(/?)>\Z", re.DOTALL)
 _JSX_TAG = re.compile(r"<()([A-Za-z][\w.-]*).*?(/?)>\Z", re.DOTALL)
@@ -42,7 +42,7 @@ class Markdown:
     """A file of Markdown."""
 
     def __init__(self, name: str, file: TextFile) -> None:
-        """Find its segments.
+        """Parse the segments.
 
         Raises:
             UserError: lists and quotes are nested too deep.
@@ -55,70 +55,68 @@ class Markdown:
         self._line, self._at = 1, 0
         env: dict[str, Any] = {"modules": self._modules}
         markdown = parser()
-        found = list(
-            blocks(markdown, name, file.text, env, modules=self._modules)
-        )  # all, so that the references are known
-        for block in found:
+        # All blocks first: a link may refer to a definition at the end of the file.
+        for block in list(blocks(markdown, name, file.text, env, modules=self._modules)):
             self._take(block, constructs(markdown, block.content, env))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`. A translation is written in one line, as a line end may begin another block."""
+        """Return the file with translations, each in one line, because a line end may begin another block."""
         lines = {number: replace(target, marked=target.marked.in_one_line) for number, target in targets.items()}
         return self._file.spliced(self._spans.edits(lines))
 
     def _take(self, block: Block, found: list[Construct]) -> None:
-        """Take a paragraph, and the titles and alternative texts in it."""
+        """Add a block, and the titles and alternative texts in it."""
         self._add(block, (0, len(block.content)), found, "")
-        for one in found:
-            raw = block.content[one.start : one.end]
-            if one.label:
-                refers = raw.endswith("]")
-                if one.kind == "image" and not refers:
-                    self._add(block, one.label, list(one.inside), ", image")
-                close = one.label[1] if one.kind == "image" else one.start
-                if title := title_of(block.content[close : one.end]):
-                    self._add(block, (close + title[0], close + title[1]), [], ", title")
+        for construct in found:
+            if not construct.label:
+                continue
+            close = construct.start
+            if construct.kind == "image":
+                close = construct.label[1]
+                # The text of a reference such as `![text]` is also its name, which must not change.
+                if block.content[construct.end - 1] != "]":
+                    self._add(block, construct.label, list(construct.inside), ", image")
+            if title := title_of(block.content[close : construct.end]):
+                self._add(block, (close + title[0], close + title[1]), [], ", title")
 
     def _add(self, block: Block, within: tuple[int, int], found: list[Construct], what: str) -> None:
+        """Add a segment; `within`: its range in the block."""
         parts, at = [], within[0]
-        for one in found:
-            if one.start >= at:
-                parts += [Part(at, one.start), _part(block.content, one)]
-                at = one.end
+        for construct in found:
+            if construct.start >= at:
+                parts += [Part(at, construct.start), _part(block.content, construct)]
+                at = construct.end
         parts.append(Part(at, within[1]))
         span = spanned(block.content, parts, _decoded, blank=BLANK_OF_HTML, folds=True)
         if not span:
             return
-        marks = tuple(
-            replace(mark, raw=self._raw(block, *place)) if mark.raw == block.content[slice(*place)] else mark
-            for mark, place in zip(span.marked.marks, span.places, strict=True)
-        )
-        placed = Span(
-            *_in_file(block, span.start, span.end),
-            replace(span.marked, marks=marks),
-            tuple(_in_file(block, *place) for place in span.places),
-        )
-        if placed.start > self._at:
-            self._line += len(re.findall(r"\r\n|\n|\r", self._file.text[self._at : placed.start]))
-            self._at = placed.start
-        quote = self._file.text[placed.start - 1] if what == ", title" else ""
+        marks, places = [], []
+        for mark, (mark_start, mark_end) in zip(span.marked.marks, span.places, strict=True):
+            if mark.raw == block.content[mark_start:mark_end]:
+                mark = replace(mark, raw=self._raw(block, mark_start, mark_end))
+            marks.append(mark)
+            places.append(_in_file(block, mark_start, mark_end))
+        start, end = _in_file(block, span.start, span.end)
+        if start > self._at:
+            self._line += len(re.findall(r"\r\n|\n|\r", self._file.text[self._at : start]))
+            self._at = start
+        quote = self._file.text[start - 1] if what == ", title" else ""
         write = partial(_written, kind=block.kind, quote=quote, hard_space=self._hard_space, modules=self._modules)
-        first = (
-            None
-            if what or block.kind in ("cell", "title")
-            else partial(_begun, write=write, own=_sign(block.content, span.start))
-        )
-        self._spans.add(len(self.segments), placed, write, first)
-        self.segments.add(Segment(placed.marked, f"line {self._line}{what}"))
+        write_first = None
+        if not what and block.kind not in ("cell", "title"):
+            write_first = partial(_begun, write=write, source_marker=_block_marker(block.content, span.start))
+        marked = replace(span.marked, marks=tuple(marks))
+        self._spans.add(len(self.segments), Span(start, end, marked, tuple(places)), write, write_first)
+        self.segments.add(Segment(marked, f"line {self._line}{what}"))
 
     def _raw(self, block: Block, start: int, end: int) -> str:
-        """Return a mark as it is written: in one line, unless it is a line break."""
+        """Return the text to write for a mark: in one line, unless it is a line break."""
         content = block.content[start:end]
         if "\n" not in content:
             return self._file.text[slice(*_in_file(block, start, end))]
         if content.strip(" \t\n\\"):
             return content.replace("\n", " ")
-        # A line break: with it what stands before the next line, such as the sign of a quote.
+        # A line break includes the beginning of the next line, such as the marker of a quote.
         return self._file.text[block.places[start] : block.places[end] if end < len(block.places) else None]
 
 
@@ -126,65 +124,70 @@ def _in_file(block: Block, start: int, end: int) -> tuple[int, int]:
     return block.places[start], block.places[end - 1] + 1
 
 
-def _part(content: str, one: Construct) -> Part:
-    """Return the mark for what was found."""
-    raw = content[one.start : one.end]
-    if one.kind == "html_inline":
+def _part(content: str, construct: Construct) -> Part:
+    """Return the mark for a construct."""
+    start, end, kind, label, _ = construct
+    raw = content[start:end]
+    if kind == "html_inline":
         tag = _TAG.match(raw) or _JSX_TAG.match(raw)
         if not tag or tag[3] or tag[2].lower() in VOID:
-            return Part(one.start, one.end, Side.alone, spaces=bool(tag and tag[2].lower() == "br"))
-        return Part(one.start, one.end, Side.closes if tag[1] else Side.opens, f"<{tag[2]}")
-    name, _, side = one.kind.rpartition("_")
+            return Part(start, end, Side.alone, spaces=bool(tag and tag[2].lower() == "br"))
+        return Part(start, end, Side.closes if tag[1] else Side.opens, f"<{tag[2]}")
+    name, _, side = kind.rpartition("_")
     if side == "open":
-        return Part(one.start, one.end, Side.opens, name)
+        return Part(start, end, Side.opens, name)
     if side == "close":
-        refers = one.label and raw in ("]", "][]")
-        written = f"][{' '.join(content[slice(*one.label)].split())}]" if one.label and refers else None
-        return Part(one.start, one.end, Side.closes, name, raw=written)
-    breaks = one.kind == "hardbreak"
-    return Part(one.start, one.end, Side.alone, word=one.kind in ("code_inline", "kept"), spaces=breaks)
+        written = None
+        # `[text]` becomes `[translation][text]`, so that it still refers to the same definition.
+        if label and raw in ("]", "][]"):
+            written = f"][{' '.join(content[slice(*label)].split())}]"
+        return Part(start, end, Side.closes, name, raw=written)
+    return Part(start, end, Side.alone, word=kind in ("code_inline", "kept"), spaces=kind == "hardbreak")
 
 
 def _decoded(raw: str) -> str:
     return _ESCAPED.sub(lambda match: match[1] or unescape(match[2]), raw)
 
 
-def _begun(words: str, write: Callable[[str], str], own: str) -> str:
-    """Write words at the beginning of a line, where a sign may begin a block, unless the source has it there, too."""
-    sign = _BEGINS_BLOCK.match(words)
-    if not sign or sign[2] == own:
+def _begun(words: str, write: Callable[[str], str], source_marker: str) -> str:
+    """Encode words at the beginning of a line; a block marker is escaped, unless the source begins with it."""
+    marker = _BEGINS_BLOCK.match(words)
+    if not marker or marker[2] == source_marker:
         return write(words)
-    return f"{sign[1]}\\{sign[2]}{write(words[sign.end() :])}"
+    return f"{marker[1]}\\{marker[2]}{write(words[marker.end() :])}"
 
 
-def _sign(content: str, start: int) -> str:
-    """Return what a paragraph begins with that would begin a block elsewhere."""
-    sign = _BEGINS_BLOCK.match(content[start : start + 40])
-    return sign[2] if sign else ""
+def _block_marker(content: str, start: int) -> str:
+    """Return the beginning of a text if it could begin a block, else ""."""
+    marker = _BEGINS_BLOCK.match(content[start : start + 40])
+    return marker[2] if marker else ""
 
 
 def _written(words: str, kind: Kind, quote: str, hard_space: str, modules: bool) -> str:
-    """Escape what would mean something in Markdown."""
+    """Escape the characters of words that have a meaning in Markdown; `quote`: the one around a title."""
     if quote:
-        return re.sub(rf"[\\{re.escape(quote)}{')' if quote == '(' else ''}]", r"\\\g<0>", words)
-
-    def escaped(match: re.Match[str]) -> str:
-        return match[1] or ("&amp;" if match[0] == "&" else f"\\{match[0]}")
-
-    words = _SPECIAL.sub(escaped, words).replace("\xa0", hard_space)
+        quotes = re.escape("()" if quote == "(" else quote)
+        return re.sub(rf"[\\{quotes}]", r"\\\g<0>", words)
+    words = _SPECIAL.sub(_escaped, words).replace("\xa0", hard_space)
     if modules:
         words = re.sub(r"(?<!\\)[<{]", r"\\\g<0>", words)
     if kind == "heading":
         return _CLOSES_HEADING.sub(r"\\#", words)
     if kind == "title":
-        return words.replace('"', "”")  # there is no escape for it
+        return words.replace('"', "”")  # Such a title has no escape for it.
     return words.replace("|", "\\|") if kind in ("cell", "underlined") else words
 
 
+def _escaped(match: re.Match[str]) -> str:
+    if match[1]:
+        return match[1]
+    return "&amp;" if match[0] == "&" else f"\\{match[0]}"
+
+
 def read(name: str, content: bytes, languages: Languages) -> Markdown:
-    """Take a file apart.
+    """Parse a file.
 
     Raises:
-        UserError: it is not UTF-8, or nested too deep.
+        UserError: the file is not UTF-8, or nested too deep.
     """
     return Markdown(name, TextFile.of(name, content))

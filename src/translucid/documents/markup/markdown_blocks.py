@@ -1,4 +1,4 @@
-"""The paragraphs, headings and cells of Markdown, each character with its place in the file."""
+"""The paragraphs, headings and table cells of Markdown, with the offset of each character in the file."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from translucid.ground.errors import UserError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 DEEPEST = 200
-"""Lists and quotes that may stand in each other, counted as markdown-it does: a list and its item are two."""
+"""The largest depth of nested lists and quotes as markdown-it counts it: a list and its item are two."""
 _INLINE = 20
-"""Likewise of links and images; what is in more of them is read as plain text."""
+"""The largest depth of nested links and images; deeper ones are read as plain text."""
 Kind = Literal["text", "cell", "heading", "underlined", "title"]
+"""`heading` is behind `#`, `underlined` is a heading over a line, `title` is that of an admonition, in quotes."""
 
 
 class Block(NamedTuple):
     """A text with marks."""
 
     content: str
-    """Its lines, without what stands before each in a quote or a list."""
+    """The lines, without the markers of quotes and lists before each."""
     places: list[int]
-    """Of each character, in the file."""
+    """The offset of each character in the file."""
     kind: Kind
-    """A cell of a table, a heading behind `#` or over a line, the title of an admonition in quotes, or else text."""
 
 
 def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, modules: bool) -> Iterator[Block]:
     """Yield the blocks of a file in order.
 
     Args:
-        markdown: finds them.
-        name: of the file, for messages.
-        text: of the file.
-        env: takes the references of the document.
-        modules: it is MDX.
+        markdown: the parser.
+        name: the file name for messages.
+        text: the text of the file.
+        env: gets the reference definitions of the document.
+        modules: whether the file is MDX.
 
     Raises:
         UserError: lists and quotes are nested too deep.
     """
-    text = text.replace("\0", "\ufffd")  # as CommonMark wants it; what stands in a file of NUL has to be found again
+    # As the parser does by the CommonMark standard; its texts are searched for in these lines.
+    text = text.replace("\0", "\ufffd")
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
     plain = plain_lines(lines, modules=modules)
@@ -63,12 +64,13 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
         if kind == "cell":
             if first != row:
                 row, at = first, 0
-            written = token.content.replace("|", "\\|")
-            found = lines[first].find(written, at)
-            if found < 0:
+            # In the file, the bars of a cell are escaped.
+            escaped = token.content.replace("|", "\\|")
+            start = lines[first].find(escaped, at)
+            if start < 0:
                 continue
-            at = found + len(written)
-            within = [i for i in range(found, at) if not lines[first].startswith("\\|", i)]
+            at = start + len(escaped)
+            within = [i for i in range(start, at) if not lines[first].startswith("\\|", i)]
             yield Block(token.content, [starts[first] + i for i in within], kind)
         elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
             depths = [line.depth for line in plain[first : token.map[1]]]
@@ -77,12 +79,13 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
 
 
 def _parts(content: str, depths: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield where the parts of a paragraph begin and end whose lines are in the same admonition."""
+    """Yield the spans of the parts of a paragraph whose lines are in the same admonition."""
     start = at = 0
-    for (i, line), depth in zip(enumerate(content.split("\n")), depths, strict=False):
-        if i and depth != depths[i - 1]:
+    last = depths[0]
+    for line, depth in zip(content.split("\n"), depths, strict=False):
+        if depth != last:
             yield start, at - 1
-            start = at
+            start, last = at, depth
         at += len(line) + 1
     yield start, len(content)
 
@@ -96,7 +99,7 @@ def _tokens(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any]) -> 
     finally:
         markdown.options["maxNesting"] = _INLINE
     for token in tokens:
-        # What is nested deeper than this, and the rest of the document with it, is not among the tokens.
+        # The parser silently omits deeper blocks, and the rest of the document.
         if token.type in ("blockquote_open", "list_item_open") and token.level >= DEEPEST - 1:
             line = token.map[0] + 1 if token.map else None
             what = f"has more lists and quotes in each other than can be read, {DEEPEST // 2} lists"
@@ -105,18 +108,16 @@ def _tokens(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any]) -> 
 
 
 def _places(content: str, lines: list[str], starts: list[int]) -> list[int] | None:
-    """Return the place of each character of a paragraph or a heading."""
+    """Return the offset of each character of a paragraph or a heading; None if its lines differ from the file."""
     places: list[int] = []
-    said = content.split("\n")
-    for i, part in enumerate(said):
-        if i >= len(lines):
-            return None
-        stripped = part.strip()
-        at = lines[i].rfind(stripped)
+    parts = content.split("\n")
+    if len(parts) > len(lines):
+        return None
+    for part, line, start in zip(parts, lines, starts, strict=False):
+        at = line.rfind(part.strip())
         if at < 0:
             return None
-        lead = len(part) - len(part.lstrip())
-        places += [starts[i] + max(0, at - lead + k) for k in range(len(part))]
-        if i + 1 < len(said):
-            places.append(starts[i] + len(lines[i]))
-    return places
+        at -= len(part) - len(part.lstrip())
+        places += (start + max(0, at + k) for k in range(len(part)))
+        places.append(start + len(line))  # of the line end
+    return places[:-1]

@@ -1,7 +1,6 @@
-"""What stands in a paragraph of Markdown besides words, as markdown-it-py finds it, with the places of all of it.
+"""The constructs in a paragraph of Markdown, such as links and emphasis, with their offsets.
 
-The rules of markdown-it-py tell what they find, but not where. Each is wrapped here, so that its tokens know their
-places.
+The rules of markdown-it-py create tokens without offsets. So each rule is wrapped here in a function that adds them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Rule = Callable[[StateInline, bool], bool]
 
 
 def _nested_braces(inside: str) -> str:
-    """Return a pattern of braces with two more pairs in each other at most; `inside`: any text but braces."""
+    """Return a pattern of braces with at most two nested pairs in them; `inside` matches text without braces."""
     innermost = rf"\{{{inside}\}}"
     middle = rf"\{{{inside}(?:{innermost}{inside})*\}}"
     return rf"\{{{inside}(?:{middle}{inside})*\}}"
@@ -38,55 +37,55 @@ _LOOSE = re.compile(
     r"|%%[^%\n]*+(?:%(?!%)[^%\n]*+)*%%|(?<=\s)\^[\w-]+[ \t]*\Z"  # comments and names of blocks in Obsidian
     r"|\[\^[^\[\]\s]+\]:?|\[![\w-]+\][+-]?|\[[ xX]\](?=\s)"  # footnotes, alerts, tasks
     r"|\{[:#.][^{}\n]*\}|\{[ \t]+[#.][^{}\n]*\}|\{:?[ \t]*[\w-]+=[^{}\n]*\}"  # attributes
-    r"|(?<![\w:]):[a-z+-][\w+-]*:(?![\w:])"  # pictures by their names
+    r"|(?<![\w:]):[a-z+-][\w+-]*:(?![\w:])"  # emoji by their names
 )
-"""What stands beside a sentence, not in it."""
+"""Constructs beside a sentence, not in it."""
 _KEPT = re.compile(
     r"\{\{[^{}\n]*+(?:(?:\{(?!\{)|\}(?!\}))[^{}\n]*+)*\}\}|\{[\w:.+-]+\}`[^`\n]+`"  # templates, roles
     r"|\\\([^\\\n]*+(?:\\(?![()])[^\\\n]*+)*\\\)|\$(?![\s$])[^$\n]+(?<!\s)\$(?!\d)"  # formulas
     r"|\\[A-Za-z]+(?:\{[^{}\n]*\})+"  # TeX
     r"|!\[\[[^\[\]\n]+\]\]|\[\[[^\[\]\n|]+\]\](?![(\[:])"  # pages of a wiki
-    r"|(?<!~)~(?!~)[^~\s]+~(?!~)|(?<!\^)\^(?!\^)[^^\s]+\^(?!\^)"  # what stands lower or higher
+    r"|(?<!~)~(?!~)[^~\s]+~(?!~)|(?<!\^)\^(?!\^)[^^\s]+\^(?!\^)"  # subscripts, superscripts
     r"|\+\+[A-Za-z\"][\w+\" -]*\+\+|(?<![\w&#/])#[A-Za-z][\w/-]*"  # keys, tags
 )
-"""What stands for a word."""
+"""Constructs that act as a word and are not translated."""
 _EXPRESSION = re.compile(
     rf"(?=\{{[ \t]*(?:[A-Za-z_$][\w$]*(?:\??\.[\w$]|[(\[]|[ \t]*[=+?&|])|[<`'\"(\d]))(?:{_BRACES})"
 )
 _ANY_EXPRESSION = re.compile(_BRACES)
-"""JavaScript in braces: in Markdown only what can't be read as text."""
+"""JavaScript in braces: any in MDX, but in Markdown only expressions that cannot be text."""
 _JSX = re.compile(
     r"<[A-Za-z][\w.-]*(?=[\s/])(?:[^<>{}\"']++|\"[^\"]*+\"|'[^']*+'"
     rf"|(?P<braces>{_BRACES_OVER_LINES}))*>"
 )
-"""A tag with JavaScript in it, which is none of HTML."""
+"""A tag with JavaScript in it, which HTML does not allow."""
 _WIKI_LINK = re.compile(r"(\[\[[^\[\]\n|]+\|)[^\[\]\n|]+\]\]")
 _HIGHLIGHT = re.compile(
     r"(==)(?=[^\s=])[^=\n]*+(?:=(?!=)[^=\n]*+)*(?<=[^\s=])==|(\^\^)(?=[^\s^])[^^\n]*+(?:\^(?!\^)[^^\n]*+)*(?<=[^\s^])\^\^"
-    r"|(?<!~)(~)(?=\d)[\d.+-]++~(?!~)|(?<!\^)(\^)(?=[\d+-])[\d.+-]++\^(?!\^)"  # numbers that stand lower or higher
+    r"|(?<!~)(~)(?=\d)[\d.+-]++~(?!~)|(?<!\^)(\^)(?=[\d+-])[\d.+-]++\^(?!\^)"  # raised and lowered numbers
 )
 _SIGNS = "{[\\$!:+=<%#^~]"
-"""The first characters of all these."""
+"""The first characters of all these constructs."""
 TOKENS = 6
-"""That a paragraph, an item or a cell may be, in a file with as many as it may have."""
+"""The largest number of block tokens in relation to the largest number of segments."""
 _TITLE = re.compile(r"""\]\(\s*+(?:<[^<>\n]*+>|\S*+)\s++(?:"(.*)"|'(.*)'|\((.*)\))\s*\)\Z""", re.DOTALL)
 
 
 class Construct(NamedTuple):
-    """Something that is not words."""
+    """A part of a paragraph that is not words."""
 
     start: int
     end: int
     kind: str
-    """As markdown-it-py names tokens: `em_open`, `link_close`; `kept` and `loose` for what it does not know."""
+    """markdown-it-py's type of token, such as `em_open` or `link_close`; else `kept` or `loose`."""
     label: tuple[int, int] | None = None
-    """Of a link or an image: its text."""
+    """The span of the text of a link or an image."""
     inside: tuple[Construct, ...] = ()
-    """Of an image: what is in its text."""
+    """The constructs in the text of an image."""
 
 
 def parser() -> MarkdownIt:
-    """Return a parser of CommonMark with tables and strikethrough, whose inline tokens know their places."""
+    """Return a parser of CommonMark with tables and strikethrough, whose inline tokens have offsets."""
     made = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     made.block.ruler.before("table", "room", _room)
     made.inline.ruler.before("text", "kept", _kept)
@@ -99,7 +98,7 @@ def parser() -> MarkdownIt:
 
 
 def _room(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """End the parsing of what has too many paragraphs or is not wanted any more; it finds nothing."""
+    """Stop the parsing of a document that is too large, or was cancelled; this rule never matches."""
     between_steps()
     if len(state.tokens) > TOKENS * most_segments():
         raise UserError(f"has more than {most_segments():,} texts", fix="Split it.")
@@ -107,7 +106,7 @@ def _room(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _kept(state: StateInline, silent: bool) -> bool:
-    """Read what Markdown does not know and many programs that read it do."""
+    """Parse the constructs of other dialects of Markdown."""
     between_steps()
     if len(state.tokens) > MOST_PARTS:
         raise TooManyParts
@@ -126,7 +125,7 @@ def _kept(state: StateInline, silent: bool) -> bool:
         opening = _WIKI_LINK if kind == "wiki" else _HIGHLIGHT
         match = opening.match(state.src, state.pos)
         assert match
-        # The words between are read next; where they end, the other sign stands.
+        # The words between both markers are parsed next; the closing marker is recognised by its offset.
         after = match.end(match.lastindex or 0)
         size = 2 if kind == "wiki" else after - state.pos
         state.env.setdefault("closing", {})[state.src, end - size] = f"{kind}_close", size
@@ -138,7 +137,7 @@ def _kept(state: StateInline, silent: bool) -> bool:
 
 
 def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, int]:
-    """Return the kind of what stands at a place, and its end; empty if it is nothing of ours."""
+    """Return the kind and the end of the construct at an offset; an empty kind if there is none."""
     kinds = (
         ("html_inline", _JSX),
         ("wiki", _WIKI_LINK),
@@ -159,17 +158,17 @@ def _placed(name: str, rule: _Rule) -> _Rule:
         start, before = state.pos, len(state.tokens)
         found = rule(state, silent)
         if found and not silent and name not in ("text", "escape", "entity"):
-            _tell(name, state, start, state.tokens[before:])
+            _add_offsets(name, state, start, state.tokens[before:])
         elif found and not silent and name == "escape" and state.tokens[-1:] and state.tokens[-1].type == "hardbreak":
-            _tell(name, state, start, state.tokens[-1:])
+            _add_offsets(name, state, start, state.tokens[-1:])
         return found
 
     return placed
 
 
-def _tell(name: str, state: StateInline, start: int, tokens: list[Token]) -> None:
-    """Write into new tokens where they stand."""
-    if name in ("emphasis", "strikethrough"):  # one token for each sign or two
+def _add_offsets(name: str, state: StateInline, start: int, tokens: list[Token]) -> None:
+    """Add their offsets to new tokens."""
+    if name in ("emphasis", "strikethrough"):  # one token for each delimiter, or for two
         end = state.pos
         for token in reversed(tokens):
             if end > start:
@@ -189,12 +188,12 @@ def _tell(name: str, state: StateInline, start: int, tokens: list[Token]) -> Non
 
 
 def constructs(markdown: MarkdownIt, content: str, env: dict[str, Any]) -> list[Construct]:
-    """Return what stands in a paragraph besides words, in order.
+    """Return the constructs in a paragraph, in order.
 
     Args:
-        markdown: see `parser`.
-        content: of the paragraph.
-        env: has the references of the document.
+        markdown: the result of `parser`.
+        content: the text of the paragraph.
+        env: the reference definitions of the document.
     """
     tokens: list[Token] = []
     markdown.inline.parse(content, markdown, env, tokens)
@@ -226,6 +225,6 @@ def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
 
 
 def title_of(raw: str) -> tuple[int, int] | None:
-    """Return where the title is in the end of a link or an image, `](address "title")`; none if there is none."""
+    """Return the span of the title in the end of a link or an image, `](address "title")`, if it has one."""
     match = _TITLE.match(raw)
     return match.span(match.lastindex) if match and match.lastindex else None

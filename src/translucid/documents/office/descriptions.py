@@ -1,6 +1,8 @@
-"""Descriptions of pictures in Office documents: what a person hears who does not see them."""
+"""Descriptions of pictures in Office documents, which screen readers read aloud."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from translucid.documents.document import Segment
 from translucid.documents.office.package_parts import SPACES
@@ -13,20 +15,24 @@ _ATTRIBUTES = "title", "descr"
 
 
 def add_descriptions(document: SlottedXml, name: str) -> None:
-    """Make segments of the descriptions that stand in elements of a name."""
+    """Add the descriptions in the attributes of elements of a name as segments."""
     pictures = 0
     for element in document.file.units((), {name}, SPACES):
-        texts = {one: text for one in _ATTRIBUTES if is_language(text := element.attributes.get(one, ""))}
-        if not texts:
-            continue
-        pictures += 1
-        place = f"picture {pictures}"
-        found = {one: document.add_segment(Segment(TaggedText(text), place)) for one, text in texts.items()}
-        tag = document.file.raw(element.start, element.inner)
+        first = len(document.segments)
+        numbers: dict[str, int] = {}  # by attribute
+        for attribute in _ATTRIBUTES:
+            text = element.attributes.get(attribute, "")
+            if is_language(text):
+                numbers[attribute] = document.add_segment(Segment(TaggedText(text), f"picture {pictures + 1}"))
+        if numbers:
+            pictures += 1
+            write = partial(_written, document.file.raw(element.start, element.inner), numbers)
+            document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
 
-        def write(targets: Targets, kept: Kept, tag: str = tag, found: dict[str, int] = found) -> str:
-            new = {one: targets[which].marked.whole for one, which in found.items() if which in targets}
-            return with_attributes(tag, new)
 
-        numbers = range(min(found.values()), max(found.values()) + 1)
-        document.add_slot(element.start, element.inner, numbers, write)
+def _written(tag: str, numbers: dict[str, int], targets: Targets, kept: Kept) -> str:
+    new: dict[str, str | None] = {}
+    for attribute, number in numbers.items():
+        if number in targets:
+            new[attribute] = targets[number].marked.whole
+    return with_attributes(tag, new)

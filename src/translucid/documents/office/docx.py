@@ -1,13 +1,14 @@
-"""Word: the texts of a document, its headers, footers, notes, comments, text boxes, charts and diagrams."""
+"""Word: the text of a document, its headers, footers, notes, comments, text boxes, charts and diagrams."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import partial
 
 from translucid.data.languages import Languages, code_with_region, script_of
 from translucid.documents.office.descriptions import add_descriptions
-from translucid.documents.office.docx_fields import with_fields
+from translucid.documents.office.docx_fields import TEXT, with_fields
 from translucid.documents.office.drawings import read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
@@ -26,33 +27,35 @@ _PICTURE = "wp:docPr"
 _PAIRS = {"w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo"}
 _BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr"}
 _GONE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"}
-"""What a spelling checker and a layout have left behind."""
+"""Traces of the spelling checker and the layout, which are void for a translation."""
 _OF_THE_SOURCE = {"w:lang", "w:noProof"}
-"""Properties of a run that tell of its words."""
+"""Properties of a run that depend on its words."""
 _BEHIND_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
-"""Properties that stand behind that of the language."""
+"""Properties that the schema requires behind that of the language."""
 _EAST_ASIAN = {"Hans", "Hant", "Jpan", "Kore"}
 _COMPLEX = {
     *("Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym"),
     *("Sinh", "Thai", "Laoo", "Tibt", "Mymr", "Khmr"),
 }
-"""Scripts whose language Word looks for in an attribute of their own."""
+"""Scripts whose language Word reads from a separate attribute, `w:bidi`; it is `w:eastAsia` for the ones above."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
-    """Take a document apart.
+    """Parse a document.
 
     Raises:
-        UserError: it is no document of Word, broken or harmful, or has macros.
+        UserError: the file is no Word document, invalid or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     bundle = Bundle(packed)
-    count = dict[str, int]()
+    counts = Counter[str]()
     for member, kind in parts(packed, {**_KINDS, **CHARTS}, _MAIN):
-        count[kind] = count.get(kind, 0) + 1
-        numbered = kind and kind not in ("footnotes", "endnotes", "comments")
+        counts[kind] += 1
+        label = kind
+        if kind not in ("", "footnotes", "endnotes", "comments"):
+            label = f"{kind} {counts[kind]}"
         read = read_drawn if kind in CHARTS.values() else _read_part
-        bundle.add(member, read(packed, member, languages[1]), f"{kind} {count[kind]}" if numbered else kind)
+        bundle.add(member, read(packed, member, languages[1]), label)
     return bundle
 
 
@@ -75,7 +78,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
 
 
 def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
-    """Add a paragraph, and those of text boxes in it."""
+    """Add a paragraph, and the paragraphs of text boxes in it."""
     runs = [part for part in paragraph.children if part.name != "w:pPr"]
     if runs:
         add_paragraph(document, dialect, runs, place)
@@ -84,18 +87,23 @@ def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str
 
 
 def _role(element: Element) -> Role:
-    if element.name in _PAIRS or element.name == "translated":
+    if element.name in _PAIRS or element.name == TEXT:
         return "pair"
-    return "gone" if element.name in _GONE else "break" if element.name in _BREAKS else "alone"
+    if element.name in _GONE:
+        return "gone"
+    return "break" if element.name in _BREAKS else "alone"
 
 
 def _spoken(target: str | None, name: str, properties: str) -> str:
-    """Return properties with the language that Word's spelling checker goes by."""
-    code = code_with_region(target or "")
+    """Return properties with the target language, for Word's spelling checker."""
+    code, script = code_with_region(target or ""), script_of(target or "")
     if code is None or not name:
         return properties
-    script = script_of(target or "")
-    kind = "eastAsia" if script in _EAST_ASIAN else "bidi" if script in _COMPLEX else "val"
+    kind = "val"
+    if script in _EAST_ASIAN:
+        kind = "eastAsia"
+    elif script in _COMPLEX:
+        kind = "bidi"
     language = f'<{name}lang {name}{kind}="{code}"/>'
     if not properties:
         return f"<{name}rPr>{language}</{name}rPr>"
@@ -105,6 +113,9 @@ def _spoken(target: str | None, name: str, properties: str) -> str:
 
 
 def _key(file: XmlFile, properties: Element) -> str:
-    kept = [file.raw(one.start, one.end) for one in properties.children if one.name not in _OF_THE_SOURCE]
+    """Return the properties of a run, except those that depend on its words; "" if there are no others."""
+    kept = [file.raw(child.start, child.end) for child in properties.children if child.name not in _OF_THE_SOURCE]
+    if not kept:
+        return ""
     tag = file.raw(properties.start, properties.inner)
-    return "".join([tag, *kept, file.raw(properties.inner_end, properties.end)]) if kept else ""
+    return "".join([tag, *kept, file.raw(properties.inner_end, properties.end)])

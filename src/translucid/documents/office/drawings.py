@@ -16,38 +16,38 @@ from translucid.documents.xml.xml_tags import with_attributes
 from translucid.documents.zip_container import ZipContainer
 
 _OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
-"""Attributes of a run that tell of its words: which language they are of, what a spelling checker found."""
+"""The attributes of a run that depend on its words: their language, and results of the spelling checker."""
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
 def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind: bool = False) -> SlottedXml:
-    """Take the paragraphs out of a member of a packed file.
+    """Parse the paragraphs of a member.
 
     Args:
-        packed: the file.
-        member: its name.
-        target: the language that they are to be in.
-        behind: whether it is a master or a layout. It is seen behind slides, but for the prompts in its placeholders.
+        packed: the zip file.
+        member: the name of the member.
+        target: the target language.
+        behind: whether the member is a master or a layout, which slides show, except the prompts in its placeholders.
 
     Raises:
-        UserError: it is broken or harmful.
+        UserError: the member is invalid or harmful.
     """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     dialect = Dialect("a", _role, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
-    unseen = _placeholders(document.file) if behind else []
+    invisible = _placeholders(document.file) if behind else []
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
         runs = [part for part in paragraph.children if part.name not in ("a:pPr", "a:endParaRPr")]
-        if runs and not any(start < paragraph.start < end for start, end in unseen):
+        if runs and not any(shape.start < paragraph.start < shape.end for shape in invisible):
             add_paragraph(document, dialect, runs, f"paragraph {number}")
     if not behind:
         add_descriptions(document, "p:cNvPr")
     return document
 
 
-def _placeholders(file: XmlFile) -> list[tuple[int, int]]:
-    """Return the places of the shapes that a slide has its own of."""
+def _placeholders(file: XmlFile) -> list[Element]:
+    """Return the shapes that each slide replaces by its own."""
     shapes = file.units((), {"p:sp", "p:pic", "p:graphicFrame"}, SPACES)
-    return [(shape.start, shape.end) for shape in shapes if any(shape.within("p:ph"))]
+    return [shape for shape in shapes if any(shape.within("p:ph"))]
 
 
 def _role(element: Element) -> Role:
@@ -62,7 +62,7 @@ def _key(file: XmlFile, properties: Element) -> str:
 
 
 def _spoken(code: str | None, name: str, properties: str) -> str:
-    """Return properties with the language that PowerPoint's spelling checker goes by."""
+    """Return properties with the target language, for PowerPoint's spelling checker."""
     tag = _TAG.match(properties or f"<{name}rPr/>")
     if code is None or tag is None:
         return properties

@@ -28,10 +28,10 @@ _BREAKS = {*_LINE_BREAKS, "text:s"}
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
-    """Take a text document apart.
+    """Parse a text document.
 
     Raises:
-        UserError: it is no such document, broken, encrypted or harmful, or has macros.
+        UserError: the file is no text document, invalid, encrypted or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):
@@ -49,23 +49,23 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
 
 def _read_part(packed: ZipContainer, member: str) -> SlottedXml:
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    unseen = set[str]()
+    invisible = set[str]()
     number = 0
     for unit in document.file.units((), {"style:style", *_PARAGRAPHS}, _SPACES):
         if unit.name == "style:style":
-            if _is_unseen(unit):
-                unseen.add(unit.attributes.get("style:name", ""))
+            if _is_invisible(unit):
+                invisible.add(unit.attributes.get("style:name", ""))
         elif not _is_deleted(unit):
             number += 1
-            _take(document, unseen, unit, f"paragraph {number}")
+            _take(document, invisible, unit, f"paragraph {number}")
     return document
 
 
-def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str) -> None:
-    """Add a paragraph, and those in its notes and frames."""
+def _take(document: SlottedXml, invisible: set[str], paragraph: Element, place: str) -> None:
+    """Add a paragraph, and the paragraphs in its notes and frames."""
     inline = Inline(
         document.file,
-        partial(_role, unseen),
+        partial(_role, invisible),
         edges=True,
         holding=_PARAGRAPHS,
         texts=folded,
@@ -76,11 +76,11 @@ def _take(document: SlottedXml, unseen: set[str], paragraph: Element, place: str
     for line in _lines(document.file, paragraph):
         add_text(document, inline, line, Segment(TaggedText(""), place))
     for inner in paragraph.within(*_PARAGRAPHS):
-        _take(document, unseen, inner, f"{place}, note or frame")
+        _take(document, invisible, inner, f"{place}, note or frame")
 
 
 def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]:
-    """Part a paragraph at those breaks that are not within a sentence."""
+    """Split a paragraph at line breaks that are not within a sentence."""
     line, before = list[Element | Piece](), ""
     for part in paragraph.parts:
         raw = file.raw(part.start, part.end)
@@ -93,25 +93,28 @@ def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]
         yield line
 
 
-def _role(unseen: set[str], element: Element) -> Role:
+def _role(invisible: set[str], element: Element) -> Role:
     name = element.name
-    if name == "text:span" and element.attributes.get("text:style-name") in unseen:
+    if name == "text:span" and element.attributes.get("text:style-name") in invisible:
         return "none"
     if name == "text:soft-page-break":
         return "gone"
-    return "pair" if name in _PAIRS else "break" if name in _BREAKS else "alone"
+    if name in _PAIRS:
+        return "pair"
+    return "break" if name in _BREAKS else "alone"
 
 
 def _keep_reading(ruby: Element) -> None:
-    """Make how a word is read, which stands in small letters beside it, part of the tags around the word."""
+    """Make the pronunciation of a word part of the tags around the word."""
     if base := ruby.child("text:ruby-base"):
         ruby.inner, ruby.inner_end, ruby.parts = base.inner, base.inner_end, base.parts
 
 
-def _is_unseen(style: Element) -> bool:
-    """Whether a style of text only says in which session of LibreOffice the text was written."""
-    said = [key for child in style.children for key in child.attributes]
-    return style.attributes.get("style:family") == "text" and all(key.startswith("officeooo:") for key in said)
+def _is_invisible(style: Element) -> bool:
+    """Whether a text style only records in which session of LibreOffice the text was written."""
+    if style.attributes.get("style:family") != "text":
+        return False
+    return all(key.startswith("officeooo:") for child in style.children for key in child.attributes)
 
 
 def _is_deleted(paragraph: Element) -> bool:
@@ -122,5 +125,5 @@ def _is_deleted(paragraph: Element) -> bool:
 
 
 def _written(prefix: str, text: str) -> str:
-    """Return a text with the elements that stand for its tabs and line ends."""
+    """Encode a text, with elements for its tabs and line ends."""
     return escaped(text).replace("\t", f"<{prefix}tab/>").replace("\n", f"<{prefix}line-break/>")

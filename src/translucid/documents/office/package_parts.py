@@ -1,4 +1,4 @@
-"""Office Open XML, what Word and PowerPoint have in common: the parts of a package, by their types."""
+"""The parts of an Office Open XML package by their types, for Word and PowerPoint."""
 
 from __future__ import annotations
 
@@ -25,54 +25,54 @@ SPACES = {
     "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
 }
 _TYPES = "[Content_Types].xml"
-_TYPE = "{http://schemas.openxmlformats.org/package/2006/content-types}"
+_TYPE = {"http://schemas.openxmlformats.org/package/2006/content-types": ""}
 CHARTS = {"drawingml.chart+xml": "chart", "drawingml.diagramData+xml": "diagram", "diagramDrawing+xml": "diagram"}
-"""Ends of the types of drawn parts, and what a person calls them."""
+"""The ends of the types of drawn parts, and the usual name of each."""
 
 
 def parts(packed: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[tuple[str, str]]:
-    """Yield name and kind of those members that are of some types, in the order of their kinds and numbers.
+    """Yield the name and the kind of members of some types, in the order of kinds and of the numbers in their names.
 
     Args:
-        packed: the file.
-        kinds: by the end of their type.
-        main: end of the type that one of them has to have.
+        packed: the zip file.
+        kinds: the kinds by the end of their type.
+        main: the end of the type that one member must have.
 
     Raises:
-        UserError: it is another kind of document, or has macros.
+        UserError: the package is another kind of document, or has macros.
     """
-    spaces = {_TYPE.strip("{}"): ""}
-    listed = list(XmlFile(packed.place(_TYPES), packed.read(_TYPES)).units({"Types"}, {"Default", "Override"}, spaces))
-    types = [one.attributes.get("ContentType", "") for one in listed]
-    if any("macroEnabled" in one or "vbaProject" in one for one in types) or any(
-        "vbaProject" in n for n in packed.names
-    ):
+    types: dict[str, str] = {}
+    texts = list(packed.names)
+    for element in XmlFile(packed.place(_TYPES), packed.read(_TYPES)).units({"Types"}, {"Default", "Override"}, _TYPE):
+        kind = element.attributes.get("ContentType", "")
+        types[element.attributes.get("PartName", "").lstrip("/")] = kind
+        texts.append(kind)
+    if any("macroEnabled" in text or "vbaProject" in text for text in texts):
         raise packed.refused("has macros, which is refused")
-    named = {one.attributes.get("PartName", "").lstrip("/"): one.attributes.get("ContentType", "") for one in listed}
-    found = [
-        (end, name) for name, kind in named.items() for end in kinds if kind.endswith(end) and name in packed.names
-    ]
-    if not any(end == main for end, _ in found):
-        raise packed.refused("is another kind of document than its name says")
-    for end, name in sorted(found, key=lambda one: (list(kinds).index(one[0]), _numbered(one[1]))):
-        yield name, kinds[end]
+    ordered = []
+    for rank, end in enumerate(kinds):
+        members = [name for name, kind in types.items() if kind.endswith(end) and name in packed.names]
+        if end == main and not members:
+            raise packed.refused("is another kind of document than its name says")
+        ordered += [(rank, _numbered(name), name, kinds[end]) for name in members]
+    for _, _, name, label in sorted(ordered, key=lambda member: member[:2]):
+        yield name, label
 
 
 def related(packed: ZipContainer, member: str) -> dict[str, str]:
-    """Return the members that one of them refers to, by the reference."""
+    """Return the members to which a member refers, by the identifier of the reference."""
     folder, name = posixpath.split(member)
     rels = f"{folder}/_rels/{name}.rels"
     if rels not in packed.names:
         return {}
     spaces = {"http://schemas.openxmlformats.org/package/2006/relationships": ""}
-    return {
-        one.attributes.get("Id", ""): posixpath.normpath(posixpath.join("/", folder, one.attributes.get("Target", "")))[
-            1:
-        ]
-        for one in XmlFile(packed.place(rels), packed.read(rels)).units({"Relationships"}, {"Relationship"}, spaces)
-    }
+    members = {}
+    for element in XmlFile(packed.place(rels), packed.read(rels)).units({"Relationships"}, {"Relationship"}, spaces):
+        path = posixpath.normpath(posixpath.join("/", folder, element.attributes.get("Target", "")))
+        members[element.attributes.get("Id", "")] = path[1:]
+    return members
 
 
 def _numbered(name: str) -> list[str | int]:
-    """Return a name so that `slide10` comes after `slide9`."""
+    """Return a sort key with which `slide10` comes after `slide9`."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]{1,9})", name)]

@@ -1,6 +1,9 @@
-"""PowerPoint: slides, tables, notes, charts and diagrams, and what masters and layouts show behind the slides."""
+"""PowerPoint: slides, tables, notes, charts, diagrams, and the texts of masters and layouts that slides show."""
 
 from __future__ import annotations
+
+from collections import Counter
+from operator import itemgetter
 
 from translucid.data.languages import Languages
 from translucid.documents.office.drawings import read_drawn
@@ -15,28 +18,27 @@ _MAIN = "presentation.main+xml"
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
-    """Take a presentation apart.
+    """Parse a presentation.
 
     Raises:
-        UserError: it is no presentation, broken or harmful, or has macros.
+        UserError: the file is no presentation, invalid or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     bundle = Bundle(packed)
-    found = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
-    slides = _in_order(packed, next(member for member, kind in found if not kind))
-    numbers = dict.fromkeys(_KINDS.values(), 0)
-    for member, kind in sorted(
-        found, key=lambda one: slides.get(one[0], len(slides)) if one[1] == "slide" else len(slides)
-    ):
-        if kind:
-            numbers[kind] += 1
-            drawn = read_drawn(packed, member, languages[1], behind=kind in _BEHIND.values())
-            bundle.add(member, drawn, f"{kind} {numbers[kind]}")
+    members = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
+    places = _slide_places(packed, members[0][0])
+    # The slides of the show first, in its order; then all others in the order of their kinds.
+    members = sorted(filter(itemgetter(1), members), key=lambda member: places.get(member[0], len(places)))
+    numbers = Counter[str]()
+    for member, kind in members:
+        numbers[kind] += 1
+        drawn = read_drawn(packed, member, languages[1], behind=kind in _BEHIND.values())
+        bundle.add(member, drawn, f"{kind} {numbers[kind]}")
     return bundle
 
 
-def _in_order(packed: ZipContainer, main: str) -> dict[str, int]:
+def _slide_places(packed: ZipContainer, main: str) -> dict[str, int]:
     """Return the place of each slide in the show."""
-    of = related(packed, main)
+    members = related(packed, main)
     shown = XmlFile(packed.place(main), packed.read(main)).units({"p:presentation"}, {"p:sldId"}, SPACES)
-    return {of.get(slide.attributes.get("r:id", ""), ""): place for place, slide in enumerate(shown)}
+    return {members.get(slide.attributes.get("r:id", ""), ""): place for place, slide in enumerate(shown)}

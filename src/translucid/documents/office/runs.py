@@ -1,6 +1,6 @@
-"""Paragraphs of Office documents: runs of text, each with properties of its own, as texts with marks and back.
+"""Paragraphs of Office documents, which consist of runs with properties, as texts with marks and back.
 
-The properties that most of the text has are those of the paragraph's plain text; runs with others are pairs of marks.
+Text with the most frequent properties of the paragraph is plain; runs with other properties are between pairs of marks.
 """
 
 from __future__ import annotations
@@ -32,80 +32,84 @@ from translucid.documents.xml.xml_tags import prefix
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a kind of document writes its paragraphs."""
+    """The syntax of paragraphs in a kind of document."""
 
     prefix: str
-    """Of the names of the elements of a run: `r`, `rPr` and `t`."""
+    """The prefix of the elements of a run: `r`, `rPr` and `t`."""
     role: Callable[[Element], Role]
-    """Of what stands in a paragraph beside runs, and in a run beside its text."""
+    """Returns the role of other elements in a paragraph or a run."""
     key: Callable[[XmlFile, Element], str]
-    """Gives what of a run's properties is kept, as it stands; runs that have the same are one."""
+    """Returns the properties of a run that a translation keeps; adjacent runs with the same are merged."""
     space: str
-    """Attribute that is written where a text begins or ends with white space."""
+    """The attribute of texts that begin or end with white space."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Elements of a run that stand for characters."""
+    """Elements of a run that represent characters."""
     grouped: Callable[[Sequence[Element | Piece]], Sequence[Element | Piece]] = lambda parts: parts
-    """Makes one element of neighbours that belong together, such as the runs of a field."""
+    """Merges adjacent elements that belong together, such as the runs of a field."""
     holding: Sequence[str] = ()
-    """Names of elements in a run, such as paragraphs, that are translated by themselves."""
+    """The names of elements in a run that are translated separately, such as paragraphs."""
     spoken: Callable[[str, str], str] = lambda name, properties: properties
-    """Gives properties of a run that is translated, with its language; `name` is the prefix of their elements."""
+    """Adds the target language to the properties of a run; `name` is the prefix of their elements."""
 
 
 class _Run(NamedTuple):
-    """Text of a run, or something else in it, with the run's properties."""
+    """A text or a mark in a run, with the properties of the run."""
 
     properties: str
     item: Item
+
+
+def _item(part: _Run | Item) -> Item:
+    return part.item if isinstance(part, _Run) else part
 
 
 class Paragraph:
     """The runs of a paragraph."""
 
     def __init__(self, file: XmlFile, dialect: Dialect, parts: Sequence[Element | Piece]) -> None:
-        """Read them.
+        """Parse the runs.
 
         Args:
-            file: where they are.
-            dialect: of its format.
-            parts: of the paragraph, without its properties.
+            file: the file.
+            dialect: the syntax of its format.
+            parts: the parts of the paragraph, without its properties.
         """
         self.file, self.dialect = file, dialect
-        self.name = ""
-        """Prefix of the elements' names, as it stands in the file, with its colon."""
+        self.name = ""  # the prefix of the elements' names in this file, with its colon
         self.held: dict[str, list[Element]] = {}
-        self.groups: dict[str, str] = {}
-        """Properties that the first mark of a pair stands for."""
+        self.groups: dict[str, str] = {}  # the properties by the opening mark of a pair
         runs = list(self._runs(parts))
         sizes = Counter[str]()
-        for one in runs:
-            if isinstance(one, _Run) and isinstance(one.item, str):
-                sizes[one.properties] += len(one.item.strip("\0"))
+        for run in runs:
+            if isinstance(run, _Run) and isinstance(run.item, str):
+                sizes[run.properties] += len(run.item.strip(PARTS_WORDS))
         self.plain = sizes.most_common(1)[0][0] if sizes else ""
-        lines = [joined(parted(paired(self._grouped(line)))) for line in self._lines(runs)]
-        self.lines = [(items, Content.of(items, edges=True)) for items in lines]
-        """What stands between breaks, and the text in it, if there is one to translate."""
+        # The items of each line, and the content to translate, if there is any.
+        self.lines: list[tuple[list[Item], Content | None]] = []
+        for line in self._lines(runs):
+            items = joined(parted(paired(self._grouped(line))))
+            self.lines.append((items, Content.of(items, edges=True)))
 
     def _lines(self, runs: Iterable[_Run | Item]) -> Iterator[list[_Run | Item]]:
-        """Part runs where a sentence ends at a break; the break is the first of what follows it."""
+        """Split runs where a sentence ends at a break; the next line begins with the break."""
         line, depth, before = list[_Run | Item](), 0, ""
-        items = iter(runs)
-        for one in items:
-            item = one.item if isinstance(one, _Run) else one
+        parts = iter(runs)
+        for part in parts:
+            item = _item(part)
             if isinstance(item, Mark):
                 depth += {Side.opens: 1, Side.closes: -1, Side.alone: 0}[item.side]
             elif item != PARTS_WORDS:
                 before = line_so_far(before, item)
             else:
-                following = next(items)
-                mark = following.item if isinstance(following, _Run) else following
+                following = next(parts)
+                mark = _item(following)
                 assert isinstance(mark, Mark)
                 if not depth and ends_line(before, mark.raw):
                     yield line
                     line, before = [], "\t" * is_tab(mark.raw)
-                line.append(one)
-                one = following
-            line.append(one)
+                line.append(part)
+                part = following
+            line.append(part)
         yield line
 
     def _runs(self, parts: Iterable[Element | Piece]) -> Iterator[_Run | Item]:
@@ -157,13 +161,15 @@ class Paragraph:
         return Mark(0, raw)
 
     def _grouped(self, runs: Iterable[_Run | Item]) -> Iterator[Item]:
-        """Yield texts and marks; neighbours whose properties are not the usual ones are put in a pair."""
+        """Yield texts and marks; a pair of marks goes around adjacent runs with properties that are not plain."""
         group, properties, count = list[Item](), "", 0
-        for one in [*runs, ""]:
-            if isinstance(one, _Run) and isinstance(one.item, str) and not one.item.strip(" \0"):
-                one = one._replace(properties=properties)
-            if not isinstance(one, _Run) or one.properties != properties:
-                if properties != self.plain and any(isinstance(item, str) and item.strip("\0") for item in group):
+        for part in [*runs, ""]:  # The empty text ends the last group.
+            # Spaces take the properties before them, as these are mostly invisible there.
+            if isinstance(part, _Run) and isinstance(part.item, str) and not part.item.strip(f" {PARTS_WORDS}"):
+                part = part._replace(properties=properties)
+            if not isinstance(part, _Run) or part.properties != properties:
+                has_text = any(isinstance(item, str) and item.strip(PARTS_WORDS) for item in group)
+                if has_text and properties != self.plain:
                     count -= 1
                     opening = f"<{self.name}r>{properties}"
                     self.groups[opening] = properties
@@ -172,21 +178,22 @@ class Paragraph:
                     yield Mark(0, f"</{self.name}r>", Side.closes, count)
                 else:
                     yield from group
-                group, properties = [], one.properties if isinstance(one, _Run) else self.plain
-            if isinstance(one, _Run):
-                group.append(one.item)
+                group, properties = [], part.properties if isinstance(part, _Run) else self.plain
+            if isinstance(part, _Run):
+                group.append(part.item)
             else:
-                yield one
+                yield part
 
     def written(self, targets: Iterable[TaggedText | None], kept: Kept) -> str:
-        """Return the runs of its translation, one of each line that has a text; without one the line stays."""
-        given = iter(targets)
+        """Return the runs with translations, one for each line with a text; lines without a translation stay."""
+        remaining = iter(targets)
         inside = [self.plain]
         left = {raw: iter(elements) for raw, elements in self.held.items()}
         written = list[str]()
-        for line, content in self.lines:
-            target = next(given) if content else None
-            items = [*content.lead, *target.parts, *content.tail] if content and target else line
+        for items, content in self.lines:
+            target = next(remaining) if content else None
+            if content and target:
+                items = [*content.lead, *target.parts, *content.tail]
             written += self._line(items, inside, left, kept, translated=target is not None)
         return "".join(written)
 
@@ -199,7 +206,7 @@ class Paragraph:
         *,
         translated: bool,
     ) -> Iterator[str]:
-        """Yield the runs of a line; `inside` are the properties of the pairs that are open, the innermost last."""
+        """Yield the runs of a line; `inside`: the properties of the open pairs, the innermost last."""
         closing = f"</{self.name}r>"
         for part in joined(items):
             if isinstance(part, str):
@@ -221,15 +228,15 @@ class Paragraph:
 
 
 def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> None:
-    """Make segments and a slot of the runs of a paragraph, if there is something to translate in them."""
+    """Add the lines of a paragraph as segments, and a slot for them."""
     paragraph = Paragraph(document.file, dialect, parts)
-    sources = [content.source for _, content in paragraph.lines if content]
     first = len(document.segments)
-    for source in sources:
-        document.add_segment(Segment(source, place))
+    for _, content in paragraph.lines:
+        if content:
+            document.add_segment(Segment(content.source, place))
+    numbers = range(first, len(document.segments))
 
     def write(targets: Targets, kept: Kept) -> str:
-        given = (targets[first + i].marked if first + i in targets else None for i in range(len(sources)))
-        return paragraph.written(given, kept)
+        return paragraph.written((targets[i].marked if i in targets else None for i in numbers), kept)
 
-    document.add_slot(parts[0].start, parts[-1].end, range(first, first + len(sources)), write)
+    document.add_slot(parts[0].start, parts[-1].end, numbers, write)

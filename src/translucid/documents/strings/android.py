@@ -1,4 +1,4 @@
-"""Android string resources, whose texts are replaced: strings, items that are strings, arrays of them, and plurals."""
+"""Android string resources: strings, items of type string, string arrays and plurals."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}
 
 
 def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
-    """Take a file of strings apart.
+    """Parse a file of string resources.
 
     Raises:
-        UserError: it is no such file, broken or harmful.
+        UserError: the file is not one of string resources, invalid or harmful.
     """
     strings = _Strings(SlottedXml(XmlFile(name, content, entities=True)), languages[1])
     for unit in strings.document.file.units({"resources"}, {"string", "string-array", "plurals", "item"}, _SPACES):
-        is_text = unit.name != "item" or unit.attributes.get("type") == "string"  # other items are colours and the like
+        # Items of other types are colours, dimensions and the like.
+        is_text = unit.name != "item" or unit.attributes.get("type") == "string"
         if is_text and unit.inherited("translatable") != "false":
             strings.take(unit)
     return strings.document
@@ -59,55 +60,64 @@ class _Strings:
                 self._text(text, note)
 
     def _text(self, text: Element, note: str | None) -> Added | None:
-        """Add a text, if there is one to translate, and return it."""
-        # What begins so names another resource.
-        if text.text.lstrip().startswith(("@", "?")) or not is_language(text.text, text.attributes.get("name", "")):
+        """Add a text and return it; None if there is nothing to translate."""
+        # `@string/name` and `?attr/name` refer to other resources.
+        is_reference = text.text.lstrip().startswith(("@", "?"))
+        if is_reference or not text.parts or not is_language(text.text, text.attributes.get("name", "")):
             return None
-        segment = Segment(TaggedText(""), f"line {text.line}", note=note)
-        return add_text(self.document, self.inline, text.parts, segment) if text.parts else None
+        return add_text(self.document, self.inline, text.parts, Segment(TaggedText(""), f"line {text.line}", note=note))
 
     def _plurals(self, unit: Element, note: str | None) -> None:
-        """Add the forms that the target language has, each made of the same one of the source, or of `other`."""
-        items = {form: item for item in unit.children if (form := item.attributes.get("quantity")) in ORDER}
+        """Add the forms of the target language; a form that the source lacks is translated from `other`."""
+        items: dict[str, Element] = {}
+        for item in unit.children:
+            form = item.attributes.get("quantity")
+            if form in ORDER:
+                items[form] = item
         if not items:
             return
-        general = items.get("other") or [*items.values()][-1]
-        first, made = len(self.document.segments), None
+        general_form = "other" if "other" in items else list(items)[-1]
+        general = items[general_form]
+        first, general_text = len(self.document.segments), None
         for form, item in items.items():
-            if self.forms is None or form in self.forms or item is general:
-                written = self._text(item, note)
-                made = written if item is general else made
-        if self.forms is None or made is None:
+            if form == general_form:
+                general_text = self._text(item, note)
+            elif self.forms is None or form in self.forms:
+                self._text(item, note)
+        if self.forms is None or general_text is None:
             return
-        source, more = self.document.segments[made.number], dict[str, int]()
+        source = self.document.segments[general_text.number]
+        added: dict[str, int] = {}
         for form in self.forms:
             if form not in items:
-                numbers = ", ".join(map(str, examples_of(self.language, form)))
-                what = f"for {numbers} …" if numbers else f"form {form}"
-                more[form] = self.document.add_segment(replace(source, place=f"{source.place}, {what}"))
+                place = f"{source.place}, form {form}"
+                if numbers := examples_of(self.language, form):
+                    place = f"{source.place}, for {', '.join(map(str, numbers))} …"
+                added[form] = self.document.add_segment(replace(source, place=place))
         every = range(first, len(self.document.segments))
         for form, item in items.items():
-            if form not in self.forms and item is not general:
+            if form not in self.forms and form != general_form:
                 before = margin(self.document.file, item)
                 self.document.add_slot(before.start, item.end, every, lambda targets, kept: "")
-        if more:
-            write = partial(self._more, general, made, more)
-            self.document.add_slot(general.start, general.start, range(made.number, every.stop), write)
+        if added:
+            write = partial(self._added_items, general, general_text, added)
+            self.document.add_slot(general.start, general.start, range(general_text.number, every.stop), write)
 
-    def _more(self, item: Element, made: Added, forms: dict[str, int], targets: Targets, kept: Kept) -> str:
-        """Return items of more forms; one without a translation of its own says what `item` does."""
-        raw, before, items = self.document.file.raw, margin(self.document.file, item), list[str]()
+    def _added_items(self, item: Element, text: Added, forms: dict[str, int], targets: Targets, kept: Kept) -> str:
+        """Return the items of added forms; a form without a translation has that of `item`, or its source text."""
+        raw, before, written = self.document.file.raw, margin(self.document.file, item), list[str]()
         for form, number in forms.items():
-            target = targets.get(number) or targets.get(made.number)
-            items.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
+            target = targets.get(number) or targets.get(text.number)
+            written.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
             if target:
-                parts = [*made.content.lead, *target.marked.parts, *made.content.tail]
-                items += [raw(item.inner, made.start), self.inline.written(parts, kept, {}), raw(made.end, item.end)]
+                parts = [*text.content.lead, *target.marked.parts, *text.content.tail]
+                written += [raw(item.inner, text.start), self.inline.written(parts, kept, {}), raw(text.end, item.end)]
             else:
-                items.append(raw(item.inner, item.end))
-            items.append(raw(before.start, before.end))
-        return "".join(items)
+                written.append(raw(item.inner, item.end))
+            written.append(raw(before.start, before.end))
+        return "".join(written)
 
 
 def _role(element: Element) -> Role:
-    return "alone" if element.name == "xliff:g" or element.attributes.get("translatable") == "false" else "pair"
+    is_kept = element.name == "xliff:g" or element.attributes.get("translatable") == "false"
+    return "alone" if is_kept else "pair"

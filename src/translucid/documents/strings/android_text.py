@@ -1,4 +1,4 @@
-r"""What stands in an Android string: escapes such as `\'` and `\n`, quotes that keep white space, tags of HTML."""
+r"""The content of Android strings: escapes such as `\'` and `\n`, quotes that preserve white space, HTML tags."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _SPECIAL = re.compile(
     re.DOTALL,
 )
 _PLAIN = {r"\'": "'", r"\"": '"', r"\\": "\\", r"\@": "@", r"\?": "?"}
+_TO_ESCAPE = str.maketrans({"\\": "\\\\", "'": r"\'", '"': r"\"", "\n": r"\n", "\t": r"\t"})
 _SPACE = re.compile(r"[ \t\r\n]+")
 _NAME = re.compile(r"</?([A-Za-z0-9]+)")
 _BREAKS = {r"\n", r"\t"}
@@ -22,43 +23,48 @@ _VOID = {"br", "hr", "img"}
 
 
 def items_of(text: str) -> Iterator[Item]:
-    r"""Yield texts and marks of what stands in a string.
+    r"""Yield the texts and marks of a string.
 
     >>> list(items_of(r"Don\'t\nstop"))
     ["Don't", Mark(at=0, raw='\\n', side=<Side.alone: 'alone'>, pair=None), 'stop']
     """
-    quoted = text.count('"') - text.count(r"\"") if '"' in text else 0
+    # In quotes, white space is preserved; escaped quotes do not count.
+    is_quoted = text.count('"') > text.count(r"\"")
     open_tags: dict[str, list[int]] = {}
-    count = at = quotes = 0
+    at = pair = 0  # pairs are numbered from -1 downwards, as the XML elements around have the numbers from 0
+    in_quotes = False
     for match in _SPECIAL.finditer(text):
-        yield _folded(text[at : match.start()], folds=not quoted)
-        at, found = match.end(), match[0]
-        raw = escaped(found)
-        if found in _PLAIN:
-            yield _PLAIN[found]
-        elif found.startswith("\\u") and len(found) == 6 and _is_letter(chr(int(found[2:], 16))):
-            yield chr(int(found[2:], 16))
-        elif found == '"':
-            count -= 1 - quotes % 2
-            yield Mark(0, raw, (Side.opens, Side.closes)[quotes % 2], count)
-            quotes += 1
-        elif found.startswith("<") and (name := _NAME.match(found)) and name[1].lower() not in _VOID:
-            numbers = open_tags.setdefault(name[1].lower(), [])
-            if not found.startswith("</"):
-                count -= 1
-                numbers.append(count)
-                yield Mark(0, raw, Side.opens, count)
+        yield _folded(text[at : match.start()], folds=not is_quoted)
+        at, token = match.end(), match[0]
+        raw = escaped(token)
+        if token in _PLAIN:
+            yield _PLAIN[token]
+        elif token.startswith("\\u") and len(token) == 6 and _is_visible(chr(int(token[2:], 16))):
+            yield chr(int(token[2:], 16))
+        elif token == '"':
+            if not in_quotes:
+                pair -= 1
+            yield Mark(0, raw, Side.closes if in_quotes else Side.opens, pair)
+            in_quotes = not in_quotes
+        elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() not in _VOID:
+            pairs = open_tags.setdefault(name[1].lower(), [])
+            if not token.startswith("</"):
+                pair -= 1
+                pairs.append(pair)
+                yield Mark(0, raw, Side.opens, pair)
+            elif pairs:
+                yield Mark(0, raw, Side.closes, pairs.pop())
             else:
-                yield Mark(0, raw, Side.closes, numbers.pop()) if numbers else Mark(0, raw)
+                yield Mark(0, raw)
         else:
-            if found in _BREAKS or found.lower().startswith("<br"):
+            if token in _BREAKS or token.lower().startswith("<br"):
                 yield PARTS_WORDS
             yield Mark(0, raw)
-    yield _folded(text[at:], folds=not quoted)
+    yield _folded(text[at:], folds=not is_quoted)
 
 
 def written(text: str) -> str:
-    r"""Return a text as it stands in a string.
+    r"""Return a text escaped for a string.
 
     >>> written("Don't <stop>")
     "Don\\'t &lt;stop&gt;"
@@ -67,11 +73,11 @@ def written(text: str) -> str:
 
 
 def written_cdata(text: str) -> str:
-    """Return a text as it stands in a CDATA section."""
+    """Return a text escaped for a CDATA section."""
     return written_in_cdata(_escaped(text))
 
 
-def _is_letter(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     return character.isprintable() and not character.isspace()
 
 
@@ -80,5 +86,6 @@ def _folded(text: str, *, folds: bool) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = text.replace("\\", "\\\\").replace("'", r"\'").replace('"', r"\"").replace("\n", r"\n").replace("\t", r"\t")
+    text = text.translate(_TO_ESCAPE)
+    # At the beginning, these would make the string a reference to a resource.
     return f"\\{text}" if text.startswith(("@", "?")) else text

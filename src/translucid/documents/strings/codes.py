@@ -1,13 +1,12 @@
-"""Values that only programs read: colours, file names, patterns of dates, time zones, style sheets, formulas."""
+"""Values that only programs read: colours, file names, date patterns, time zones, style sheets, formulas."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import groupby
 
 LONGEST_CODE = 200
-"""Characters of a name, an address or the like, at most."""
+"""The largest number of characters of a name, an address and the like."""
 _CODE = re.compile(
     r"\#[0-9a-fA-F]{3,8}"  # colours
     r"|(?:rgba?|hsla?|url|var|calc|(?:linear|radial)-gradient)\([^\n]*\)"
@@ -26,6 +25,7 @@ _FORMULA = re.compile(r"=\s*[-+]?(?:[A-Za-z_.]+\(|\$?[A-Za-z]{1,3}\$?\d|\d|'[^']
 _ZONE = re.compile(r"[A-Z][A-Za-z]+/[\w/+-]+")
 _PATTERN = re.compile(r"(?:[GyYuMLdDEeacbBHhKkmsSAzZOvVXxQqwW]|[\s/.,:;()\[\]年月日時分秒-]|'[^']*'|T)+")
 _FIELD = re.compile(r"[A-Za-z]+")
+_SAME_LETTERS = re.compile(r"(.)\1*")
 _LETTERS_OF_PATTERN = "yYMdDEHhms"
 _PROPERTY = re.compile(
     r"\s*(?:--[\w-]+|(?:-(?:webkit|moz|ms)-)?(?:color|background|fonts?|margin|padding|border|display|width|height"
@@ -42,13 +42,13 @@ _CALL = re.compile(r"[\w$]+(?:\.[\w$]+)*\(")
 
 
 def is_code(text: str, key: str = "") -> bool:
-    """Whether a string is no text for people.
+    """Whether a string is a value for programs, not a text for people.
 
     Args:
-        text: without white space around it.
-        key: under which a file has it; that of a language makes `en` a code.
+        text: the string without white space around it.
+        key: the key of the string in its file; `en` is a code only under a key such as `lang`.
 
-    >>> [text for text in ("Save", "user_name", "yyyy-MM-dd", "=SUM(A1:A3)", "color: red;", "2nd") if is_code(text)]
+    >>> list(filter(is_code, ("Save", "user_name", "yyyy-MM-dd", "=SUM(A1:A3)", "color: red;", "2nd")))
     ['user_name', 'yyyy-MM-dd', '=SUM(A1:A3)', 'color: red;']
     """
     if _FORMULA.match(text) or _is_style(text) or _is_script(text):
@@ -65,18 +65,21 @@ def is_code(text: str, key: str = "") -> bool:
 def _is_date_pattern(text: str) -> bool:
     """Whether a text is a pattern such as `d MMM yyyy` or `HH:mm`; single words such as `Daddy` and `Hmm` are not.
 
-    It has letters of fields alone, two of them or more written double; or one, and each part is one field.
+    A pattern has only field letters. At least two of them are repeated; or one is, and each part is one field.
     """
     if not _PATTERN.fullmatch(text):
         return False
+    # Letters in quotes and the `T` between date and time are no fields.
     parts = _FIELD.findall(re.sub(r"'[^']*'", " ", text).replace("T", " "))
-    fields = [(letter, len(list(same))) for part in parts for letter, same in groupby(part)]
-    double = {letter for letter, count in fields if count > 1 and letter in _LETTERS_OF_PATTERN}
-    if len(double) > 1:
+    fields = [match[0] for part in parts for match in _SAME_LETTERS.finditer(part)]
+    repeated = {field[0] for field in fields if len(field) > 1 and field[0] in _LETTERS_OF_PATTERN}
+    if len(repeated) > 1:
         return True
-    if any(letter in "yYMEL" and count == 4 for letter, count in fields):
-        return len(fields) == len(parts)
-    return bool(double) and len(parts) > 1 and len(fields) == len(parts) and text[0] not in ".,;"
+    has_one_field_each = len(fields) == len(parts)
+    # Four letters stand for a full name or year: `MMMM` alone is a pattern, `mm` alone could be a unit.
+    if any(field[0] in "yYMEL" and len(field) == 4 for field in fields):
+        return has_one_field_each
+    return bool(repeated) and len(parts) > 1 and has_one_field_each and text[0] not in ".,;"
 
 
 def _is_style(text: str) -> bool:
@@ -94,7 +97,7 @@ def _is_style(text: str) -> bool:
 
 
 def _are_declarations(text: str) -> bool:
-    declarations = [one for one in text.split(";") if one.strip()]
+    declarations = list(filter(str.strip, text.split(";")))
     return bool(declarations) and all(map(_PROPERTY.match, declarations))
 
 

@@ -16,18 +16,18 @@ _ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED
 _BETWEEN = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_TO_ESCAPE = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 
 
 def read(name: str, content: bytes, languages: Languages) -> Strings:
-    """Take a file apart; it is UTF-8, or UTF-16 with a byte order mark.
+    """Parse a file, which is UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
-        UserError: something stands in it that is neither a comment nor an entry.
+        UserError: the file contains something that is neither a comment nor an entry.
     """
     file = TextFile.of(name, content)
-    found = Strings(file)
-    at, note = 0, None
+    strings = Strings(file)
+    at, note = 0, ""
     while at < len(file.text):
         between_steps()
         if between := _BETWEEN.match(file.text, at):
@@ -42,15 +42,21 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             start, end = entry.start("value") + 1, entry.end("value") - 1
             text = _unescaped(file.text[start:end])
             if is_language(text, _unescaped(entry["key"].strip('"'))):
-                found.add(start, end, text, _written, note=note.strip() if note else None)
-        at, note = entry.end(), None
-    return found
+                strings.add(start, end, text, _written, note=note.strip() if note else None)
+        at, note = entry.end(), ""
+    return strings
 
 
 def _unescaped(raw: str) -> str:
-    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _NAMED.get(match[2], match[2]), raw)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Characters beyond U+FFFF are written as two escapes, a surrogate pair, which the encoding joins.
+    return _ESCAPE.sub(_character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return _NAMED.get(escape[2], escape[2])
 
 
 def _written(text: str) -> str:
-    return "".join(_WRITTEN.get(c, c) for c in text)
+    return text.translate(_TO_ESCAPE)

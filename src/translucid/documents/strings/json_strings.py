@@ -1,6 +1,6 @@
-"""JSON of strings, and Flutter's .arb: values that are language are segments, keys never are.
+"""JSON of strings, and Flutter's .arb: values with text for people are segments, keys never are.
 
-Plurals and selections in ICU's syntax are translated inside. What begins with `@` in an .arb is about its strings.
+ICU plurals and selections are translated case by case. In an .arb, keys that begin with `@` hold metadata.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
 from translucid.documents.document import Target
@@ -21,10 +21,10 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 DEEPEST = 200
-"""Objects and lists that may stand in each other."""
+"""The largest depth of nested objects and lists."""
 _SIGN = re.compile(r'["{}\[\],:]')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-"""Half of a pair, which only an escape can hold."""
+"""Half of a surrogate pair, which only an escape can represent."""
 _LOCALE = "@@locale"
 
 
@@ -32,66 +32,86 @@ class JsonStrings(Strings):
     """A file of JSON."""
 
     def __init__(self, file: TextFile, whole: object, languages: Languages, *, arb: bool) -> None:
-        """Find its strings.
+        """Add the strings of a file.
 
         Args:
-            file: of correct JSON.
-            whole: what it says.
-            languages: of the translation.
-            arb: keys that begin with `@` are about strings.
+            file: a file of valid JSON.
+            whole: the parsed JSON of an .arb.
+            languages: the source and the target language.
+            arb: whether the file is an .arb.
         """
         super().__init__(file)
         self._target = languages[1]
         self._locale: tuple[int, int] | None = None
-        self._plain = file.text.isascii() and bool(re.search(r"\\u[0-9a-fA-F]{4}", file.text))
-        about: dict[str, Any] = whole if arb and isinstance(whole, dict) else {}
+        self._ascii = file.text.isascii() and bool(re.search(r"\\u[0-9a-fA-F]{4}", file.text))
         for value in values(file.text):
-            first = value.keys[0] if value.keys else ""
-            if arb and first == _LOCALE:
+            if arb and value.keys[:1] == (_LOCALE,):
                 self._locale = (value.start, value.end)
-            elif not (arb and first.startswith("@")) and is_language(value.text, value.keys[-1] if value.keys else ""):
-                said = about.get(f"@{first}")
-                described = said.get("description") if isinstance(said, dict) else None
-                note = described if isinstance(described, str) else ".".join(value.keys) or None
+                continue
+            key = value.keys[-1] if value.keys else ""
+            is_metadata = arb and value.keys and value.keys[0].startswith("@")
+            if not is_metadata and is_language(value.text, key):
+                note = _description(whole, value.keys) if arb else None
+                if note is None:
+                    note = ".".join(value.keys) or None
                 write = partial(self._written, raw=file.text[value.start : value.end])
                 self.add(value.start, value.end, value.text, write, note=note)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
-        """Return what has to change; with it, the language that an .arb says it is in."""
+        """Return the edits of the strings, and of the language that an .arb declares."""
         edits = super().edits(targets)
         if edits and self._locale and self._target and (code := usual_code(self._target)):
             edits.append(Edit(*self._locale, json.dumps(code.replace("-", "_"))))
         return edits
 
     def _written(self, new: str, raw: str) -> str:
-        """Write a string with the escapes that `raw`, which stands in the file, prefers."""
-        written = json.dumps(new, ensure_ascii=self._plain)
-        written = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+        """Encode a string with the escapes that its source uses: `raw` is that source in the file."""
+        written = json.dumps(new, ensure_ascii=self._ascii)
+        written = _SURROGATE.sub(_escape, written)
         if r"\/" in raw:
             written = written.replace("/", r"\/")
+        # Some programs escape these, so that the JSON can stand in an HTML page.
         for sign in "<>&'":
-            if f"\\u{ord(sign):04x}" in raw.lower():
-                written = written.replace(sign, f"\\u{ord(sign):04x}")
+            escape = f"\\u{ord(sign):04x}"
+            if escape in raw.lower():
+                written = written.replace(sign, escape)
         return written
 
 
+def _escape(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
+
+
+def _description(whole: object, keys: tuple[str, ...]) -> str | None:
+    """Return the description in the metadata of an .arb's string, if there is one."""
+    if not keys or not isinstance(whole, dict):
+        return None
+    metadata = whole.get(f"@{keys[0]}")
+    if not isinstance(metadata, dict):
+        return None
+    description = metadata.get("description")
+    return description if isinstance(description, str) else None
+
+
 class Value(NamedTuple):
-    """A string that is a value, where it stands."""
+    """A string that is a value."""
 
     start: int
     end: int
     text: str
     keys: tuple[str, ...]
-    """On the way to it."""
+    """The keys of the objects around it, the outermost first."""
 
 
 def values(text: str) -> Iterator[Value]:
-    """Yield the strings in correct JSON that are values.
+    """Yield the strings in valid JSON that are values.
+
+    `json` gives no positions, so this reads the text once more.
 
     Raises:
         RecursionError: they are nested too deep.
     """
-    keys: list[str | None] = []  # of each object that is open, the last key; of a list, none
+    keys: list[str | None] = []  # for each open object its last key; None for a list
     expects_key = False
     match = _SIGN.search(text)
     while match:
@@ -119,14 +139,14 @@ def values(text: str) -> Iterator[Value]:
 
 
 def read(name: str, content: bytes, languages: Languages) -> JsonStrings:
-    """Take a file of JSON apart.
+    """Parse a file of JSON.
 
     Raises:
-        UserError: it is not JSON, or nested hundreds deep.
+        UserError: the file is not JSON, or nested too deep.
     """
     file, arb = TextFile.of(name, content), name.lower().endswith(".arb")
     try:
-        # What is not an .arb is only looked at for errors: nothing of it is kept.
+        # Only the metadata of an .arb is kept; other files are only checked, without objects that fill the memory.
         keeps = dict if arb else _nothing
         whole = json.loads(file.text, parse_int=_nothing, parse_float=_nothing, object_pairs_hook=keeps)
         return JsonStrings(file, whole, languages, arb=arb)

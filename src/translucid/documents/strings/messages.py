@@ -1,4 +1,4 @@
-"""The messages of a program: strings with tags in them, and ICU's plurals and selections."""
+"""Messages of programs: strings that may contain tags and the plurals and selections of ICU MessageFormat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from translucid.documents.strings.codes import is_code
 from translucid.documents.tagged_text import Side
 
 DEEPEST = 20
-"""Plurals and selections that may stand in each other."""
+"""The largest depth of nested plurals and selections."""
 _TAG = re.compile(
     r"<(?P<kept>code|kbd|samp|var|pre|ph|bpt|ept|it)\b[^<>]*>[^<]*</(?P=kept)>"
     rf"|{STYLE_OR_SCRIPT}"
@@ -29,24 +29,24 @@ _ARGUMENT = re.compile(
 )
 _CASE = re.compile(r"\s*(?:offset\s*:\s*\d+\s+)?[=\w-]+\s*\{")
 QUOTED = re.compile(r"'(?:[{}]++|\{[^{}'\n]*+\}|\{\{[^{}'\n]*+\}\})'")
-"""Braces that ICU takes for text."""
+"""Quoted braces, which are text in ICU MessageFormat."""
 _BRACE = re.compile(rf"(?P<quoted>{QUOTED.pattern})|<[A-Za-z/][^<>]*>|(?P<brace>[{{}}])")
 _SIGN = re.compile(rf"(?P<quoted>{QUOTED.pattern})|#")
 _WITH_KEY = re.compile(r"^(?:_(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f])|([A-Z])_(?=[a-z]+$))")
-"""A word with the sign of its key, such as `_File` and `E_xit`."""
+"""A word with the marker of its access key, such as `_File` and `E_xit`."""
 _BAR = re.compile(r"(?<=\s)\|(?=\s)")
-"""Between the plural forms of a message, as vue-i18n has them, or the parts of a title."""
+"""A bar between the plural forms of a message, as in vue-i18n, or between the parts of a title."""
 
 
 def is_language(text: str, key: str = "") -> bool:
-    """Whether a string is to be read by people; not an address, a path, a name in a program, a colour, a date.
+    """Whether a string is a text for people, not an address, a path, an identifier, a colour or a date.
 
-    >>> [text for text in ("Save", "user_name", "img/a.png", "#fff", "2024-01-31T10:00", "en-US") if is_language(text)]
+    >>> list(filter(is_language, ("Save", "user_name", "img/a.png", "#fff", "2024-01-31T10:00", "en-US")))
     ['Save']
 
     Args:
         text: the string.
-        key: under which a file has it, if it has one.
+        key: the key of the string in its file, if it has one.
     """
     text = text.strip()
     if not text or stands_alone(text, PlaceholderSyntax.message):
@@ -55,7 +55,7 @@ def is_language(text: str, key: str = "") -> bool:
 
 
 def has_cases(text: str) -> bool:
-    """Whether a message has a plural or a selection in ICU's syntax."""
+    """Whether a message has an ICU plural or selection."""
     return any(argument.cases for argument in _arguments(text, 0, len(text)))
 
 
@@ -67,43 +67,50 @@ def message_spans(
     doubled: bool | None = None,
     decode: Callable[[str], str] = str,
 ) -> list[Span]:
-    """Return what is to be translated in a message: all of it, and each case of plurals and selections in ICU's syntax.
+    """Return the spans of a message: the message, and each case of its ICU plurals and selections.
 
-    A plural or a selection is a mark in what stands around it. What bars part is translated for itself.
+    A plural or selection is a mark in the text around it. The parts between bars are spans of their own.
 
     Args:
-        text: of the message.
-        syntax: of its placeholders.
-        accelerators: a `_` or `&` may stand before the letter of a key.
-        doubled: whether an apostrophe is written twice; as the message itself tells if not given.
-        decode: gives the characters of what stands in the text.
+        text: the message.
+        syntax: the syntax of its placeholders.
+        accelerators: whether `_` or `&` may mark the letter of an access key.
+        doubled: whether apostrophes are written twice; by default, the message itself shows it.
+        decode: turns parts of the text into characters.
     """
-    reader = _Reader(text, syntax, _undoubling(decode) if _doubles(text, doubled) else decode)
+    if _doubles(text, doubled):
+        decode = _undoubling(decode)
+    reader = _Reader(text, syntax, decode)
     arguments = _arguments(text, 0, len(text))
     if accelerators and not arguments and (key := _accelerator(text)) is not None:
-        sign = Part(key, key + 1, Side.alone)
-        parts = [*_parts(text, 0, key, False), sign, *_parts(text, key + 1, len(text), False)]
-        found = spanned(text, parts, reader.decode, syntax=syntax)
-        return [found] if found else []
+        marker = Part(key, key + 1, Side.alone)
+        parts = [*_parts(text, 0, key, False), marker, *_parts(text, key + 1, len(text), False)]
+        span = spanned(text, parts, decode, syntax=syntax)
+        return [span] if span else []
     if accelerators and not is_language(text):
         return []
-    if not arguments and not _TAG.search(text) and (bars := _bars(text, syntax)):
-        edges = [0, *(edge for bar in bars for edge in (bar, bar + 1)), len(text)]
-        between = zip(edges[::2], edges[1::2], strict=True)
-        return [span for start, end in between for span in reader.spans(start, end, 0)]
-    return list(reader.spans(0, len(text), 0))
+    if arguments or _TAG.search(text):
+        return list(reader.spans(0, len(text), 0))
+    spans: list[Span] = []
+    start = 0
+    for bar in _bars(text, syntax):
+        spans += reader.spans(start, bar, 0)
+        start = bar + 1
+    spans += reader.spans(start, len(text), 0)
+    return spans
 
 
 def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str], str]:
-    """Return what writes words into a message: where ICU reads it, with apostrophes that it does not misread.
+    """Return a function that encodes words for a message, with apostrophes that ICU does not misread.
 
     Args:
-        text: of the message.
-        doubled: see `message_spans`.
+        text: the message.
+        doubled: whether apostrophes are written twice, as for `message_spans`.
     """
     if _doubles(text, doubled):
         return lambda new: new.replace("'", "''")
     if doubled is None and (has_cases(text) or QUOTED.search(text)):
+        # An apostrophe begins a quote only before a brace; the text behind the words may begin with one.
         return lambda new: re.sub(r"'(?=[{}]|\Z)", "''", new)
     return str
 
@@ -120,46 +127,48 @@ def _undoubling(decode: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _accelerator(text: str) -> int | None:
-    """Return where the only sign of an accelerator stands, at the beginning of a word or within a short label."""
-    fixed: list[str] | None = None
-    for sign in "_&":
-        at = text.find(sign)
-        if text.count(sign) != 1 or not text[at + 1 : at + 2].isalnum():
+    """Return the offset of the only marker of an access key, at the beginning of a word or in a short label."""
+    kept: list[str] | None = None
+    for marker in "_&":
+        at = text.find(marker)
+        if text.count(marker) != 1 or not text[at + 1 : at + 2].isalnum():
             continue
-        if fixed is None:
-            fixed = [part for part, _, _ in kept_parts(text, PlaceholderSyntax.message)]
-        if any(sign in part for part in fixed):
+        if kept is None:  # only now, because most messages have no marker
+            kept = [part for part, _, _ in kept_parts(text, PlaceholderSyntax.message)]
+        if any(marker in part for part in kept):
             continue
-        before = text[at - 1 : at] if at else ""
-        label = len(text.split()) <= 4 and text[:1].isupper() and text[at + 1].islower()
-        if not before or before.isspace() or before in "([" or (before.isalpha() and label):
+        if at == 0:
+            return at
+        before = text[at - 1]
+        is_label = len(text.split()) <= 4 and text[:1].isupper() and text[at + 1].islower()
+        if before.isspace() or before in "([" or (before.isalpha() and is_label):
             return at
     return None
 
 
 def _bars(text: str, syntax: PlaceholderSyntax) -> list[int]:
-    """Return where bars stand between spaces, and in no placeholder, as those of `{{ x | upper }}` do."""
+    """Return the offsets of bars between spaces, except those in placeholders such as `{{ x | upper }}`."""
     if " |" not in text:
         return []
-    inside = [(first, after) for _, first, after in kept_parts(text, syntax)]
+    inside = list(kept_parts(text, syntax))
     bars, at = [], 0
     for match in _BAR.finditer(text):
-        while at < len(inside) and inside[at][1] <= match.start():
+        while at < len(inside) and inside[at][2] <= match.start():
             at += 1
-        if at == len(inside) or match.start() < inside[at][0]:
+        if at == len(inside) or match.start() < inside[at][1]:
             bars.append(match.start())
     return bars
 
 
 class _Reader(NamedTuple):
-    """Finds what is translated in a message."""
+    """Parses the spans of a message."""
 
     text: str
     syntax: PlaceholderSyntax
     decode: Callable[[str], str]
 
     def spans(self, start: int, end: int, depth: int, number: bool = False) -> Iterator[Span]:
-        """Yield the spans of a part of the text; `number`: the sign `#` stands for a number."""
+        """Yield the spans of a part of the text; `number`: whether `#` stands for a number."""
         parts: list[Part] = []
         at = start
         arguments = _arguments(self.text, start, end) if depth < DEEPEST else []
@@ -168,16 +177,15 @@ class _Reader(NamedTuple):
             parts.append(Part(argument.start, argument.end, Side.alone, word=True))
             at = argument.end
         parts += _parts(self.text, at, end, number)
-        found = spanned(self.text, parts, self.decode, syntax=self.syntax)
-        if found:
-            yield found
+        if span := spanned(self.text, parts, self.decode, syntax=self.syntax):
+            yield span
         for argument in arguments:
-            for first, behind in argument.cases:
-                yield from self.spans(first, behind, depth + 1, argument.counts)
+            for case_start, case_end in argument.cases:
+                yield from self.spans(case_start, case_end, depth + 1, argument.counts)
 
 
 def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
-    """Yield words and tags; `number`: the sign `#` stands for a number."""
+    """Yield words and tags; `number`: whether `#` stands for a number."""
     at = start
     for match in _TAG.finditer(text, start, end):
         yield from _signs(text, at, match.start(), number)
@@ -185,15 +193,18 @@ def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
         name = match["name"]
         if not name:
             yield Part(*match.span(), Side.alone, word=bool(match["kept"]))
-        elif match["single"] or name.lower() in VOID:
-            yield Part(*match.span(), Side.alone, word=match["single"] == "/" and name.lower() not in VOID)
+        elif name.lower() in VOID:
+            yield Part(*match.span(), Side.alone)
+        elif match["single"]:
+            yield Part(*match.span(), Side.alone, word=True)
         else:
-            yield Part(*match.span(), Side.closes if match["close"] else Side.opens, name, word=True)
+            side = Side.closes if match["close"] else Side.opens
+            yield Part(*match.span(), side, name, word=True)
     yield from _signs(text, at, end, number)
 
 
 def _signs(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
-    """Yield words, braces in quotes, and signs that stand for a number."""
+    """Yield words, quoted braces, and `#` signs that stand for a number."""
     at = start
     for match in _SIGN.finditer(text, start, end):
         if match["quoted"] or number:
@@ -204,18 +215,19 @@ def _signs(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
 
 
 class _Argument(NamedTuple):
-    """An argument of a message that has a comma in it, such as a plural."""
+    """An argument of a message with a type, such as a plural or a date."""
 
     start: int
     end: int
     counts: bool
+    """Whether it is a plural, in whose cases `#` stands for the number."""
     cases: list[tuple[int, int]]
-    """First character and the one behind the last of each case's text."""
+    """The start and end of each case's text."""
 
 
 def _arguments(text: str, start: int, end: int) -> list[_Argument]:
-    """Return those of a message that are not in others; what is not well formed is none."""
-    found: list[_Argument] = []
+    """Return the outermost arguments with a type; an argument that is not closed, and all behind it, are text."""
+    arguments: list[_Argument] = []
     at = start
     while match := _ARGUMENT.search(text, at, end):
         close = _closing(text, match.start(), end)
@@ -224,22 +236,22 @@ def _arguments(text: str, start: int, end: int) -> list[_Argument]:
         cases: list[tuple[int, int]] = []
         place = match.end()
         while match[1] and (case := _CASE.match(text, place, close)):
-            behind = _closing(text, case.end() - 1, close)
-            if behind is None:
+            case_end = _closing(text, case.end() - 1, close)
+            if case_end is None:
                 break
-            cases.append((case.end(), behind))
-            place = behind + 1
-        found.append(_Argument(match.start(), close + 1, match[1] in ("plural", "selectordinal"), cases))
+            cases.append((case.end(), case_end))
+            place = case_end + 1
+        arguments.append(_Argument(match.start(), close + 1, match[1] in ("plural", "selectordinal"), cases))
         at = close + 1
-    return found
+    return arguments
 
 
 def _closing(text: str, start: int, end: int) -> int | None:
-    """Return where the brace is that closes the one at `start`."""
+    """Return the offset of the brace that closes the one at `start`; None if there is none before `end`."""
     depth = 0
     for match in _BRACE.finditer(text, start, end):
         if match["brace"]:
             depth += 1 if match["brace"] == "{" else -1
-            if not depth:
+            if depth == 0:
                 return match.start()
     return None

@@ -1,4 +1,4 @@
-"""The forms of plurals that a language has: as gettext counts them, and as CLDR names them."""
+"""The plural forms of languages, by gettext's numbers and by CLDR's names."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from translucid.data.languages import usual_code
 
 _RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
 _TRIED = 200
-"""Numbers that are tried to see what a form is for."""
+"""The numbers from 0 that are tried to find those of each form: rules depend on the last two digits, or on less."""
 _MILLIONS = 1_000_000, 2_000_000, 3_000_000
-"""Tried where none of those takes a form, as in `un millón de`."""
+"""Numbers for forms that no smaller number takes, as in Spanish `un millón de`."""
 _FRACTIONS = Decimal("0.5"), Decimal("1.5"), Decimal("2.5")
-"""Likewise, as in Russian."""
+"""Numbers for forms that no integer takes, as in Russian."""
 ORDER = ("zero", "one", "two", "few", "many", "other")
-"""The names of forms, as they usually follow each other."""
+"""CLDR's names of the forms, in their usual order."""
 
 
 class PluralForms(NamedTuple):
-    """A rule: how many forms there are, and which one a number takes."""
+    """A plural rule: the number of forms, and the form of each number."""
 
     nplurals: int
     expression: str
-    """In C, with `n`."""
+    """The index of the form as an expression in C with the variable `n`."""
     numbers: tuple[tuple[int, ...], ...]
-    """The first numbers that take each form."""
+    """The first numbers of each form."""
 
     @classmethod
     def of(cls, rule: str) -> PluralForms | None:
-        """Read `nplurals=2; plural=(n != 1);`; none if it says nothing.
+        """Parse `nplurals=2; plural=(n != 1);`; None if the text has no rule.
 
         Raises:
-            ValueError: it can't be understood.
+            ValueError: the rule is invalid.
         """
         match = _RULE.search(rule)
         if not match:
             return None
         form: Callable[[int], int] = c2py(match[2].strip())
-        found: list[list[int]] = [[] for _ in range(int(match[1]))]
+        numbers: list[list[int]] = [[] for _ in range(int(match[1]))]
         for number in range(_TRIED):
             try:
                 index = form(number)
             except ZeroDivisionError as error:
                 raise ValueError(f"it divides by zero for {number}") from error
-            if not 0 <= index < len(found):
+            if not 0 <= index < len(numbers):
                 raise ValueError(f"there is no form {index}")
-            found[index].append(number)
-        return cls(len(found), match[2].strip(), tuple(map(tuple, found)))
+            numbers[index].append(number)
+        return cls(len(numbers), match[2].strip(), tuple(map(tuple, numbers)))
 
     @classmethod
     def of_language(cls, code: str | None) -> PluralForms:
-        """Return the rule of a language; that of English if it is not known."""
+        """Return the rule of a language; that of English if the language is unknown."""
         from babel.messages.plurals import get_plural
 
         usual = (usual_code(code) if code else None) or "en"
@@ -64,21 +64,22 @@ class PluralForms(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """As a header says it."""
+        """The rule as in the header of a .po file."""
         return f"nplurals={self.nplurals}; plural={self.expression};"
 
     def examples(self, form: int) -> str:
-        """Return a few of the numbers that take a form.
+        """Return a few numbers of a form.
 
         >>> PluralForms.of("nplurals=2; plural=n != 1;").examples(1)
         '0, 2, 3 …'
         """
         numbers = self.numbers[form]
-        return ", ".join(map(str, numbers[:3])) + (" …" if len(numbers) > 3 else "")
+        examples = ", ".join(map(str, numbers[:3]))
+        return f"{examples} …" if len(numbers) > 3 else examples
 
 
 def categories(code: str | None) -> tuple[str, ...] | None:
-    """Return the names of a language's plural forms, in their usual order; none if they are not known.
+    """Return the names of a language's plural forms in their usual order; None if the language is unknown.
 
     >>> categories("eng_Latn"), categories("ru"), categories("ja")
     (('one', 'other'), ('one', 'few', 'many', 'other'), ('other',))
@@ -91,11 +92,11 @@ def categories(code: str | None) -> tuple[str, ...] | None:
         tags = Locale.parse(usual, sep="-").plural_form.tags | {"other"}
     except (ValueError, UnknownLocaleError):
         return None
-    return tuple(name for name in ORDER if name in tags)
+    return tuple(filter(tags.__contains__, ORDER))
 
 
 def examples_of(code: str | None, form: str) -> list[int | Decimal]:
-    """Return a few of the numbers that take a form of CLDR's.
+    """Return a few numbers of one of CLDR's forms.
 
     >>> examples_of("ru", "few"), examples_of("ar", "two"), examples_of("es", "many")
     ([2, 3, 4], [2], [1000000, 2000000, 3000000])
@@ -103,7 +104,12 @@ def examples_of(code: str | None, form: str) -> list[int | Decimal]:
     from babel import Locale
 
     usual = usual_code(code) if code else None
-    rule = Locale.parse(usual, sep="-").plural_form if usual else lambda number: "other"
-    tried: list[Iterable[int | Decimal]] = [range(_TRIED), _MILLIONS, _FRACTIONS]
-    found = ([number for number in numbers if rule(number) == form] for numbers in tried)
-    return next(filter(None, found), [])[:3]
+    if usual is None:
+        return [0, 1, 2] if form == "other" else []
+    rule = Locale.parse(usual, sep="-").plural_form
+    candidates: tuple[Iterable[int | Decimal], ...] = (range(_TRIED), _MILLIONS, _FRACTIONS)
+    for numbers in candidates:
+        examples = [number for number in numbers if rule(number) == form]
+        if examples:
+            return examples[:3]
+    return []

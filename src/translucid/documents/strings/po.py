@@ -1,13 +1,13 @@
-"""gettext's .po and .pot: each message is a segment, of plurals each form is one.
+"""gettext's .po and .pot: each message is a segment; if it has plural forms, each form is a segment.
 
-What a model translated is marked fuzzy, so that `msgfmt` leaves it out until somebody has looked at it; its confidence
-and what looks wrong stand in a comment. What a memory or a person says is not marked. Obsolete entries stay.
+Translations of a model are flagged `fuzzy`, so that `msgfmt` omits them until a person has checked them; a comment
+gives their confidence and doubts. Translations of a memory or a person are not flagged. Obsolete entries stay.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
@@ -26,25 +26,26 @@ from translucid.ground.errors import UserError
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
 _OTHER_ENDS = re.compile(r"[\x1c-\x1e\x85\u2028\u2029]")
 _UNSET = ("CHARSET", "INTEGER", "EXPRESSION")
-"""What stands in the header of a template."""
+"""The placeholders in the header of a template."""
 
 
 class _Form(NamedTuple):
-    """A text of an entry that is to be there in the target language."""
+    """The text of one plural form of an entry, or its only text."""
 
     entry: Entry
-    form: int
+    index: int
     source: str
     spans: Spans
-    """Of the source: one, or one for each case of a message in ICU's syntax."""
+    """The spans of the source: one, or one for each case of an ICU message."""
     numbers: range
-    """Of its segments."""
+    """The numbers of the segments."""
     existing: Spans | None
-    """Of the translation that is there, if it has as many."""
+    """The spans of the existing translation, if it has as many ICU cases as the source."""
 
     def filled(self, targets: Mapping[int, Target]) -> str:
-        """Return the text with translations; where some are missing, with what is there."""
-        if self.existing and any(number not in targets for number in self.numbers):
+        """Return the text with translations; cases without one keep the existing translation."""
+        is_complete = all(map(targets.__contains__, self.numbers))
+        if self.existing and not is_complete:
             return self.existing.filled(targets)
         return self.spans.filled(targets)
 
@@ -53,186 +54,242 @@ class Po:
     """A file of messages."""
 
     def __init__(self, name: str, file: TextFile, languages: Languages, *, flags_unseen: bool = True) -> None:
-        """Find its messages.
+        """Parse the messages.
 
         Args:
-            name: of the file.
-            file: its text.
-            languages: of the translation.
-            flags_unseen: mark what a model translated as fuzzy.
+            name: the file name.
+            file: the text of the file.
+            languages: the source and the target language.
+            flags_unseen: whether translations of a model are flagged `fuzzy`.
 
         Raises:
-            UserError: it is broken.
+            UserError: the file is invalid.
         """
         self._file, self._target, self._flags_unseen = file, languages[1], flags_unseen
         self._end = file.line_end
         self.segments = SegmentList(name)
-        found: list[Entry] = []
+        messages: list[Entry] = []
+        self._header: Entry | None = None
         for entry in entries(name, file):
-            self.segments.need_room(len(found))  # the header is no segment
-            found.append(entry)
-        self._header = next((entry for entry in found if not entry.source and "msgctxt" not in entry.values), None)
+            if self._header is None and not entry.source and "msgctxt" not in entry.values:
+                self._header = entry
+                continue
+            self.segments.need_room(len(messages) + 1)
+            messages.append(entry)
         self._plurals = self._rule(name)
-        self._width = None if any(map(_unwrapped, file.text.split("\n"))) else WIDTH
+        self._width = None if any(map(_is_unwrapped, file.text.split("\n"))) else WIDTH
         self._forms: dict[int, _Form] = {}
         line, at = 1, 0
-        for entry in found:
+        for entry in messages:
             first = entry.values["msgid"].line
             line, at = line + file.text.count("\n", at, first), first
-            if entry is not self._header:
-                self._add(entry, f"line {line}")
+            self._add(entry, f"line {line}")
 
     def _rule(self, name: str) -> PluralForms:
-        """Return the rule of the header, or that of the target language."""
-        said = self._header.forms[0].text if self._header else ""
-        rule = re.search(r"^Plural-Forms:(.*)$", said, re.MULTILINE | re.IGNORECASE)
+        """Return the plural rule of the header, or that of the target language."""
+        header, line = "", None
+        if self._header:
+            header, line = self._header.forms[0].text, self._file.line(self._header.start)
+        rule = re.search(r"^Plural-Forms:(.*)$", header, re.MULTILINE | re.IGNORECASE)
         try:
             return (rule and PluralForms.of(rule[1])) or PluralForms.of_language(self._target)
         except ValueError as error:
-            line = self._file.line(self._header.start) if self._header else None
-            raise UserError(f"has Plural-Forms that mean nothing: {error}", file=name, line=line) from error
+            raise UserError(f"has invalid Plural-Forms: {error}", file=name, line=line) from error
 
     def _add(self, entry: Entry, place: str) -> None:
+        """Add the segments of an entry."""
+        if entry.plural is None:
+            self._add_form(entry, 0, entry.source, place)
+            return
+        for index in range(self._plurals.nplurals):
+            source = self._text_of_form(entry.source, entry.plural, index)
+            if examples := self._plurals.examples(index):
+                self._add_form(entry, index, source, f"{place}, for {examples}")
+            else:
+                self._add_form(entry, index, source, f"{place}, form {index}")
+
+    def _add_form(self, entry: Entry, index: int, source: str, place: str) -> None:
+        """Add the segments of a plural form: one, or one for each case of an ICU message."""
         syntax = syntax_of_flags(entry.flags) or PlaceholderSyntax.message
-        for index in range(self._plurals.nplurals if entry.plural is not None else 1):
-            source, where = entry.source, place
-            if entry.plural is not None:
-                source = self._text_of_form(entry.source, entry.plural, index)
-                examples = self._plurals.examples(index)
-                where = f"{place}, for {examples}" if examples else f"{place}, form {index}"
-            said = entry.forms[index].text if index in entry.forms else ""
-            existing = said if said and not entry.fuzzy else None
-            first = len(self.segments)
-            found = message_spans(source, syntax=syntax, accelerators=True)
-            there = message_spans(existing, syntax=syntax, accelerators=True) if existing else []
-            matched = there if len(there) == len(found) > 1 else []
-            numbers = range(first, first + len(found))
-            fills = _filling(existing, matched, first) if existing and matched else None
-            form = _Form(entry, index, source, _filling(source, found, first), numbers, fills)
-            for i, span in enumerate(found):
-                self._forms[first + i] = form
-                of_span = matched[i].marked.whole if matched else existing
-                self.segments.add(Segment(span.marked, where, of_span, entry.note))
+        existing = None
+        if index in entry.forms and not entry.fuzzy:
+            existing = entry.forms[index].text or None
+        first = len(self.segments)
+        spans = message_spans(source, syntax=syntax, accelerators=True)
+        existing_spans: Sequence[Span] = []
+        if existing:
+            existing_spans = message_spans(existing, syntax=syntax, accelerators=True)
+        # The cases of the translation belong to those of the source if there are as many.
+        by_case = None
+        if existing and len(existing_spans) == len(spans) > 1:
+            by_case = _numbered(existing, existing_spans, first)
+        numbers = range(first, first + len(spans))
+        form = _Form(entry, index, source, _numbered(source, spans, first), numbers, by_case)
+        for i, span in enumerate(spans):
+            self._forms[first + i] = form
+            translation = existing_spans[i].marked.whole if by_case else existing
+            self.segments.add(Segment(span.marked, place, translation, entry.note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
-        """Return what a form translates: the singular where it is right for all numbers of the form."""
+        """Return the source text of a form: the singular if it is right for all numbers of the form."""
         numbers = self._plurals.numbers[index]
-        same = fixed_parts(singular) == fixed_parts(plural)
-        return singular if 1 in numbers and self._plurals.nplurals > 1 and (same or numbers == (1,)) else plural
+        if 1 not in numbers or self._plurals.nplurals == 1:
+            return plural
+        # In Russian, form 0 is for 1, 21, 31 …: "one file" would be wrong for 21, "%d file" would not.
+        if numbers == (1,) or fixed_parts(singular) == fixed_parts(plural):
+            return singular
+        return plural
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`. The header gets the language and its plural forms where it does not say them."""
+        """Return the file with translations; the header gets the language and its plural forms if it lacks them."""
         by_entry: dict[int, dict[int, Target]] = {}
         for number, target in targets.items():
             by_entry.setdefault(id(self._forms[number].entry), {})[number] = target
-        edits = [edit for of_entry in by_entry.values() for edit in self._edits(of_entry)]
+        edits: list[Edit] = []
+        for of_entry in by_entry.values():
+            edits += self._edits(of_entry)
         if not edits:
             return self._file.spliced([])
-        file, unicode = self._file, False
+        file, to_unicode = self._file, False
         try:
             "".join(edit.new for edit in edits).encode(file.encoding)
         except UnicodeEncodeError:
-            file, unicode = file._replace(encoding="utf-8"), True
-        return file.spliced([*edits, *self._header_edits(unicode)])
+            file, to_unicode = file._replace(encoding="utf-8"), True
+        return file.spliced([*edits, *self._header_edits(to_unicode)])
 
     def _edits(self, targets: dict[int, Target]) -> Iterator[Edit]:
-        """Yield what changes in an entry."""
-        forms = list({self._forms[number].form: self._forms[number] for number in targets}.values())
-        entry = forms[0].entry
-        new = {form.form: _with_line_feeds(form.filled(targets), form.source) for form in forms}
-        count = self._plurals.nplurals if entry.plural is not None else 1
+        """Yield the edits of one entry."""
+        forms = {self._forms[number].index: self._forms[number] for number in targets}
+        entry = next(iter(forms.values())).entry
+        new: dict[int, str] = {}
+        broken: list[str] = []
+        for index, form in forms.items():
+            new[index] = _with_line_feeds(form.filled(targets), form.source)
+            if doubt := broken_format(entry.flags, form.source, new[index], entry.plural is not None):
+                broken.append(doubt)
+        yield from self._translation_edits(entry, new)
+        doubts: list[str] = []
+        confidences: list[float] = []
+        by_model = False
+        for target in targets.values():
+            doubts += target.doubts
+            by_model = by_model or target.origin == "model"
+            if target.confidence is not None:
+                confidences.append(target.confidence)
+        yield from self._comment_edits(entry, dict.fromkeys(doubts + broken), min(confidences, default=None))
+        # msgfmt --check refuses broken placeholders, whoever wrote them, unless the entry is fuzzy.
+        yield from self._flag_edits(entry, fuzzy=bool(broken) or (self._flags_unseen and by_model))
+
+    def _translation_edits(self, entry: Entry, new: dict[int, str]) -> Iterator[Edit]:
+        """Yield the edits of the `msgstr` lines of an entry; `new` has the texts of some of its forms."""
+        count = 1 if entry.plural is None else self._plurals.nplurals
         if set(entry.forms) == set(range(count)):
             for index, text in new.items():
                 value = entry.forms[index]
                 yield Edit(value.start, value.end, self._quoted(text, value.keyword))
-        else:
-            texts = {i: new.get(i, entry.forms[i].text if i in entry.forms else "") for i in range(count)}
-            # Forms that are missing come, and those that the language lacks go.
-            lines = [f"msgstr[{i}] {self._quoted(text, f'msgstr[{i}]')}" for i, text in texts.items()]
-            values = entry.forms.values()
-            yield Edit(min(v.line for v in values), max(v.end for v in values), self._end.join(lines))
-        doubts = [doubt for target in targets.values() for doubt in target.doubts]
-        plural = entry.plural is not None
-        broken = filter(None, (broken_format(entry.flags, form.source, new[form.form], plural) for form in forms))
-        unseen = self._flags_unseen and any(target.origin == "model" for target in targets.values())
-        if wrong := list(broken):
-            doubts, unseen = doubts + wrong, True
-        yield from self._remarked(entry, list(dict.fromkeys(doubts)), [t.confidence for t in targets.values()])
-        yield from self._marked_fuzzy(entry, unseen)
+            return
+        # Add the forms that the entry lacks, and remove those that the language lacks.
+        texts = {index: value.text for index, value in entry.forms.items()} | new
+        lines = []
+        for index in range(count):
+            keyword = f"msgstr[{index}]"
+            lines.append(f"{keyword} {self._quoted(texts.get(index, ''), keyword)}")
+        values = entry.forms.values()
+        start, end = min(value.line for value in values), max(value.end for value in values)
+        yield Edit(start, end, self._end.join(lines))
 
     def _quoted(self, text: str, keyword: str) -> str:
         return quoted(text, keyword, self._end, self._width)
 
-    def _marked_fuzzy(self, entry: Entry, fuzzy: bool) -> Iterator[Edit]:
+    def _flag_edits(self, entry: Entry, *, fuzzy: bool) -> Iterator[Edit]:
+        """Yield the edit that adds or removes the flag `fuzzy`."""
+        if fuzzy == entry.fuzzy:
+            return
         flags = [flag for flag in entry.flags if flag != "fuzzy"]
-        new = f"#, {', '.join(['fuzzy'] * fuzzy + flags)}{self._end}" if fuzzy or flags else ""
-        if fuzzy != entry.fuzzy:
-            if entry.flag_line:
-                yield Edit(*entry.flag_line, new)
-            else:
-                before = [s for s, e in entry.comments if self._file.text.startswith("#|", s)]
-                place = min([*before, *(value.line for value in entry.values.values())])
-                yield Edit(place, place, new)
+        if fuzzy:
+            flags.insert(0, "fuzzy")
+        line = ""
+        if flags:
+            line = f"#, {', '.join(flags)}{self._end}"
+        if entry.flag_line:
+            yield Edit(*entry.flag_line, line)
+            return
+        # gettext writes the flags before the previous source (`#|`), which stands before the keywords.
+        starts = [value.line for value in entry.values.values()]
+        starts += [start for start, _ in entry.comments if self._file.text.startswith("#|", start)]
+        yield Edit(min(starts), min(starts), line)
 
-    def _remarked(self, entry: Entry, doubts: list[str], confidences: list[float | None]) -> Iterator[Edit]:
-        """Yield the comment on a translation, in the place of the one before."""
-        known = [confidence for confidence in confidences if confidence is not None]
-        said = ([f"confidence {min(known):.0%}"] if known else []) + [" ".join(doubt.split()) for doubt in doubts]
+    def _comment_edits(self, entry: Entry, doubts: Iterable[str], confidence: float | None) -> Iterator[Edit]:
+        """Yield the edits that replace our comment on a translation."""
+        remarks = [" ".join(doubt.split()) for doubt in doubts]
+        if confidence is not None:
+            remarks.insert(0, f"confidence {confidence:.0%}")
         for start, end in entry.comments:
             if self._file.text.startswith(OURS, start):
                 yield Edit(start, end, "")
-        if said:
-            yield Edit(entry.start, entry.start, f"{OURS} {'; '.join(said)}{self._end}")
+        if remarks:
+            yield Edit(entry.start, entry.start, f"{OURS} {'; '.join(remarks)}{self._end}")
 
-    def _header_edits(self, unicode: bool) -> Iterator[Edit]:
+    def _header_edits(self, to_unicode: bool) -> Iterator[Edit]:
+        """Yield the edits that complete the header; `to_unicode`: the encoding of the file becomes UTF-8."""
         if not self._header:
             return
         value = self._header.forms[0]
         raw = self._file.text[value.start : value.end]
-        code = usual_code(self._target) if self._target else None
-        wanted = {"Language": code.replace("-", "_") if code else None, "Plural-Forms": self._plurals.rule}
+        fields = {"Plural-Forms": self._plurals.rule}
+        if self._target and (code := usual_code(self._target)):
+            fields = {"Language": code.replace("-", "_"), **fields}
         missing = ""
-        for name, text in wanted.items():
-            said = re.search(rf'"{name}:[ \t]*((?:[^"\\]|\\[^n])*)', raw, re.IGNORECASE)
-            if said and text and (not said[1].strip() or any(word in said[1] for word in _UNSET)):
-                colon = said.start() + len(f'"{name}:')
-                yield Edit(value.start + colon, value.start + said.end(1), f" {text}")
-            elif not said and text:
+        for name, text in fields.items():
+            line = re.search(rf'"{name}:[ \t]*((?:[^"\\]|\\[^n])*)', raw, re.IGNORECASE)
+            if line is None:
                 missing += f'{self._end}"{name}: {text}\\n"'
+            elif not line[1].strip() or _has_unset(line[1]):
+                colon = line.start() + len(f'"{name}:')
+                yield Edit(value.start + colon, value.start + line.end(1), f" {text}")
         if missing:
             yield Edit(value.end, value.end, missing)
         charset = re.search(r"charset=([\w.:-]+)", raw)
-        if charset and (unicode or charset[1] in _UNSET):
+        if charset and (to_unicode or charset[1] in _UNSET):
             yield Edit(value.start + charset.start(1), value.start + charset.end(1), "UTF-8")
-        if any(word in raw for word in _UNSET):
-            yield from self._marked_fuzzy(self._header, False)
+        # The header of a template is flagged fuzzy until it is filled in.
+        if _has_unset(raw):
+            yield from self._flag_edits(self._header, fuzzy=False)
 
 
-def _filling(text: str, spans: Sequence[Span], first: int) -> Spans:
+def _has_unset(text: str) -> bool:
+    """Whether a part of the header contains placeholders of a template."""
+    return any(word in text for word in _UNSET)
+
+
+def _numbered(text: str, spans: Sequence[Span], first: int) -> Spans:
     """Return the spans of a text, numbered from `first`."""
-    filling, write = Spans(text), message_writer(text)
+    numbered, write = Spans(text), message_writer(text)
     for number, span in enumerate(spans, first):
-        filling.add(number, span, write)
-    return filling
+        numbered.add(number, span, write)
+    return numbered
 
 
 def _with_line_feeds(text: str, source: str) -> str:
-    """Return a text whose lines end at line feeds alone, unless its source has other ends: some readers part lines."""
+    """Replace unusual line ends that the source lacks by line feeds: some programs split the file at them."""
     return text if _OTHER_ENDS.search(source) else _OTHER_ENDS.sub("\n", text)
 
 
-def _unwrapped(line: str) -> bool:
-    """Whether a line is so long that its file is not wrapped."""
+def _is_unwrapped(line: str) -> bool:
+    """Whether a string is too long for a wrapped file although it has a space at which gettext would wrap it."""
     line = line.strip()
     return line.endswith('"') and " " in line[10:60] and columns(line) > WIDTH + 10
 
 
 def read(name: str, content: bytes, languages: Languages) -> Po:
-    """Take a file of messages apart. Its encoding is the one that its header names, else UTF-8.
+    """Parse a file of messages. Its encoding is the one in the header, else UTF-8.
 
     Raises:
-        UserError: it is not in its encoding, or broken.
+        UserError: the file is not in its encoding, or invalid.
     """
-    said = _CHARSET.search(content[:20_000])
-    encoding = said[1].decode() if said and said[1].decode() not in _UNSET else None
+    encoding = None
+    if charset := _CHARSET.search(content[:20_000]):
+        encoding = charset[1].decode()
+    if encoding in _UNSET:
+        encoding = None
     return Po(name, TextFile.of(name, content, encoding), languages)

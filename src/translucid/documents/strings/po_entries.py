@@ -1,4 +1,4 @@
-"""The entries of a .po file, with the places of what may change in them."""
+"""The entries of a .po file, with the positions of their strings, flags and comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 OURS = "# translucid:"
-"""How the comment begins that says what is known of a translation; the one before it is taken away."""
+"""The beginning of our comment on a translation, which replaces an earlier one."""
 _LINE = re.compile(rf"[^\r\n]*(?:{LINE_END}|\Z)")
 _STRING = r'"[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*"'
 _END = r"[ \t]*(?:\r|$)"
@@ -25,16 +25,16 @@ _NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v":
 
 @dataclass
 class Value:
-    """A string of an entry, over one line or more."""
+    """A string of an entry, in one or more lines."""
 
     keyword: str
-    """With its index, if it has one: `msgstr[1]`."""
+    """The keyword with its index, if it has one: `msgstr[1]`."""
     line: int
-    """Where its line begins."""
+    """The offset of the beginning of the keyword's line."""
     start: int
-    """Of the first quote."""
+    """The offset of the first quote."""
     end: int
-    """Behind the last quote."""
+    """The offset behind the last quote."""
     text: str
 
 
@@ -43,49 +43,52 @@ class Entry:
     """A message, or the header, whose `source` is empty."""
 
     start: int
-    """Of its first line, comments among them."""
+    """The offset of the first line, which may be a comment."""
     comments: list[tuple[int, int]] = field(default_factory=list)
-    """Of each comment line, its end included."""
+    """The start and end of each comment line, including its line end."""
     values: dict[str, Value] = field(default_factory=dict)
+    """The strings by keyword, except the translations."""
     forms: dict[int, Value] = field(default_factory=dict)
-    """What `msgstr` says, by form; 0 if there is but one."""
+    """The translations (`msgstr`) by plural form; form 0 without plurals."""
     flags: list[str] = field(default_factory=list)
     flag_line: tuple[int, int] | None = None
     notes: list[str] = field(default_factory=list)
-    """What programmers say about it."""
+    """The comments of programmers."""
 
     @property
     def source(self) -> str:
-        """Its `msgid`."""
+        """The `msgid`."""
         return self.values["msgid"].text
 
     @property
     def plural(self) -> str | None:
-        """Its `msgid_plural`."""
-        found = self.values.get("msgid_plural")
-        return found.text if found else None
+        """The `msgid_plural`, if the message has plural forms."""
+        value = self.values.get("msgid_plural")
+        return value.text if value else None
 
     @property
     def note(self) -> str | None:
-        """Its context and what programmers say about it."""
-        context = self.values.get("msgctxt")
-        return "; ".join(([context.text] if context else []) + self.notes) or None
+        """The message context and the comments of programmers, if there are any."""
+        notes = self.notes
+        if context := self.values.get("msgctxt"):
+            notes = [context.text, *notes]
+        return "; ".join(notes) or None
 
     @property
     def fuzzy(self) -> bool:
-        """Whether a person has to look at its translation."""
+        """Whether a person has to check the translation."""
         return "fuzzy" in self.flags
 
 
 def entries(name: str, file: TextFile) -> Iterator[Entry]:
-    """Yield the entries of a file, obsolete ones left out.
+    """Yield the entries of a file, except obsolete ones.
 
     Args:
-        name: of the file, for messages.
-        file: of gettext.
+        name: the file name for messages.
+        file: the file.
 
     Raises:
-        UserError: a line is none of gettext, or an entry is not complete.
+        UserError: a line has invalid syntax, or an entry is incomplete.
     """
     text, at, entry = file.text, 0, None
     while at < len(text):
@@ -93,12 +96,15 @@ def entries(name: str, file: TextFile) -> Iterator[Entry]:
         match = _LINE.match(text, at)
         end = match.end() if match else len(text)
         line = text[at:end].strip()
+        # A new entry may follow without a blank line. `#~` begins an obsolete entry.
         begins = line.startswith(("#", "msgctxt")) or bool(re.match(r"msgid\b", line))
         if entry and entry.values and (not line or (begins and (entry.forms or line.startswith("#~")))):
             yield _complete(name, file, entry)
             entry = None
         if not line or line.startswith("#~"):
-            entry = entry if entry and entry.values else None
+            # Comments with a blank line behind them belong to no entry.
+            if entry and not entry.values:
+                entry = None
             at = end
             continue
         entry = entry or Entry(at)
@@ -114,18 +120,18 @@ def entries(name: str, file: TextFile) -> Iterator[Entry]:
 def _comment(entry: Entry, line: str, start: int, end: int) -> None:
     entry.comments.append((start, end))
     if line.startswith("#,"):
-        entry.flags += [flag.strip() for flag in line[2:].split(",") if flag.strip()]
+        entry.flags += filter(None, map(str.strip, line[2:].split(",")))
         entry.flag_line = entry.flag_line or (start, end)
     elif line.startswith("#."):
         entry.notes.append(line[2:].strip())
 
 
 def _value(name: str, file: TextFile, entry: Entry, at: int) -> int:
-    """Read a string, and return where the line after it begins."""
+    """Read a string, and return the offset of the line behind it."""
     text = file.text
     keyword = _KEYWORD.match(text, at)
     if not keyword:
-        raise UserError("is no line of a .po file", file=name, line=file.line(at))
+        raise UserError("is not a line of a .po file", file=name, line=file.line(at))
     start, parts = keyword.end(), []
     part, end = _MORE.match(text, start), start
     while part:
@@ -133,9 +139,11 @@ def _value(name: str, file: TextFile, entry: Entry, at: int) -> int:
         end = part.end(1)
         line = _LINE.match(text, part.end())
         at = line.end() if line else len(text)
-        part = _MORE.match(text, at) if at < len(text) else None
-    index = f"[{keyword[2]}]" if keyword[2] else ""
-    value = Value(keyword[1] + index, keyword.start(), start, end, unescaped("".join(parts)))
+        part = _MORE.match(text, at)
+    label = keyword[1]
+    if keyword[2]:
+        label += f"[{keyword[2]}]"
+    value = Value(label, keyword.start(), start, end, unescaped("".join(parts)))
     if keyword[1] == "msgstr":
         entry.forms[int(keyword[2] or 0)] = value
     else:
@@ -145,24 +153,28 @@ def _value(name: str, file: TextFile, entry: Entry, at: int) -> int:
 
 def _complete(name: str, file: TextFile, entry: Entry) -> Entry:
     if "msgid" not in entry.values or not entry.forms:
-        first = min((value.line for value in (*entry.values.values(), *entry.forms.values())), default=entry.start)
+        values = (*entry.values.values(), *entry.forms.values())
+        first = min((value.line for value in values), default=entry.start)
         raise UserError("is an entry without msgid or msgstr", file=name, line=file.line(first))
     if entry.plural is None and set(entry.forms) != {0}:
-        line = file.line(next(value.line for form, value in entry.forms.items() if form))
+        plural_form = next(filter(None, entry.forms))
+        line = file.line(entry.forms[plural_form].line)
         raise UserError("has forms of a plural, but no msgid_plural", file=name, line=line, fix="Add it.")
     return entry
 
 
 def unescaped(raw: str) -> str:
-    r"""Return the characters of a string as it stands between quotes.
+    r"""Return the characters of the content of a quoted string.
 
     >>> unescaped(r"a\tb\"c\"\x41")
     'a\tb"c"A'
     """
 
     def character(match: re.Match[str]) -> str:
-        if match[1] or match[2]:
-            return chr(int(match[1], 16) if match[1] else int(match[2], 8))
+        if match[1]:
+            return chr(int(match[1], 16))
+        if match[2]:
+            return chr(int(match[2], 8))
         return _NAMED.get(match[3], match[3])
 
     return _ESCAPE.sub(character, raw)

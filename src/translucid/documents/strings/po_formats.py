@@ -1,4 +1,4 @@
-"""The placeholders of messages, checked as `msgfmt --check` does for `c-format`, `python-format` and the like."""
+"""Checks of the placeholders in translations, as `msgfmt --check` does for `c-format`, `python-format` and others."""
 
 from __future__ import annotations
 
@@ -10,44 +10,50 @@ from functools import cache
 from translucid.data.placeholder_syntax import PATTERNS, PlaceholderSyntax, syntax_of_flags
 
 _SIGNS = {PlaceholderSyntax.braces: "{}", PlaceholderSyntax.tilde: "~"}
-"""What begins a placeholder; in other syntaxes a percent sign."""
+"""The first character of placeholders, if it is not a percent sign."""
 _FREE = {PlaceholderSyntax.numbered, PlaceholderSyntax.tilde}
-"""Syntaxes in which the sign may stand for itself."""
+"""Syntaxes in which the first character may also occur as text."""
 _UNCHECKED = {"icu-format", "java-format", "sh-format"}
-"""Their braces may stand in each other or in quotes, or are not needed."""
+"""Flags whose braces may be nested, quoted or optional, which a pattern cannot check."""
 _NAME = re.compile(r"%[(<](?P<name>[^()<>]*)[)>]|%\d+\$|\{(?P<field>[^{}!:]*)")
 
 
 def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) -> str | None:
-    """Return what is wrong with the placeholders of a translation, as a doubt; none if all are right.
+    """Return a doubt about the placeholders of a translation; None if they are right.
 
     Args:
-        flags: of the entry.
-        source: what was translated.
-        target: its translation.
-        plural: it is a form of a plural, which may leave out the number.
+        flags: the flags of the entry.
+        source: the source text.
+        target: the translation.
+        plural: whether the text is a plural form, which may omit the number.
     """
     syntax = syntax_of_flags(flag for flag in flags if flag not in _UNCHECKED)
     if syntax is None:
         return None
-    before, after = _read(source, syntax), _read(target, syntax)
+    before, after = _count_arguments(source, syntax) or Counter(), _count_arguments(target, syntax)
     if after is None:
         return "placeholders: one is broken"
-    lost, invented = (before or Counter()) - after, after - (before or Counter())
-    if invented or sum(lost.values()) > plural:
-        wrong = [f"{one} is lost" for one in lost] + [f"{one} is too much" for one in invented]
+    lost, invented = before - after, after - before
+    # The number is the one placeholder that a plural form may omit, as in "one file".
+    allowed = 1 if plural else 0
+    if invented or lost.total() > allowed:
+        wrong = [f"{name} is lost" for name in lost] + [f"{name} is too much" for name in invented]
         return f"placeholders: {', '.join(wrong)}"
     return None
 
 
-def _read(text: str, syntax: PlaceholderSyntax) -> Counter[str] | None:
-    """Count what is filled in; none if something is of no use."""
+def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | None:
+    """Count the arguments that placeholders insert; None if the text has invalid placeholders."""
     signs = _SIGNS.get(syntax, "%")
-    found = [match[0] for match in _pattern(syntax).finditer(text) if match[0][0] in signs]
-    rest = _pattern(syntax).sub("", text)
-    if syntax not in _FREE and any(sign in rest.replace("{{", "").replace("}}", "") for sign in signs):
+    pattern = _pattern(syntax)
+    rest = pattern.sub("", text).replace("{{", "").replace("}}", "")
+    if syntax not in _FREE and not set(signs).isdisjoint(rest):
         return None
-    return Counter(filter(None, map(_meaning, found)))
+    arguments: Counter[str] = Counter()
+    for match in pattern.finditer(text):
+        if match[0][0] in signs and (argument := _argument(match[0])):
+            arguments[argument] += 1
+    return arguments
 
 
 @cache
@@ -55,10 +61,10 @@ def _pattern(syntax: PlaceholderSyntax) -> re.Pattern[str]:
     return re.compile(PATTERNS[syntax], re.DOTALL)
 
 
-def _meaning(placeholder: str) -> str:
-    """Return what is filled in, without how it is written: `%s` for `%2$-5s`; nothing for what stands for a sign.
+def _argument(placeholder: str) -> str:
+    """Return a placeholder without its position and format, such as `%s` for `%2$-5s`; "" for an escaped sign.
 
-    >>> [_meaning(one) for one in ("%2$-5s", "%(n)03d", "{price:.2f}", "%1", "%%", "{{")]
+    >>> list(map(_argument, ("%2$-5s", "%(n)03d", "{price:.2f}", "%1", "%%", "{{")))
     ['%s', '%(n)d', '{price}', '%1', '', '']
     """
     if placeholder.startswith(("%%", "{{", "~%", "~~")):

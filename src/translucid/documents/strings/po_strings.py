@@ -1,4 +1,4 @@
-r"""Strings as gettext writes them: escaped, in lines of 79 columns at most, one for each `\n`."""
+r"""Strings as gettext writes them: escaped, with a new line behind each `\n` and at most 79 columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from unicodedata import east_asian_width
 
 WIDTH = 79
-"""Columns of a line."""
+"""The largest number of columns of a line."""
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -18,27 +18,33 @@ _ESCAPES = {
     "\f": "\\f",
     "\v": "\\v",
 }
+_TO_ESCAPE = str.maketrans(_ESCAPES)
 
 
 def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) -> str:
     """Return a text as the value of a keyword.
 
     Args:
-        text: characters.
-        keyword: what stands before it, such as `msgstr[0]`.
-        end: of a line.
-        width: columns of a line, none for any number.
+        text: the characters, not escaped.
+        keyword: the keyword before the string, such as `msgstr[0]`.
+        end: the line end.
+        width: the largest number of columns of a line; None is no limit.
     """
-    lines = [line for line in re.split(r"(?<=\n)", text) if line] or [""]
-    escaped = ["".join(_ESCAPES.get(c, c) for c in line) for line in lines]
-    if len(lines) == 1 and (width is None or len(keyword) + 3 + columns(escaped[0]) <= width):
-        return f'"{escaped[0]}"'
-    wrapped = [part for line in escaped for part in ([line] if width is None else _wrapped(line, width - 2))]
-    return end.join(['""', *(f'"{part}"' for part in wrapped)])
+    lines = [line.translate(_TO_ESCAPE) for line in re.split(r"(?<=\n)(?!\Z)", text)]
+    # 3 columns for the space behind the keyword and the two quotes.
+    if len(lines) == 1 and (width is None or len(keyword) + 3 + columns(lines[0]) <= width):
+        return f'"{lines[0]}"'
+    written = ['""']
+    for line in lines:
+        parts = [line]
+        if width is not None:
+            parts = _wrapped(line, width - 2)
+        written += (f'"{part}"' for part in parts)
+    return end.join(written)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Cut a line behind spaces into parts of so many columns, longer only where a word is."""
+    """Cut a line behind spaces into parts of at most `width` columns; only a part of one long word may be wider."""
     parts, used = [""], 0
     for word in re.findall(r"[^ ]* +|[^ ]+$", line):
         length = columns(word)
@@ -51,5 +57,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """Return how wide a text is in a terminal."""
-    return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+    """Return the width of a text in a terminal: East Asian wide and full-width characters take two columns."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(east_asian_width(character) in "WF" for character in text)

@@ -1,7 +1,7 @@
 r"""Java's .properties: the value of each key is translated; the comment above it is a note.
 
-UTF-8, or else Latin-1. Where a file is ASCII or Latin-1, what is not ASCII is written as `\uXXXX`, which every version
-of Java reads. A value that goes on over several lines is written in one.
+A file is read as UTF-8, else as Latin-1. In files of ASCII or Latin-1, other characters than ASCII are written as
+`\uXXXX`, which every version of Java reads. A value of several lines is written in one.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ _SPACE = rf"(?:[ \t\f]|{_GOES_ON})*"
 _KEY = re.compile(rf"(?:{_GOES_ON}|\\.|[^\\=:\s])*{_SPACE}(?:[=:]{_SPACE})?", re.DOTALL)
 _ESCAPE = re.compile(rf"{_GOES_ON}|\\u([0-9a-fA-F]{{4}})|\\(.)", re.DOTALL)
 _NAMED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-_WRITTEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f"}
+_TO_ESCAPE = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f"})
 _PATTERN = re.compile(r"\{\d+")
 
 
 def read(name: str, content: bytes, languages: Languages) -> Strings:
-    r"""Take a file apart.
+    r"""Parse a file.
 
     Raises:
-        UserError: a `\u` without its four digits.
+        UserError: a `\u` lacks its four digits.
     """
     try:
         file = TextFile.of(name, content)
     except UserError:
         file = TextFile.of(name, content, "latin-1")
-    plain = file.text.isascii() or file.encoding == "latin-1"
-    found = Strings(file)
-    write = partial(_written, plain=plain)
+    strings = Strings(file)
+    write = partial(_written, ascii_only=file.text.isascii() or file.encoding == "latin-1")
     at = 0
     notes: list[str] = []
     while at < len(file.text) and (line := _LINE.match(file.text, at)):
@@ -49,35 +48,44 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         if line["comment"] is not None:
             notes.append(line["comment"].strip())
             continue
-        key = _KEY.match(file.text, line.start("entry"), line.end("entry"))
-        start, end = key.end() if key else at, line.end("entry")
+        start, end = at, line.end("entry")
+        if key := _KEY.match(file.text, line.start("entry"), end):
+            start = key.end()
         if broken := re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", file.text[start:end]):
             raise UserError("has a \\u without four digits", file=name, line=file.line(start + broken.start()))
         text = _unescaped(file.text[start:end])
-        # java.text.MessageFormat, which fills in {0}, wants apostrophes twice.
-        doubled = True if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text) else None
+        doubled = None
+        # java.text.MessageFormat, which inserts {0}, needs doubled apostrophes.
+        if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text):
+            doubled = True
         if is_language(text, file.text[line.start("entry") : start].rstrip(" \t=:")):
-            found.add(start, end, text, write, note=" ".join(notes) or None, doubled=doubled)
+            strings.add(start, end, text, write, note=" ".join(notes) or None, doubled=doubled)
         notes = []
-    return found
+    return strings
 
 
 def _unescaped(raw: str) -> str:
-    def character(match: re.Match[str]) -> str:
-        return chr(int(match[1], 16)) if match[1] else _NAMED.get(match[2], match[2]) if match[2] else ""
-
-    return _ESCAPE.sub(character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Characters beyond U+FFFF are written as two escapes, a surrogate pair, which the encoding joins.
+    return _ESCAPE.sub(_character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _written(text: str, plain: bool) -> str:
-    written = "".join(_WRITTEN.get(c, c) for c in text)
-    if written.startswith(" "):
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    if escape[2]:
+        return _NAMED.get(escape[2], escape[2])
+    return ""  # a line that continues
+
+
+def _written(text: str, ascii_only: bool) -> str:
+    written = text.translate(_TO_ESCAPE)
+    if written.startswith(" "):  # White space behind the key is not part of the value.
         written = f"\\{written}"
-    if plain:
-        written = re.sub(r"[^\x00-\x7f]", _units, written)
+    if ascii_only:
+        written = re.sub(r"[^\x00-\x7f]", _utf_16_escapes, written)
     return written
 
 
-def _units(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02X}{units[i + 1]:02X}" for i in range(0, len(units), 2))
+def _utf_16_escapes(character: re.Match[str]) -> str:
+    digits = character[0].encode("utf-16-be", "surrogatepass").hex().upper()
+    return re.sub(r"(....)", r"\\u\1", digits)

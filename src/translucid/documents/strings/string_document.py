@@ -1,4 +1,4 @@
-"""What documents of strings have in common: JSON, YAML, .strings, .properties, tables."""
+"""The common base of documents of strings: JSON, YAML, .strings, .properties, tables."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from translucid.documents.strings.messages import message_spans, message_writer
 
 
 class _String(NamedTuple):
-    """One string of a file."""
+    """A string of a file, its spans and its segments."""
 
     start: int
     end: int
     text: str
     doubled: bool | None
-    """Whether an apostrophe is written twice; see `message_spans`."""
+    """Whether apostrophes are written twice, as for `message_spans`."""
     spans: tuple[Span, ...]
     first: int
-    """Number of the segment of its first span."""
+    """The number of the first span's segment."""
     write: Callable[[str], str]
 
     def edit(self, targets: Mapping[int, Target]) -> Edit | None:
-        """Return what has to change in the file; None if nothing is translated."""
+        """Return the edit of the file for these translations; None if none is of this string."""
         numbers = range(self.first, self.first + len(self.spans))
-        if not any(number in targets for number in numbers):
+        if not any(map(targets.__contains__, numbers)):
             return None
         spans = Spans(self.text)
         write_words = message_writer(self.text, doubled=self.doubled)
@@ -37,10 +37,10 @@ class _String(NamedTuple):
 
 
 class Strings:
-    """A file of strings; the segments of each are spans of its characters, not of how they are escaped in the file."""
+    """A file of strings, whose segments are spans of the decoded strings, not of their escaped form in the file."""
 
     def __init__(self, file: TextFile) -> None:
-        """`file`: has no strings yet; see `add`."""
+        """Start without strings in `file`; `add` adds each."""
         self.file = file
         self.segments = SegmentList(file.name)
         self._strings: list[_String] = []
@@ -60,27 +60,27 @@ class Strings:
         """Add the next string.
 
         Args:
-            start: of what is replaced in the file.
-            end: of it.
-            text: what it says, characters.
-            write: gives what stands in the file for other characters.
-            note: for the translator.
-            existing: translation.
-            doubled: whether an apostrophe is written twice; see `message_spans`.
+            start: the start of the range that a translation replaces in the file.
+            end: the end of that range.
+            text: the decoded string.
+            write: encodes a string for the file.
+            note: a note for translators.
+            existing: the existing translation.
+            doubled: whether apostrophes are written twice, as for `message_spans`.
         """
         self._line += self.file.text.count("\n", self._at, start)
         self._at = max(self._at, start)
-        found = tuple(message_spans(text, doubled=doubled))
+        spans = tuple(message_spans(text, doubled=doubled))
         first = len(self.segments)
-        for span in found:
+        for span in spans:
             self.segments.add(Segment(span.marked, f"line {self._line}", existing, note))
-        if found:
-            self._strings.append(_String(start, end, text, doubled, found, first, write))
+        if spans:
+            self._strings.append(_String(start, end, text, doubled, spans, first, write))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`."""
+        """Return the file with translations, each escaped as its format requires."""
         return self.file.spliced(self.edits(targets))
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
-        """Return what has to change in the file for translations."""
-        return [edit for one in self._strings if (edit := one.edit(targets))]
+        """Return the edits of the file for these translations."""
+        return list(filter(None, (string.edit(targets) for string in self._strings)))

@@ -1,6 +1,6 @@
-"""Tables of comma-separated values: one or more columns are translated; quotes stay, and come where they are needed.
+"""Tables of comma-separated values: some columns are translated; cells keep their quotes and get them if necessary.
 
-See `table_columns` for which ones.
+`table_columns` chooses the columns.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from translucid.ground.errors import UserError
 
 _DELIMITERS = ",;\t|"
 MOST_CELLS = 1_000_000
-"""Of a table."""
+"""The largest number of cells of a table."""
 _SAMPLE = 4096
-"""Characters that tell how a table is written: `csv.Sniffer` takes time that grows with their square."""
+"""The number of characters from which the delimiter is guessed: the time of `csv.Sniffer` is quadratic in it."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?[ \t]*(?:\r\n|\r|\n)', re.IGNORECASE)
-"""A first line that tells Excel how cells are parted."""
+"""A first line that tells Excel the delimiter."""
 
 
 class Cell(NamedTuple):
-    """A cell, where it stands in a text."""
+    """A cell and its range in the text of the file."""
 
     start: int
     end: int
@@ -38,43 +38,58 @@ class Cell(NamedTuple):
 
 
 def read(name: str, content: bytes, languages: Languages) -> Strings:
-    """Take a table apart.
+    """Parse a table.
 
     Raises:
-        UserError: a quote is not closed, or something stands behind one that is.
+        UserError: a quote is not closed, or text follows a closed one.
     """
     file = TextFile.of(name, content)
-    separator = _SEPARATOR.match(file.text)
-    start = separator.end() if separator else 0
-    delimiter = separator[1] if separator else _delimiter(file.text)
+    if separator := _SEPARATOR.match(file.text):
+        delimiter, start = separator[1], separator.end()
+    else:
+        delimiter, start = _delimiter(file.text), 0
     rows = _rows(name, file, delimiter, start)
     strings = Strings(file)
     chosen = columns(name, [[cell.text for cell in row] for row in rows], languages)
     for row in rows[chosen.first :]:
-        if chosen.language is not None and _is_of_other_language(row, chosen.language, languages):
+        if chosen.language is not None and _is_in_other_language(row, chosen.language, languages):
             continue
         for source, target in chosen.pairs:
-            # A formula begins with "=".
-            if source >= len(row) or row[source].text.startswith("=") or not is_language(row[source].text):
-                continue
-            cell, existing, missing = row[source], None, ""
-            if target != source:
-                missing = delimiter * (target - len(row) + 1)
-                cell = Cell(row[-1].end, row[-1].end, "", False) if missing else row[target]
-                existing = cell.text if cell.text.strip() else None
-            write = partial(_written, quoted=cell.quoted, delimiter=delimiter, before=missing)
-            strings.add(cell.start, cell.end, row[source].text, write, existing=existing)
+            if source < len(row):
+                _add_cell(strings, row, source, target, delimiter)
     return strings
 
 
-def _is_of_other_language(row: Sequence[Cell], column: int, languages: Languages) -> bool:
-    """Whether a row says that it is for another language than those of the translation, as in Shopify's exports."""
-    code = usual_code(row[column].text.strip()) if column < len(row) else None
-    known = [usual for each in languages if each and (usual := usual_code(each))]
-    return code is not None and bool(known) and not any(same_language(code, each) for each in known)
+def _add_cell(strings: Strings, row: Sequence[Cell], source: int, target: int, delimiter: str) -> None:
+    """Add a cell whose translation goes into the column `target`, which the row may lack."""
+    text = row[source].text
+    is_formula = text.startswith("=")
+    if is_formula or not is_language(text):
+        return
+    cell, existing, missing = row[source], None, ""
+    if target != source:
+        missing = delimiter * (target - len(row) + 1)
+        if missing:
+            cell = Cell(row[-1].end, row[-1].end, "", False)
+        else:
+            cell = row[target]
+        if cell.text.strip():
+            existing = cell.text
+    write = partial(_written, quoted=cell.quoted, delimiter=delimiter, before=missing)
+    strings.add(cell.start, cell.end, text, write, existing=existing)
+
+
+def _is_in_other_language(row: Sequence[Cell], column: int, languages: Languages) -> bool:
+    """Whether a row declares a language that is neither the source nor the target, as in Shopify's exports."""
+    if column >= len(row):
+        return False
+    code = usual_code(row[column].text.strip())
+    known = list(filter(None, (usual_code(language) for language in languages if language)))
+    return code is not None and bool(known) and not any(same_language(code, language) for language in known)
 
 
 def _delimiter(text: str) -> str:
+    """Guess the delimiter from the first line; a comma if that is impossible."""
     try:
         return csv.Sniffer().sniff(text[:_SAMPLE].partition("\n")[0] or text[:_SAMPLE], _DELIMITERS).delimiter
     except csv.Error:
@@ -82,7 +97,7 @@ def _delimiter(text: str) -> str:
 
 
 def _rows(name: str, file: TextFile, delimiter: str, at: int) -> list[list[Cell]]:
-    """Return the cells of each row from a place on; lines with nothing in them are no rows."""
+    """Return the cells of each row from an offset on, without empty lines."""
     text = file.text
     quoted = re.compile(r'"([^"]*(?:""[^"]*)*)"')
     plain = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
@@ -96,8 +111,10 @@ def _rows(name: str, file: TextFile, delimiter: str, at: int) -> list[list[Cell]
         if text[at : at + 1] == '"':
             match = quoted.match(text, at)
             if not match or text[match.end() : match.end() + 1] not in (delimiter, "\r", "\n", ""):
-                what = "has characters behind a closed quote" if match else "has a quote that is not closed"
-                raise UserError(what, file=name, line=file.line(match.end() if match else at))
+                what, place = "has a quote that is not closed", at
+                if match:
+                    what, place = "has characters behind a closed quote", match.end()
+                raise UserError(what, file=name, line=file.line(place))
             rows[-1].append(Cell(*match.span(), match[1].replace('""', '"'), True))
         else:
             match = plain.match(text, at)

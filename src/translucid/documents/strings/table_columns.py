@@ -1,7 +1,7 @@
-"""Which columns of a table are translated, and into which ones, by the names in its first row.
+"""The columns of a table that are translated, and those that take the translations, by the names in the first row.
 
 Translation platforms name them `Source String` and `Translation`, or `Default content` and `Translated content`; others
-name languages, with a region or not (`en-US`, `Spanish (Mexico)`), or both (`title_en`, `title_es`).
+name languages, with or without a region (`en-US`, `Spanish (Mexico)`), or both (`title_en`, `title_es`).
 """
 
 from __future__ import annotations
@@ -27,102 +27,120 @@ _ABOUT = re.compile(
     r"|images?|url|link|file|length|limit|author|description|type|field|sku|market|locale|language|plural|date"
     r"|reviewer|approved|state|category|price|identification)"
 )
-"""Names of columns that may stand empty and take no translation."""
+"""The names of columns with metadata: they take no translation, even if they are empty."""
 _KEYS = frozenset(["id", "no", "key", "ref", "tag"])
-"""Names of columns of keys that are codes of languages, too."""
+"""The names of key columns, some of which are also language codes (Indonesian, Norwegian)."""
 _ROW_LANGUAGE = frozenset(["locale", "language", "lang", "target language", "target locale", "language code"])
 _BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]*+)[)\]]\s*+", re.DOTALL)
 
 
 class Columns(NamedTuple):
-    """What is translated in the rows of a table."""
+    """The columns of a table that are translated."""
 
     pairs: list[tuple[int, int]]
-    """Number of each column that is translated, and of the one that takes the translation; it may be the same."""
+    """The index of each translated column and of the column for its translation, which may be the same."""
     first: int
-    """Number of the first row with text."""
+    """The index of the first row with text."""
     language: int | None = None
-    """Number of the column that names the language of each row."""
+    """The index of the column that names the language of each row, if there is one."""
 
 
 class _Name(NamedTuple):
-    """What the name of a column says."""
+    """The name of a column, analysed."""
 
     plain: str
-    """In lower case, its words with single spaces between them."""
+    """The name in lower case, its words separated by single spaces."""
     stem: str
-    """Without the name of a language."""
+    """The name without a language."""
     code: str | None
-    """Of the language that it names."""
+    """The code of the language in the name, if it has one."""
 
 
 def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> Columns:
-    """Choose what is translated in a table.
+    """Choose the columns to translate.
 
-    1. A column of the source, or columns that name its language: into the column of the translation; into one that
-       names the target language; into the only one that stands empty; else where it stands.
-    2. A column of language beside one for translations.
-    3. Columns with a usual name of text, such as `text` or `title`, where they stand.
-    4. None of them: cells that are language, of columns with more than single words.
+    1. The column named as the source, or the columns that name its language. Their translation goes into the column
+       named as the translation, else into one that names the target language, else into the only empty one, else it
+       replaces the source.
+    2. A column with text beside a column for translations.
+    3. Columns with a usual name for text, such as `text` or `title`; their translations replace them.
+    4. Otherwise, columns in which some text has more than one word.
 
     Args:
-        file: its name, for messages.
-        rows: texts of the cells.
-        languages: of the translation.
+        file: the file name for messages.
+        rows: the texts of the cells.
+        languages: the source and the target language.
 
     Raises:
-        UserError: it has columns of several languages, but none of the target.
+        UserError: the table has columns for languages, but none for the target language.
     """
     names = [_name(i, text, languages) for i, text in enumerate(rows[0])] if rows else []
-    language = next((i for i, name in enumerate(names) if name.plain in _ROW_LANGUAGE), None)
-    role = next((i for i, name in enumerate(names) if _SOURCE.fullmatch(name.stem)), None)
-    sources = [role] if role is not None else _of_language(names, languages[0])
-    named = bool(sources)
+    sources = _with_role(names, _SOURCE)[:1] or _of_language(names, languages[0])
+    is_named = bool(sources)
     sources = sources or _beside_target(names, rows, languages[1])
-    sources = sources or [i for i, name in enumerate(names) if name.plain in _TEXT]
+    sources = sources or _with_name(names, _TEXT)
     first = 1
     if not sources:
         first = int(_is_head(rows))
-        sources = _columns_of_language(rows[first:])
+        sources = _text_columns(rows[first:])
     pairs = []
     for source in sources:
-        target = _target(names, rows[1:], source, len(sources) == 1, languages[1]) if first else None
-        if target is None and named:
-            _refuse_other_languages(file, names, source, languages[1])
-        pairs.append((source, source if target is None else target))
-    return Columns(pairs, first, language)
+        target = None
+        if first:
+            target = _target(names, rows[1:], source, len(sources) == 1, languages[1])
+        if target is None:
+            if is_named:
+                _refuse_other_languages(file, names, source, languages[1])
+            target = source
+        pairs.append((source, target))
+    return Columns(pairs, first, next(iter(_with_name(names, _ROW_LANGUAGE)), None))
+
+
+def _with_role(names: Sequence[_Name], role: re.Pattern[str]) -> list[int]:
+    return [i for i, name in enumerate(names) if role.fullmatch(name.stem)]
+
+
+def _with_name(names: Sequence[_Name], usual: frozenset[str]) -> list[int]:
+    return [i for i, name in enumerate(names) if name.plain in usual]
 
 
 def _target(
     names: Sequence[_Name], body: Sequence[Sequence[str]], source: int, alone: bool, code: str | None
 ) -> int | None:
-    """Return the column that takes the translation of another one; none if it has none of its own."""
-    by_role = [i for i, name in enumerate(names) if alone and i != source and _TARGET.fullmatch(name.stem)]
-    own = names[source]
-    stem = "" if own.code is None or _SOURCE.fullmatch(own.stem) else own.stem
-    by_language = [i for i in _of_language(names, code) if i != source and names[i].stem == stem]
-    found = [*by_role, *by_language] if own.code is None else [*by_language, *by_role]
-    if found or not alone:
-        return next(iter(found), None)
-    empty = [
-        i
-        for i, name in enumerate(names)
-        if name.plain and not name.code and not _is_about(name) and not any(_text(row, i) for row in body)
-    ]
-    return empty[0] if len(empty) == 1 and body else None
+    """Return the column for the translation of a source column; None if there is none."""
+    name = names[source]
+    by_role = _with_role(names, _TARGET) if alone else []
+    # `title_en` belongs to `title_es`, but `source_en` belongs to `es`.
+    stem = "" if name.code is None or _SOURCE.fullmatch(name.stem) else name.stem
+    by_language = [i for i in _of_language(names, code) if names[i].stem == stem]
+    candidates = by_role + by_language if name.code is None else by_language + by_role
+    for candidate in candidates:
+        if candidate != source:
+            return candidate
+    if not alone or not body:
+        return None
+    empty = [i for i, name in enumerate(names) if _may_hold_text(name) and _is_empty(body, i)]
+    return empty[0] if len(empty) == 1 else None
+
+
+def _may_hold_text(name: _Name) -> bool:
+    return name.plain != "" and name.code is None and not _is_metadata(name)
 
 
 def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: str | None) -> list[int]:
-    """Return the column of language beside one that takes translations, if there is such a one."""
-    targets = [i for i, name in enumerate(names) if _TARGET.fullmatch(name.stem)]
+    """Return the first column with text if another column is for translations; else none."""
+    targets = _with_role(names, _TARGET)
     targets += [i for i in _of_language(names, code) if not names[i].stem]
     if not targets:
         return []
-    texts = [i for i, name in enumerate(names) if i not in targets and (name.plain in _TEXT or not _is_about(name))]
-    return [i for i in texts if any(is_language(_text(row, i)) for row in rows[1:])][:1]
+    for i, name in enumerate(names):
+        is_candidate = i not in targets and (name.plain in _TEXT or not _is_metadata(name))
+        if is_candidate and any(is_language(_text(row, i)) for row in rows[1:]):
+            return [i]
+    return []
 
 
-def _is_about(name: _Name) -> bool:
+def _is_metadata(name: _Name) -> bool:
     return _ABOUT.fullmatch(name.plain) is not None
 
 
@@ -130,35 +148,48 @@ def _text(row: Sequence[str], column: int) -> str:
     return row[column].strip() if column < len(row) else ""
 
 
+def _is_empty(rows: Sequence[Sequence[str]], column: int) -> bool:
+    return not any(_text(row, column) for row in rows)
+
+
 def _refuse_other_languages(file: str, names: Sequence[_Name], source: int, code: str | None) -> None:
-    """Refuse to write into the column of the source where there are columns for languages, but not for the target."""
-    stem = names[source].stem
-    others = [n.plain for i, n in enumerate(names) if i != source and n.code and n.stem in (stem, "")]
-    others = [plain for plain in others if plain not in _KEYS]
+    """Refuse to overwrite the source if the table has columns for other languages, but none for the target."""
+    others = []
+    for i, name in enumerate(names):
+        is_related = i != source and name.code and name.stem in (names[source].stem, "")
+        if is_related and name.plain not in _KEYS:
+            others.append(name.plain)
     if others:
         what = f"has no column for {code}, but columns for other languages: {', '.join(others[:5])}"
         raise UserError(what, file=file, line=1, fix=f"Add a column named {code}.")
 
 
 def _is_head(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a first row looks like names."""
+    """Whether the first row looks like the names of columns: a few words each, without punctuation."""
     if len(rows) < 2:
         return False
     return all(re.fullmatch(r"[^.!?,;]{1,40}", text.strip()) and len(text.split()) < 4 for text in rows[0])
 
 
-def _columns_of_language(rows: Sequence[Sequence[str]]) -> list[int]:
-    return sorted({i for row in rows for i, text in enumerate(row) if " " in text.strip() and is_language(text)})
+def _text_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns in which some text has more than one word."""
+    chosen = set()
+    for row in rows:
+        for i, text in enumerate(row):
+            if " " in text.strip() and is_language(text):
+                chosen.add(i)
+    return sorted(chosen)
 
 
 def _of_language(names: Sequence[_Name], code: str | None) -> list[int]:
-    """Return the columns that name a language: of those that differ in the region alone, the nearest one."""
+    """Return the columns that name a language; if several differ only in the region, the nearest."""
     usual = usual_code(code) if code else None
     if usual is None:
         return []
     best: dict[str, tuple[bool, int]] = {}
     for i, name in enumerate(names):
         if name.code and same_language(name.code, usual):
+            # The same region is nearest. Otherwise, one of both codes has no region, so all others are as near.
             rank = name.code != usual, i
             best[name.stem] = min(best.get(name.stem, rank), rank)
     return sorted(i for _, i in best.values())
@@ -174,18 +205,20 @@ def _name(column: int, text: str, languages: Languages) -> _Name:
 
 
 def _readings(text: str, languages: Languages) -> Iterator[tuple[str, str]]:
-    """Yield how the name of a column can be read: what is left of it, and the code of a language."""
+    """Yield the ways to read a column name, each as the rest of the name and a language code, the likeliest first."""
     if code := _language(text, languages):
         yield "", code
     if brackets := _BRACKETS.fullmatch(text):
         head, inner = brackets[1].rstrip(), brackets[2].strip()
-        own = _language(head, languages)
+        head_code = _language(head, languages)
         if code := _language(inner, languages):  # `English (en-US)`, `Translation (es)`
-            yield "" if own else head, code
-        elif own:  # `Spanish (Mexico)`
-            region = _territories().get(inner.lower())
-            yield "", usual_code(f"{own}-{region}") or own if region else own
+            yield "" if head_code else head, code
+        elif head_code:  # `Spanish (Mexico)`
+            if region := _territories().get(inner.lower()):
+                head_code = usual_code(f"{head_code}-{region}") or head_code
+            yield "", head_code
     words = re.split(r"[\s_\-:./]+", text)
+    # First two words, as in `title_en_US`, then one, as in `title_en`.
     for length in (2, 1):
         if len(words) > length:
             if code := _short_language("_".join(words[-length:]), languages):
@@ -195,37 +228,40 @@ def _readings(text: str, languages: Languages) -> Iterator[tuple[str, str]]:
 
 
 def _language(text: str, languages: Languages) -> str | None:
-    """Return the code of a language by its code or its name."""
+    """Return the code of a language, given its code or its name."""
     return usual_code(text) or _language_names(languages).get(text.lower())
 
 
 def _short_language(text: str, languages: Languages) -> str | None:
-    """Likewise, of a part of a name: words of three letters are seldom codes."""
-    code = text if re.fullmatch(r"[A-Za-z]{2}(?:_[A-Za-z]{2,4})?", text) else ""
-    return (usual_code(code) if code else None) or _language_names(languages).get(text.replace("_", " ").lower())
+    """Return the code of a language, given words of a longer name, in which three letters are rarely a code."""
+    code = None
+    if re.fullmatch(r"[A-Za-z]{2}(?:_[A-Za-z]{2,4})?", text):
+        code = usual_code(text)
+    return code or _language_names(languages).get(text.replace("_", " ").lower())
 
 
 @lru_cache(8)
 def _language_names(languages: Languages) -> dict[str, str]:
-    """Return codes by English names in lower case, and by those that the two languages have for each other."""
+    """Return language codes by English names in lower case, and by the names that the two languages have."""
     from babel import Locale, UnknownLocaleError
 
-    names: dict[str, str] = {}
+    codes: dict[str, str] = {}
     both = [short_code(code) for code in languages if code]
     for code in ("en", *both):
         try:
-            known: dict[str, str] = dict(Locale(code).languages)
+            names: dict[str, str] = dict(Locale(code).languages)
         except (UnknownLocaleError, ValueError):
             continue
-        for each in known if code == "en" else both:
-            if each in known and (usual := usual_code(each)):
-                names[known[each].lower()] = usual
-    return names
+        # In English, all languages; in the languages of the translation, only these two.
+        for named in names if code == "en" else both:
+            if named in names and (usual := usual_code(named)):
+                codes[names[named].lower()] = usual
+    return codes
 
 
 @lru_cache(1)
 def _territories() -> dict[str, str]:
-    """Return codes of regions by their English names in lower case."""
+    """Return the codes of regions by their English names in lower case."""
     from babel import Locale
 
     return {name.lower(): code for code, name in Locale("en").territories.items()}

@@ -1,6 +1,6 @@
-"""YAML of strings, such as Rails' locales: scalars that are language are segments, keys never are.
+"""YAML of strings, such as the locales of Rails: scalars with text for people are segments, keys never are.
 
-The style of each scalar is kept; a plain one is quoted if its translation has to be.
+Scalars keep their style; a plain scalar is quoted if the translation requires it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,41 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 NODES = 4
-"""Keys, values and what holds them, for each segment that a file may have."""
+"""The largest number of YAML nodes (keys, values, collections) in relation to the largest number of segments."""
 DEEPEST = 200
-"""Lists and mappings in brackets that may stand in each other. PyYAML looks at all open ones before each token."""
+"""The largest depth of nested brackets: before each token, PyYAML looks at all open ones."""
 _STRING = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _ESCAPED = re.compile(r"[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-"""What YAML does not allow as it stands, and line ends that only YAML takes for some."""
+"""Characters that YAML allows only as escapes, and characters that only YAML treats as line ends."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> Strings:
-    """Take a file of YAML apart.
+    """Parse a file of YAML.
 
     Raises:
-        UserError: it is not YAML, or nested hundreds deep.
+        UserError: the file is not YAML, or nested too deep.
     """
     file = TextFile.of(name, content)
-    found = Strings(file)
+    strings = Strings(file)
+    for scalar, keys, flow in _sorted_scalars(name, file):
+        if scalar.tag == _STRING and is_language(scalar.value, keys[-1] if keys else ""):
+            start, end = scalar.start_mark.index, scalar.end_mark.index
+            if properties := _PROPERTIES.match(file.text, start, end):
+                start = properties.end()
+            write = partial(_written, raw=file.text[start:end], style=scalar.style, flow=flow)
+            strings.add(start, end, scalar.value, write, note=".".join(keys) or None)
+    return strings
+
+
+_Scalar = tuple[yaml.ScalarNode, tuple[str, ...], bool]
+"""A scalar that is a value, the keys of the mappings around it, and whether it is in brackets."""
+
+
+def _sorted_scalars(name: str, file: TextFile) -> list[_Scalar]:
+    """Return the scalars of a file that are values, in the order of the text; report invalid YAML."""
     try:
-        nodes = list(_scalars(file.text))
+        return sorted(_scalars(file.text), key=lambda scalar: scalar[0].start_mark.index)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise UserError(f"is not YAML: {error.problem}", file=name, line=line) from error
@@ -51,18 +67,10 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         raise UserError(f"is not YAML: {str(error).splitlines()[0]}", file=name) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
-    for node, keys, flow in sorted(nodes, key=lambda one: one[0].start_mark.index):
-        if node.tag == _STRING and is_language(node.value, keys[-1] if keys else ""):
-            start, end = node.start_mark.index, node.end_mark.index
-            if properties := _PROPERTIES.match(file.text, start, end):
-                start = properties.end()
-            write = partial(_written, raw=file.text[start:end], style=node.style, flow=flow)
-            found.add(start, end, node.value, write, note=".".join(keys) or None)
-    return found
 
 
 class _ShallowLoader(yaml.SafeLoader):
-    """Refuses brackets that are nested too deep."""
+    """A loader that refuses brackets that are nested too deep."""
 
     def fetch_flow_collection_start(self, TokenClass: type[yaml.Token]) -> None:  # noqa: N803  # as PyYAML names it
         if self.flow_level == DEEPEST:
@@ -71,7 +79,7 @@ class _ShallowLoader(yaml.SafeLoader):
 
 
 class _Loader(_ShallowLoader):
-    """Makes nodes of a file, but not of more than can be the keys and values of its segments."""
+    """A loader that refuses files with more nodes than their segments may need."""
 
     nodes = 0
 
@@ -83,30 +91,30 @@ class _Loader(_ShallowLoader):
         return super().compose_node(parent, index)
 
 
-_Found = tuple[yaml.ScalarNode, tuple[str, ...], bool]
-
-
-def _scalars(text: str) -> Iterator[_Found]:
-    """Yield each scalar that is a value, once, with the keys on the way to it, and whether brackets are around it."""
-    seen: set[int] = set()
+def _scalars(text: str) -> Iterator[_Scalar]:
+    """Yield each scalar that is a value, once, even if aliases refer to it."""
+    visited: set[int] = set()
     for root in yaml.compose_all(text, _Loader):
-        rest: list[tuple[yaml.Node, tuple[str, ...], bool]] = [(root, (), False)] if root else []
-        while rest:
-            node, keys, flow = rest.pop()
-            if id(node) in seen:  # an alias
+        # A stack instead of a recursion, because indentation may nest nodes hundreds deep.
+        stack: list[tuple[yaml.Node | None, tuple[str, ...], bool]] = [(root, (), False)]
+        while stack:
+            node, keys, flow = stack.pop()
+            if id(node) in visited:
                 continue
-            seen.add(id(node))
-            if isinstance(node, yaml.MappingNode):
-                inside = flow or bool(node.flow_style)
-                rest += [(value, (*keys, str(getattr(key, "value", ""))[:80]), inside) for key, value in node.value]
-            elif isinstance(node, yaml.SequenceNode):
-                rest += [(value, keys, flow or bool(node.flow_style)) for value in node.value]
-            elif isinstance(node, yaml.ScalarNode):
+            visited.add(id(node))
+            if isinstance(node, yaml.ScalarNode):
                 yield node, keys, flow
+                continue
+            flow = flow or bool(getattr(node, "flow_style", False))
+            if isinstance(node, yaml.MappingNode):
+                for key, value in node.value:
+                    stack.append((value, (*keys, str(getattr(key, "value", ""))[:80]), flow))
+            elif isinstance(node, yaml.SequenceNode):
+                stack += ((value, keys, flow) for value in node.value)
 
 
 def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
-    """Write a scalar in the style of `raw`, which stands in the file."""
+    """Encode a scalar in the style of its source: `raw` is that source in the file."""
     if style in ("|", ">"):
         return _block(new, raw, folded=style == ">")
     simple = "\n" not in new and new.isprintable()
@@ -118,15 +126,15 @@ def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
 
 
 def _means(plain: str, flow: bool) -> bool:
-    """Whether a plain scalar says what it should."""
+    """Whether YAML reads a text without quotes as that string, not as a number or with a comment, for example."""
     try:
         node = yaml.compose(f"[{plain}]" if flow else f"key: {plain}\n", _ShallowLoader)
     except (yaml.YAMLError, RecursionError):
         return False
     if not isinstance(node, yaml.CollectionNode) or len(node.value) != 1:
         return False
-    found = node.value[0] if flow else node.value[0][1]
-    return isinstance(found, yaml.ScalarNode) and (found.value, found.tag, found.style) == (plain, _STRING, None)
+    value = node.value[0] if flow else node.value[0][1]
+    return isinstance(value, yaml.ScalarNode) and (value.value, value.tag, value.style) == (plain, _STRING, None)
 
 
 def _double(text: str) -> str:
@@ -138,19 +146,23 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _block(new: str, raw: str, *, folded: bool) -> str:
-    """Write a block scalar: `|` as it stands in lines, `>` with an empty line more than there are line ends."""
+    """Encode a block scalar; in quotes where a block cannot represent the text."""
     header, end, body = re.split(r"(\r\n|\r|\n)", raw, maxsplit=1)
     tail = raw[len(raw.rstrip()) :]
-    indentation = next((line[: len(line) - len(line.lstrip(" "))] for line in body.splitlines() if line.strip()), "")
+    indentation = ""
+    if first_line := next(filter(str.strip, body.splitlines()), None):
+        indentation = first_line[: len(first_line) - len(first_line.lstrip(" "))]
     text = new.rstrip("\n")
-    # One line end between lines is read as a space. Those at the beginning are read as they stand.
-    lines = (re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text) if folded else text).split("\n")
-    written = header + end + end.join(indentation + line if line else "" for line in lines) + tail
+    if folded:
+        # One line end between lines is read as a space, so each run needs one more; at the beginning it is not.
+        text = re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text)
+    lines = (f"{indentation}{line}" if line else "" for line in text.split("\n"))
+    written = header + end + end.join(lines) + tail
     return written if indentation and _means_block(written, new) else _double(new) + tail
 
 
 def _means_block(block: str, text: str) -> bool:
-    """Whether a block scalar says what it should; what it begins with may need a number of spaces, for example."""
+    """Whether YAML reads a block scalar as that string; one that begins with spaces is read otherwise, for example."""
     try:
         node = yaml.compose(f"key: {block}", _ShallowLoader)
     except yaml.YAMLError:

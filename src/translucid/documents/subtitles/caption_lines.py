@@ -1,4 +1,4 @@
-"""A text split between captions, and the lines of a caption."""
+"""The distribution of a text over captions, and over the lines of a caption."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from translucid.documents.splicing import Edit
 from translucid.documents.tagged_text import TaggedText
 
 WIDEST = 42
-"""Characters of a line."""
+"""The largest number of characters of a line."""
 _GAP = re.compile(r" +|(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])(?=[\u3040-\u30ff\u3400-\u9fff])")
-"""Where a text may be cut: between words, and between ideographs."""
+"""A place where a text may be split: between words, and between ideographs."""
 
 
 def split(text: str, shares: Sequence[int]) -> list[str]:
-    """Cut a text into as many parts as there are shares, each about as long as its share, and none empty if possible.
-
-    A cut behind a punctuation mark is worth a few characters.
+    """Split a text into one part for each share, about as long as the share, and none empty if possible.
 
     >>> split("uno dos tres cuatro", [7, 11])
     ['uno dos', 'tres cuatro']
     """
-    gaps = [match.span() for match in _GAP.finditer(text.strip())]
     text = text.strip()
+    gaps = [match.span() for match in _GAP.finditer(text)]
     parts, at, used, whole = [], 0, 0, sum(shares) or 1
     for i, share in enumerate(shares[:-1]):
         used += share
         wanted = len(text) * used / whole
-        left = len(shares) - i - 2
-        open_ones = [gap for gap in gaps if gap[0] > at]
-        open_ones = open_ones[: len(open_ones) - left] if len(open_ones) > left else open_ones
-        if not open_ones:
+        gaps = [gap for gap in gaps if gap[0] > at]
+        # Each later part needs a gap too, if there are enough.
+        usable, later = gaps, len(shares) - i - 2
+        if len(gaps) > later:
+            usable = gaps[: len(gaps) - later]
+        if not usable:
             parts.append(text[at:])
             at = len(text)
             continue
-        first, end = min(open_ones, key=lambda gap: abs(gap[0] - wanted) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
-        parts.append(text[at:first])
+        # A gap behind punctuation may be three characters further away.
+        start, end = min(usable, key=lambda gap: abs(gap[0] - wanted) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
+        parts.append(text[at:start])
         at = end
     return [*parts, text[at:]]
 
@@ -46,19 +47,24 @@ def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
     """Return a text with line breaks: one line if the source has one and it fits, else two, or as many as the source.
 
     Args:
-        marked: without line breaks.
-        lines: of the source.
-        end: of a line.
+        marked: the text without line breaks.
+        lines: the number of lines of the source.
+        end: the line end.
     """
     text = marked.text
-    wanted = 1 if len(text) <= WIDEST and lines == 1 else max(2, lines)
+    if len(text) <= WIDEST and lines == 1:
+        return marked
+    wanted = max(2, lines)
     gaps = [match.span() for match in _GAP.finditer(text) if match.start()]
-    starts = [first for first, _ in gaps]
-    chosen: list[int] = []
+    starts = [start for start, _ in gaps]
+    breaks: list[Edit] = []
+    least = 0  # the first gap that is not used yet
     for i in range(1, wanted):
-        place, least = len(text) * i / wanted, chosen[-1] + 1 if chosen else 0
-        after = max(least, bisect_left(starts, place))
-        near = [k for k in (after - 1, after) if least <= k < len(gaps)]
-        if near:
-            chosen.append(min(near, key=lambda k: abs(starts[k] - place)))
-    return marked.spliced([Edit(*gaps[k], end) for k in chosen])
+        place = len(text) * i / wanted
+        nearest = max(least, bisect_left(starts, place))
+        if nearest > least and (nearest == len(gaps) or place - starts[nearest - 1] <= starts[nearest] - place):
+            nearest -= 1
+        if nearest < len(gaps):
+            breaks.append(Edit(*gaps[nearest], end))
+            least = nearest + 1
+    return marked.spliced(breaks)

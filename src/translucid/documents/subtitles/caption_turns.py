@@ -1,6 +1,6 @@
-"""The turns of a caption: what each speaker says, descriptions of sounds, and the lines of a song.
+"""The turns of a caption: the words of each speaker, descriptions of sounds, and the lines of a song.
 
-Dashes, `>>`, notes of music and the brackets of a sound stay outside of what is translated.
+Dashes, `>>`, music notes and the brackets of a sound are not part of the text to translate.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Literal, NamedTuple
 Kind = Literal["speech", "sound", "song"]
 
 TAG = re.compile(
-    r"<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # how a word is read
+    r"<rt\b[^<>\r\n]*>[^<\r\n]*</rt>"  # the pronunciation of a word
     r"|<(?P<close>/?)(?P<name>i|b|u|s|font|v|c|lang|ruby|rt)\b[^<>\r\n]*>|<\d[\d:.]*>|\{\\[^{}\r\n]*\}"
     r"|\{(?P<ends>/?)(?P<sign>[ibus])\}|&(?:lrm|rlm);|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-"""Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, and signs of the direction of text."""
+"""Tags of WebVTT, SubRip, SubStation Alpha and MicroDVD, and controls of writing direction."""
 MUSIC = "♪♫♩♬"
 _SPEAKER = r"(?:[-‐‑‒–—―−]{1,2}|>{2,3}|(?:&gt;){2,3})"
 SPEAKER = re.compile(_SPEAKER)
-"""What stands before the words of another speaker: a dash, or `>>` in American captions."""
+"""The sign before the words of another speaker: a dash, or `>>` in American captions."""
 _HIDDEN = r"[\s\0]*"
 _TURN = re.compile(rf"{_HIDDEN}(?P<speaker>{_SPEAKER}){_HIDDEN}")
 _TURN_INSIDE = re.compile(rf"(?<=[.!?…\"”’»])[ \0]+(?={_SPEAKER}{_HIDDEN}(?P<first>[^\s\0]))")
@@ -34,32 +34,32 @@ _FIRST_SOUND = re.compile(rf"{_HIDDEN}(?:{_SPEAKER}{_HIDDEN})?{_SOUND}")
 _NEXT_SOUND = re.compile(rf"[ \t\0]*{_SOUND}")
 _BEHIND = re.compile(r"[ \t\0]*([^\r\n]?)")
 _ENDS, _CLOSING = tuple(".!?…。！？♪♫:"), "\"'”’»)]"
-"""Characters that end a sentence, and those that may stand behind them; a bracket ends one too."""
+"""The characters that end a sentence, and those that may follow them; a bracket ends a sentence too."""
 
 
 class Turn(NamedTuple):
-    """A part of a caption that is translated by itself."""
+    """A part of a caption that is translated separately."""
 
     start: int
-    """In the text of the caption."""
+    """The start in the text of the caption."""
     end: int
     kind: Kind
     speaker: bool
     """Whether it begins with the sign of another speaker."""
     signs: tuple[tuple[int, int], ...]
-    """Where dashes, notes of music and brackets stand that are not translated."""
+    """The spans of dashes, music notes and brackets, which are not translated."""
 
 
 class _Line(NamedTuple):
     start: int
     end: int
     text: str
-    """Without tags and the white space around it."""
+    """The text without tags and the white space around it."""
 
 
 def turns(text: str) -> Iterator[Turn]:
-    """Yield the turns of a caption, in order; together they are all of its text."""
-    # Tags are hidden, not taken out, so that all places stay what they are.
+    """Yield the turns of a caption, which together cover its text."""
+    # Tags are overwritten, not removed, so that all offsets stay the same.
     plain = TAG.sub(lambda match: "\0" * len(match[0]), text)
     lines = [_Line(*match.span(), match[0].replace("\0", "").strip()) for match in _LINE.finditer(plain)]
     lines = [line for line in lines if line.text]
@@ -67,58 +67,60 @@ def turns(text: str) -> Iterator[Turn]:
         return
     songs = list(_songs(lines))
     sounds = dict(_sounds(plain, lines))
-    cuts = {0, *sounds, *sounds.values(), *_speaker_starts(plain, lines)}
-    cuts |= {match.start() for match in re.finditer(r"<v[ .]", text)}
-    cuts |= {line.start for i, line in enumerate(lines) if i and (songs[i] or songs[i - 1])}
-    starts = sorted(cuts)
+    starts = {0, *sounds, *sounds.values(), *_speaker_starts(plain, lines)}
+    starts.update(match.start() for match in re.finditer(r"<v[ .]", text))
+    for (before_is_song, is_song), line in zip(pairwise(songs), lines[1:], strict=True):
+        if before_is_song or is_song:
+            starts.add(line.start)
     line_starts = [line.start for line in lines]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*sorted(starts), len(text)]):
         kind: Kind = "speech"
         if start in sounds:
             kind = "sound"
         elif songs[max(0, bisect_right(line_starts, start) - 1)]:
             kind = "song"
-        speaker = _TURN.match(plain, start, end)
-        signs = _signs(plain, speaker.end() if speaker else start, end, kind)
-        yield Turn(start, end, kind, bool(speaker), (*([speaker.span("speaker")] if speaker else []), *signs))
+        if speaker := _TURN.match(plain, start, end):
+            yield Turn(start, end, kind, True, (speaker.span("speaker"), *_signs(plain, speaker.end(), end, kind)))
+        else:
+            yield Turn(start, end, kind, False, tuple(_signs(plain, start, end, kind)))
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a sentence ends with a text."""
+    """Whether a text ends with the end of a sentence."""
     text = text.rstrip()
     core = text.rstrip(_CLOSING)
-    return core.endswith(_ENDS) or any(bracket in text[len(core) :] for bracket in ")]")
+    return core.endswith(_ENDS) or not set(")]").isdisjoint(text[len(core) :])
 
 
 def _speaker_starts(plain: str, lines: list[_Line]) -> set[int]:
-    """Return where another speaker begins: at a line with a dash, or at a dash behind a sentence."""
+    """Return the offsets at which another speaker begins: a line with a dash, or a dash behind a sentence."""
     starts = set()
-    dialogue = bool(lines) and bool(SPEAKER.match(lines[0].text))
+    is_dialogue = bool(SPEAKER.match(lines[0].text))
     for before, line in pairwise(lines):
         turn = _TURN.match(plain, line.start, line.end)
-        # A dash before a small letter, amid a sentence, is a dash of the sentence.
-        if turn and (dialogue or ends_sentence(before.text) or not plain[turn.end() : turn.end() + 1].islower()):
+        # A dash before a small letter within a sentence belongs to the sentence.
+        if turn and (is_dialogue or ends_sentence(before.text) or not plain[turn.end() : turn.end() + 1].islower()):
             starts.add(line.start)
-    if dialogue:
-        starts |= {match.end() for match in _TURN_INSIDE.finditer(plain) if not match["first"].islower()}
+    if is_dialogue:
+        starts.update(match.end() for match in _TURN_INSIDE.finditer(plain) if not match["first"].islower())
     return starts
 
 
 def _songs(lines: list[_Line]) -> Iterator[bool]:
-    """Say of each line whether it is of a song: from a note of music on, up to a line that ends with one."""
+    """Yield for each line whether it belongs to a song, which begins with a music note and ends behind another."""
     singing = False
     for line in lines:
-        hashes = len(line.text) > 4 and line.text.startswith("# ") and line.text.endswith(" #")
-        ends = hashes or line.text[-1] in MUSIC
-        sung = singing or ends or line.text[0] in MUSIC
-        yield sung
-        singing = sung and not ends
+        is_between_hashes = len(line.text) > 4 and line.text.startswith("# ") and line.text.endswith(" #")
+        ends = is_between_hashes or line.text[-1] in MUSIC
+        is_song = singing or ends or line.text[0] in MUSIC
+        yield is_song
+        singing = is_song and not ends
 
 
 def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
-    """Yield where brackets describe a sound or a speaker: at the beginning of a line, or behind a sentence at its end.
+    """Yield the spans of bracketed sounds and speakers: at the beginning of a line, or behind a sentence at its end.
 
-    A sound may go on over lines. It begins with the sign of its speaker, and the next begins behind it.
+    A sound may span several lines. It includes the sign of its speaker, and others may follow it directly.
     """
     for line in lines:
         at = line.start
@@ -126,17 +128,19 @@ def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
         while sound and any(map(str.isalpha, sound[1])):
             behind = _BEHIND.match(plain, sound.end())
             if sound[1][0] == "(" and behind and behind[1].islower():
-                break  # round brackets stand in sentences, too
+                break  # Round brackets occur in sentences too.
             yield at, sound.end()
             at = sound.end()
             sound = _NEXT_SOUND.match(plain, at)
-        opening = plain.rfind("[" if line.text[-1] == "]" else "(", at, line.end) if line.text[-1] in ")]" else -1
+        if line.text[-1] not in ")]":
+            continue
+        opening = plain.rfind("[" if line.text[-1] == "]" else "(", at, line.end)
         if opening > at and ends_sentence(plain[at:opening].rstrip(" \t\0")):
             yield opening, line.end
 
 
 def _signs(plain: str, start: int, end: int, kind: Kind) -> Iterator[tuple[int, int]]:
-    """Yield the brackets around a sound, and the notes of music or hash signs of a song."""
+    """Yield the spans of the brackets around a sound, or of the music notes and hash signs of a song."""
     if kind == "song":
         yield from (match.span() for match in _MUSIC.finditer(plain, start, end))
     elif kind == "sound":

@@ -1,8 +1,8 @@
-"""Subtitles, SubRip's .srt and WebVTT: a sentence that goes on over several captions is one segment.
+"""Subtitles (SubRip and WebVTT): a sentence that continues over several captions is one segment.
 
-Its translation is split between words, in proportion to the length of the captions. Numbers, times, settings, tags
-around a caption, notes, styles and regions stay. A caption should have two lines of 42 characters at most, and no more
-than 21 characters a second. Each speaker, each description of a sound and each line of a song is a segment.
+Its translation is split between words, in proportion to the lengths of the captions. Numbers, times, settings, tags
+around a caption, notes, styles and regions do not change. A caption should have at most two lines of 42 characters and
+21 characters per second. Each speaker, each description of a sound and each line of a song is a segment.
 """
 
 from __future__ import annotations
@@ -22,27 +22,25 @@ from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 FASTEST = 21
-"""Characters that are read in a second."""
+"""The number of characters that people read per second."""
 MOST_CAPTIONS = 6
-"""Captions that a sentence may go on over."""
+"""The largest number of captions of a sentence."""
 LONGEST_GAP = 3.0
-"""Seconds between two captions of a sentence, at most."""
+"""The largest number of seconds between two captions of a sentence."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
 _NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*")
 _APART = re.compile(r"\s*[(#]")
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Caption(NamedTuple):
-    """What is shown at a time."""
+    """A caption: the times in seconds between which it is shown, and the span of its text in the file."""
 
     begins: float
-    """Seconds."""
     ends: float
     start: int
-    """Of its text in the file."""
     end: int
 
 
@@ -50,15 +48,15 @@ class Subtitles:
     """A file of captions."""
 
     def __init__(self, name: str, file: TextFile, *, web: bool) -> None:
-        """Find its segments.
+        """Parse the segments.
 
         Args:
-            name: of the file.
-            file: its text.
-            web: it is WebVTT, whose text has escapes.
+            name: the file name.
+            file: the text of the file.
+            web: whether it is WebVTT, whose text has escapes.
 
         Raises:
-            UserError: it is broken.
+            UserError: the file is invalid.
         """
         self._file, self._web = file, web
         self._end = file.line_end
@@ -70,37 +68,46 @@ class Subtitles:
             line, at = line + file.text.count("\n", at, first), first
             marked = group[0].span.marked
             if len(group) > 1:
-                marked = TaggedText(" ".join(one.span.marked.text for one in group))
-            seconds = sum(one.caption.ends - one.caption.begins for one in group)
-            longest = max(int(FASTEST * seconds), len(marked.text)) if group[0].whole else None
+                marked = TaggedText(" ".join(spoken.span.marked.text for spoken in group))
+            longest = None
+            if group[0].whole:
+                seconds = sum(spoken.caption.ends - spoken.caption.begins for spoken in group)
+                longest = max(int(FASTEST * seconds), len(marked.text))
             self.segments.add(Segment(marked, f"line {line}", longest=longest))
             self._groups.append(group)
 
     def _spoken(self, found: Iterator[Caption]) -> Iterator[_Spoken]:
-        """Yield what can be translated, turn by turn."""
+        """Yield the texts to translate, turn by turn."""
         for number, caption in enumerate(found):
             text = self._file.text[caption.start : caption.end]
             spoken = []
             for turn in turns(text):
-                lines = sum(bool(line.strip()) for line in re.split(r"[\r\n]+", text[turn.start : turn.end]))
+                lines = len(list(filter(str.strip, re.split(r"[\r\n]+", text[turn.start : turn.end]))))
                 if span := self._spanned(caption.start, turn):
                     spoken.append(_Spoken(number, caption, span, turn, lines))
-            yield from [one._replace(whole=True) for one in spoken] if len(spoken) == 1 else spoken
+            if len(spoken) == 1:
+                yield spoken[0]._replace(whole=True)
+            else:
+                yield from spoken
 
     def _spanned(self, at: int, turn: Turn) -> Span | None:
+        """Return the span of a turn; `at`: the offset of its caption."""
         text, end = self._file.text, at + turn.end
-        signs = [Part(at + first, at + behind, Side.alone) for first, behind in turn.signs]
-        tags = map(_tag, TAG.finditer(text, at + turn.start, end))
+        marks = [Part(at + sign_start, at + sign_end, Side.alone) for sign_start, sign_end in turn.signs]
+        marks += map(_tag, TAG.finditer(text, at + turn.start, end))
         parts, done = [], at + turn.start
-        for part in sorted([*signs, *tags], key=lambda part: part.start):
-            parts += [Part(done, part.start), part]
-            done = part.end
+        for mark in sorted(marks, key=lambda mark: mark.start):
+            parts += [Part(done, mark.start), mark]
+            done = mark.end
         parts.append(Part(done, end))
         return spanned(text, parts, unescape if self._web else str, folds=True)
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`."""
-        return self._file.spliced(edit for number, target in targets.items() for edit in self._edits(number, target))
+        """Return the file with translations, split over captions and lines."""
+        edits: list[Edit] = []
+        for number, target in targets.items():
+            edits += self._edits(number, target)
+        return self._file.spliced(edits)
 
     def _edits(self, number: int, target: Target) -> Iterator[Edit]:
         group = self._groups[number]
@@ -108,34 +115,36 @@ class Subtitles:
             texts = [group[0].broken(target.marked, self._end)]
         else:
             whole = target.marked.in_one_line.whole
-            parts = map(TaggedText, split(whole, [len(one.span.marked.text) for one in group]))
-            texts = [in_lines(text, one.lines, self._end) for one, text in zip(group, parts, strict=True)]
-        for one, marked in zip(group, texts, strict=True):
+            parts = split(whole, [len(spoken.span.marked.text) for spoken in group])
+            texts = [
+                in_lines(TaggedText(part), spoken.lines, self._end) for spoken, part in zip(group, parts, strict=True)
+            ]
+        for spoken, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
-            spans.add(0, one.span, self._written)
+            spans.add(0, spoken.span, self._written)
             yield from spans.edits({0: Target(marked)})
 
     def _written(self, words: str) -> str:
         if self._web:
-            return re.sub("[&<>]", lambda match: _ESCAPES[match[0]], words)
-        # SubRip has no escapes, and a line with this sign could be one of times.
+            return words.translate(_ESCAPES)
+        # SubRip has no escapes, and a line with this sign could be read as times.
         return words.replace("-->", "→")
 
 
 class _Spoken(NamedTuple):
-    """What somebody says in a caption."""
+    """A turn that is translated."""
 
     number: int
-    """Of the caption."""
+    """The number of the caption."""
     caption: Caption
     span: Span
     turn: Turn
     lines: int
     whole: bool = False
-    """It is all that the caption says."""
+    """Whether it is the only turn of the caption."""
 
     def broken(self, target: TaggedText, end: str) -> TaggedText:
-        """Return a translation in lines; those that a person has made stay."""
+        """Return a translation in lines; the line breaks of a person do not change."""
         target = target.stripped
         if self.turn.kind == "song":
             return target.in_one_line
@@ -149,36 +158,39 @@ def _tag(match: re.Match[str]) -> Part:
     name = match["name"] or match["sign"]
     if not name:
         return Part(*match.span(), Side.alone)
-    return Part(*match.span(), Side.closes if match["close"] or match["ends"] else Side.opens, name)
+    side = Side.closes if match["close"] or match["ends"] else Side.opens
+    return Part(*match.span(), side, name)
 
 
-def _grouped(found: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
-    """Yield captions that a sentence goes on over together; one with tags inside stays by itself."""
+def _grouped(all_turns: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
+    """Yield turns in groups, each of the captions over which a sentence continues."""
     group: list[_Spoken] = []
-    for one in found:
-        if group and not (_goes_on(group[-1], one) and len(group) < MOST_CAPTIONS):
+    for spoken in all_turns:
+        if group and not (_continues(group[-1], spoken) and len(group) < MOST_CAPTIONS):
             yield group
             group = []
-        group.append(one)
+        group.append(spoken)
     if group:
         yield group
 
 
-def _goes_on(one: _Spoken, other: _Spoken) -> bool:
-    texts = one.span.marked.text, other.span.marked.text
-    simple = one.whole and other.whole and not one.span.marked.marks and not other.span.marked.marks
-    follows = other.number == one.number + 1
-    gap = other.caption.begins - one.caption.ends
-    speech = one.turn.kind == other.turn.kind == "speech" and not other.turn.speaker
-    apart = not speech or any(map(_APART.match, texts))
-    return simple and follows and not apart and not ends_sentence(texts[0]) and -1 < gap <= LONGEST_GAP
+def _continues(before: _Spoken, after: _Spoken) -> bool:
+    """Whether a sentence continues from one turn to another; turns with tags are never joined."""
+    for spoken in (before, after):
+        marked = spoken.span.marked
+        if not spoken.whole or marked.marks or spoken.turn.kind != "speech" or _APART.match(marked.text):
+            return False
+    if after.number != before.number + 1 or after.turn.speaker or ends_sentence(before.span.marked.text):
+        return False
+    # Captions may overlap a little.
+    return -1 < after.caption.begins - before.caption.ends <= LONGEST_GAP
 
 
 def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
-    """Yield the captions of a file. One begins at each line of times, whatever stands before it.
+    """Yield the captions of a file; each line of times begins one, even without a blank line before it.
 
     Raises:
-        UserError: the times of one can't be read, or a .vtt does not begin as one.
+        UserError: the times of a caption are invalid, or a .vtt lacks its header.
     """
     text = file.text
     if web and not re.match(r"WEBVTT(?:\s|\Z)", text):
@@ -187,40 +199,43 @@ def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
     last: Caption | None = None
     while at < len(text):
         line = _LINE.match(text, at)
-        end = line.end() if line else len(text)
-        said = line[1].strip() if line else ""
+        assert line
+        content, end = line[1].strip(), line.end()
         times = _TIMES.match(text, at)
-        if not said:
+        if not content:
             skips, at = False, end
         elif times:
             start = times.end()
-            at, skips = _behind(text, start), False
-            if at > start or not _TIMES.match(text, start):  # times that stand there twice are one caption
+            at, skips = _text_end(text, start), False
+            if at > start or not _TIMES.match(text, start):  # Some programs write the times twice.
                 last = Caption(_seconds(times.groups()[:4]), _seconds(times.groups()[4:]), start, at)
                 yield last
-        elif number := _number(text, at):
+        elif number := _number_end(text, at):
             at = number
-        elif "-->" in said and not skips:
+        elif "-->" in content and not skips:
             raise UserError("has times that can't be read", file=name, line=file.line(at))
         else:
-            skips = skips or (web and re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", said) is not None)
-            follows = _LINE.match(text, end)
-            if not skips and not web and not (follows and "-->" in follows[1]):
+            skips = skips or (web and re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", content) is not None)
+            following = _LINE.match(text, end)
+            # In WebVTT, it is the identifier of a caption; in SubRip, a line before times replaces the number.
+            if not skips and not web and not (following and "-->" in following[1]):
                 if not last:
                     raise UserError("is no caption: its times are missing", file=name, line=file.line(at))
-                yield last._replace(start=at, end=end)  # an empty line is in its text
+                yield last._replace(start=at, end=end)  # The text of the caption has an empty line.
             at = end
 
 
-def _behind(text: str, at: int) -> int:
-    """Return where the text of a caption ends: at an empty line, or where the next caption begins."""
-    while (line := _LINE.match(text, at)) and line[1].strip() and not _TIMES.match(text, at) and not _number(text, at):
+def _text_end(text: str, at: int) -> int:
+    """Return the end of a caption's text: an empty line, or the beginning of the next caption."""
+    while (line := _LINE.match(text, at)) and line[1].strip():
+        if _TIMES.match(text, at) or _number_end(text, at):
+            break
         at = line.end()
     return at
 
 
-def _number(text: str, at: int) -> int | None:
-    """Return where the times stand behind the number of a caption; none if it is no such number."""
+def _number_end(text: str, at: int) -> int | None:
+    """Return the end of the number of a caption; None if no times follow."""
     number = _NUMBER.match(text, at)
     return number.end() if number and _TIMES.match(text, number.end()) else None
 
@@ -231,10 +246,10 @@ def _seconds(groups: tuple[str | None, ...]) -> float:
 
 
 def read(name: str, content: bytes, languages: Languages) -> Subtitles:
-    """Take a file of captions apart.
+    """Parse a file of captions.
 
     Raises:
-        UserError: it is not UTF-8, or broken.
+        UserError: the file is not UTF-8, or invalid.
     """
     file = TextFile.of(name, content)
     return Subtitles(name, file, web=name.lower().endswith(".vtt"))

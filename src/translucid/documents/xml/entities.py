@@ -1,4 +1,4 @@
-"""Entities that an XML file declares for itself, as Android's strings do for names of products."""
+"""Entities that an XML file declares, as Android's strings do for product names."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any
 from translucid.ground.errors import UserError
 
 LONGEST = 10_000
-"""Characters that one may stand for. XML's parsers expand entities in attributes, whoever wants it or not."""
+"""The largest number of characters of an entity: expat expands entities in attributes in any case."""
 _REFERENCE = re.compile(r"&([^#&;][^&;]*);")
 
 
 class Entities:
-    """The entities of one file. Only those that stand for text are taken; those of other files never are."""
+    """The entities of one file. Only internal entities with text are accepted, never those of other files."""
 
     def __init__(self, refused: Callable[[str], UserError]) -> None:
-        """`refused`: makes the error that something in the file is wrong."""
+        """Start without entities; `refused` creates the error for an invalid declaration."""
         self.refused = refused
         self.texts: dict[str, str] = {}
 
     def declared(self, name: str, is_parameter: bool, text: str | None, *others: str | None) -> None:
-        """Take one in, as expat tells it."""
+        """Add an entity; the parameters are those of expat's handler."""
         if is_parameter or text is None:
             raise self.refused("declares entities that are no texts of its own, which is refused")
-        self.texts.setdefault(name, text)  # as XML wants it, the first declaration counts
+        self.texts.setdefault(name, text)  # By the XML standard, the first declaration counts.
 
     def refuse(self, *declaration: Any) -> None:
         """Refuse any other declaration."""
         raise self.refused("declares elements or attributes of its own, which is refused")
 
     def check_sizes(self) -> None:
-        """Refuse entities that stand for very much text, or for themselves."""
+        """Refuse entities that are very long when expanded, or contain themselves."""
         sizes: dict[str, int] = {}
         for name in self.texts:
             self._size(name, sizes, depth=0)
 
     def _size(self, name: str, sizes: dict[str, int], depth: int) -> int:
-        """Return how many characters an entity stands for, those in it included."""
+        """Return the number of characters of an entity, including the entities in it."""
         if name not in sizes:
             text = self.texts.get(name, "")
             if depth > len(self.texts) or depth > 50:

@@ -1,4 +1,4 @@
-"""Places of an XML file that are written anew where their segments are translated."""
+"""Slots: spans of an XML file that are written anew if their segments have translations."""
 
 from __future__ import annotations
 
@@ -13,56 +13,57 @@ from translucid.documents.xml.xml_spans import XmlFile
 from translucid.ground.cancellation import between_steps
 
 Targets: TypeAlias = Mapping[int, Target]
-"""Translations by the number of the segment."""
+"""Translations by the number of their segment."""
 Kept: TypeAlias = Callable[[int, int], str]
-"""Gives what stands in a span of the file, with the slots that lie in it filled."""
+"""A function that returns the content of a span of the file, with the slots in it filled."""
 
 
 class Slot(NamedTuple):
-    """A span, and what is written there."""
+    """A span of the file, and a function that returns its new content."""
 
     start: int
     end: int
-    """The same as `start` where something is only put in."""
+    """The end of the span; the same as `start` for an insertion."""
     segments: range
-    """It is written anew if one of them is translated; else it stays as it is."""
+    """The segments; the slot is written anew if one of them has a translation."""
     write: Callable[[Targets, Kept], str]
 
 
-def _touched(segments: range, numbers: Sequence[int]) -> bool:
-    """Whether one of some sorted numbers is in a range."""
+def _contains_any(segments: range, numbers: Sequence[int]) -> bool:
+    """Whether a range contains one of some sorted numbers."""
     at = bisect_left(numbers, segments.start)
     return at < len(numbers) and numbers[at] < segments.stop
 
 
 class SlottedXml:
-    """An XML file as a document. Slots may lie in one another but don't overlap."""
+    """An XML file as a document. Slots may be nested, but must not overlap."""
 
     def __init__(self, file: XmlFile) -> None:
-        """Begin with no segment."""
+        """Start without segments."""
         self.file = file
         self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
 
     def add_segment(self, segment: Segment) -> int:
-        """Take a segment in and return its number.
+        """Append a segment and return its number.
 
         Raises:
-            UserError: there are too many.
+            UserError: the document has too many segments.
         """
         return self.segments.add(segment)
 
     def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str]) -> None:
-        """Take a slot in."""
+        """Add a slot, in any order."""
         self._slots.append(Slot(start, end, segments, write))
 
     def filled(self, targets: Targets) -> bytes:
-        """See `Document`."""
-        targets = {
-            i: replace(target, marked=complete(self.segments[i].source, target.marked)) for i, target in targets.items()
-        }
-        numbers = sorted(targets)
-        slots = [slot for slot in self._slots if _touched(slot.segments, numbers)]
+        """Return the file with translations; they get all tags of their source, so that the file stays well-formed."""
+        completed: dict[int, Target] = {}
+        for number, target in targets.items():
+            completed[number] = replace(target, marked=complete(self.segments[number].source, target.marked))
+        numbers = sorted(completed)
+        slots = [slot for slot in self._slots if _contains_any(slot.segments, numbers)]
+        # At the same place, insertions come first, then the outer slot before those in it.
         slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
         starts = [slot.start for slot in slots]
 
@@ -71,7 +72,7 @@ class SlottedXml:
             for slot in slots[bisect_left(starts, start) : bisect_left(starts, end)]:
                 between_steps()
                 if at <= slot.start and slot.end <= end:
-                    parts += [self.file.content[at : slot.start], slot.write(targets, kept).encode()]
+                    parts += [self.file.content[at : slot.start], slot.write(completed, kept).encode()]
                     at = slot.end
             return b"".join([*parts, self.file.content[at:end]])
 

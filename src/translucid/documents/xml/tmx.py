@@ -1,4 +1,4 @@
-"""TMX: the units of a memory that lack the target language get it."""
+"""TMX: the units of a translation memory get a text in the target language."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import Content, Inline, Role, by_line, escaped, folded
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
 
 _SPACES = {"http://www.lisa.org/tmx14": ""}
 _LANGUAGE = ("xml:lang", "lang")
-"""Attributes that name the language of a text, in TMX 1.4 and before."""
+"""The attributes that name the language of a text, in TMX 1.4 and in older versions."""
 _SURE, _DOUBT = "x-translucid-confidence", "x-translucid-doubt"
 _FIX = "Name both languages of the translation."
 
 
 def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
-    """Take a translation memory apart.
+    """Parse a translation memory.
 
     Raises:
-        UserError: it is broken or harmful, or it is not plain which languages are meant.
+        UserError: the file is invalid or harmful, or its source or target language is not clear.
     """
     document = SlottedXml(XmlFile(name, content))
-    units = list(document.file.units({"tmx"}, {"tu", "header"}, _SPACES))
-    header = next((unit for unit in units if unit.name == "header"), None)
-    memory = _Memory(document, languages, header.attributes.get("srclang") if header else None)
-    units = [unit for unit in units if unit.name == "tu"]
+    source, units = None, []
+    for element in document.file.units({"tmx"}, {"tu", "header"}, _SPACES):
+        if element.name == "tu":
+            units.append(element)
+        elif source is None:
+            source = element.attributes.get("srclang")
+    memory = _Memory(document, languages, source)
     memory.choose(units)
     for unit in units:
         memory.take(unit)
@@ -44,70 +47,91 @@ class _Memory:
     def __init__(self, document: SlottedXml, languages: Languages, srclang: str | None) -> None:
         self.document, self.file = document, document.file
         wanted, self.target = (usual_code(code or "") or code for code in languages)
-        self.source = wanted or (srclang if srclang and srclang.lower() != "*all*" else None)
-        self.written = self.target or ""
-        """The target's code as the file has it."""
+        if srclang and srclang.lower() == "*all*":  # Each unit may have another source language.
+            srclang = None
+        self.source = wanted or srclang or None
+        self.target_code = self.target or ""
+        """The code of the target language in the file."""
 
     def choose(self, units: list[Element]) -> None:
-        """Find out which languages are meant."""
-        met = list(dict.fromkeys(code for unit in units for variant in unit.within("tuv") if (code := _code(variant))))
-        if self.source is None or not any(same_language(code, self.source) for code in met):
-            found = ", ".join(met[:20]) or "no language"
-            raise UserError(f"holds {found}, not {self.source or 'a known source'}", file=self.file.name, fix=_FIX)
-        others = [code for code in met if not same_language(code, self.source)]
-        if self.target is None and len(others) != 1:
-            raise UserError(f"holds {', '.join(met[:20])}: which is the target", file=self.file.name, fix=_FIX)
-        wanted = self.target or others[0]
-        self.written = next((code for code in others if same_language(code, wanted)), self.written)
+        """Determine the source and the target language."""
+        codes: list[str] = []
+        for unit in units:
+            codes += filter(None, map(_code, unit.within("tuv")))
+        codes = list(dict.fromkeys(codes))
+        languages = ", ".join(codes[:20]) or "no language"
+        others = [code for code in codes if not same_language(code, self.source or "")]
+        if self.source is None or len(others) == len(codes):
+            wanted = self.source or "a known source"
+            raise UserError(f"holds {languages}, not {wanted}", file=self.file.name, fix=_FIX)
+        if self.target is None:
+            if len(others) != 1:
+                raise UserError(f"holds {languages}: which is the target", file=self.file.name, fix=_FIX)
+            self.target_code = others[0]
+            return
+        for code in others:
+            if same_language(code, self.target):
+                self.target_code = code
+                return
 
     def take(self, unit: Element) -> None:
         """Add the text of a unit."""
-        variants = [child for child in unit.children if child.name == "tuv"]
-        source = next((one for one in variants if same_language(_code(one), self.source or "")), None)
-        target = next((one for one in variants if same_language(_code(one), self.written) and one is not source), None)
+        source = target = None
+        last = unit.inner_end
+        for variant in unit.children:
+            if variant.name != "tuv":
+                continue
+            last = variant.end
+            if source is None and same_language(_code(variant), self.source or ""):
+                source = variant
+            elif target is None and same_language(_code(variant), self.target_code):
+                target = variant
         segment = source.child("seg") if source else None
         if source is None or segment is None:
             return
-        inline = self._inline(segment)
-        content = inline.content(segment.parts)
+        content = self._inline(segment).content(segment.parts)
         if content is None:
             return
         old = target.child("seg") if target else None
-        said = _words(old).strip() if old else ""
+        existing = old.words(_is_code).strip() if old else ""
         notes = [note.text.strip() for note in (*unit.within("note"), *source.within("note"))]
         number = self.document.add_segment(
-            Segment(content.source, f"line {unit.line}", existing=said or None, note="\n".join(notes) or None)
+            Segment(content.source, f"line {unit.line}", existing=existing or None, note="\n".join(notes) or None)
         )
         numbers = range(number, number + 1)
         for prop in target.within("prop") if target else ():
             if prop.attributes.get("type") in (_SURE, _DOUBT):
                 self.document.add_slot(prop.start, prop.end, numbers, lambda targets, kept: "")
-        start, end = (old.start, old.end) if old else (variants[-1].end, variants[-1].end)
-        self.document.add_slot(start, end, numbers, partial(self._variant, number, content, source, old))
+        write = partial(self._variant, number, content, source, old)
+        if old:
+            self.document.add_slot(old.start, old.end, numbers, write)
+        else:
+            self.document.add_slot(last, last, numbers, write)
 
     def _variant(
         self, number: int, content: Content, source: Element, old: Element | None, targets: Targets, kept: Kept
     ) -> str:
-        """Return the target's text, with the element of its language if there is none."""
+        """Return the text in the target language, in a new element of that language if the unit has none."""
         target = targets[number]
         inside = self._inline(source).written([*content.lead, *target.marked.parts, *content.tail], kept, {})
         tag = "<seg>" if old is None else opened(self.file.raw(old.start, old.inner))
-        text = f"{_said(target)}{tag}{inside}</seg>"
+        text = f"{_properties(target)}{tag}{inside}</seg>"
         if old is not None:
             return text
+        # The attribute of the source, because readers of older versions do not know `xml:lang`.
         attribute = next(name for name in _LANGUAGE if name in source.attributes)
-        tag = with_attributes("<tuv>", {attribute: self.written})
+        tag = with_attributes("<tuv>", {attribute: self.target_code})
         before = margin(self.file, source)
         return f"{self.file.raw(before.start, before.end)}{tag}{text}</tuv>"
 
     def _inline(self, text: Element) -> Inline:
-        """Return a reader of one text; the two marks of a pair have the same number in it."""
+        """Return a reader of one text, in which the numbers of pairs are unique."""
         texts = by_line if text.inherited("xml:space") == "preserve" else folded
         return Inline(self.file, partial(_role, {}), edges=False, texts=texts)
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:
-    """Say what an element within a text is."""
+    """Return the role of an element in a text; `numbers`: the pairs of the text by their attribute `i`."""
     if element.name == "hi":
         return "pair"
     if element.name in ("bpt", "ept"):
@@ -117,17 +141,20 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
 
 
 def _code(variant: Element) -> str:
-    return next((variant.attributes[name] for name in _LANGUAGE if name in variant.attributes), "")
+    """Return the code of a variant's language, or ""."""
+    for name in _LANGUAGE:
+        if name in variant.attributes:
+            return variant.attributes[name]
+    return ""
 
 
-def _words(text: Element) -> str:
-    """Return the words of a text; what is in its codes is none."""
-    parts = (part for part in text.parts if isinstance(part, Piece) or part.name == "hi")
-    return "".join(part.text if isinstance(part, Piece) else _words(part) for part in parts)
+def _is_code(element: Element) -> bool:
+    return element.name != "hi"
 
 
-def _said(target: Target) -> str:
-    """Return how sure a translation is, and what looks wrong, as properties."""
-    props = [] if target.confidence is None else [(_SURE, f"{target.confidence:.2f}")]
-    props += [(_DOUBT, doubt) for doubt in target.doubts]
-    return "".join(f'<prop type="{kind}">{escaped(value)}</prop>' for kind, value in props)
+def _properties(target: Target) -> str:
+    """Return the confidence and the doubts of a translation as properties."""
+    properties = [(_DOUBT, doubt) for doubt in target.doubts]
+    if target.confidence is not None:
+        properties.insert(0, (_SURE, f"{target.confidence:.2f}"))
+    return "".join(f'<prop type="{kind}">{escaped(value)}</prop>' for kind, value in properties)

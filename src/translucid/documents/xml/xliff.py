@@ -1,8 +1,8 @@
-"""XLIFF 1.2 and 2.x: each segment's target is put in or replaced, and says where it comes from."""
+"""XLIFF 1.2 and 2.x: each segment gets a target, whose attributes state its origin."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from html import unescape
@@ -18,7 +18,7 @@ from translucid.documents.tagged_text import Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
 from translucid.documents.xml.xml_inline import Content, Inline, Role, by_line, escaped, folded
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
 
@@ -27,24 +27,24 @@ SPACES = {
     "urn:oasis:names:tc:xliff:sizerestriction:2.0": "slr",
 }
 _UNTRANSLATED = {"initial", "new", "needs-translation"}
-"""States of a target that is no translation."""
+"""The states of a target that is not a translation."""
 _LANGUAGES = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}
-"""Attributes that name the languages, by their element."""
-_STATES = {
+"""The attributes that name the languages, by their element."""
+_STATES: dict[str, dict[str, str | None]] = {
     "model": {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"},
     "memory": {"state": "needs-review-translation", "state-qualifier": "exact-match"},
     "person": {"state": "translated", "state-qualifier": None},
 }
-"""Of XLIFF 1.2, by the origin of a translation."""
+"""The states in XLIFF 1.2 by the origin of a translation."""
 _SUB_STATES = {"model": "translucid:mt-suggestion", "memory": "translucid:exact-match", "person": None}
-"""Of XLIFF 2, whose `state` is `translated`."""
+"""The sub-states in XLIFF 2, where the `state` is `translated`."""
 
 
 def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
-    """Take an XLIFF file apart.
+    """Parse an XLIFF file.
 
     Raises:
-        UserError: it is broken or harmful, or translates between other languages.
+        UserError: the file is invalid, harmful, or for other languages.
     """
     document = SlottedXml(XmlFile(name, content))
     reader = _Xliff(document, languages)
@@ -55,17 +55,16 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
 
 
 class _Text(NamedTuple):
-    """All of a source, or what is in a `<mrk mtype="seg">` of it."""
+    """The content of a source, or of a `<mrk mtype="seg">` in it."""
 
     numbers: range
-    """Of its segments: one, or one for each case of a message in ICU's syntax."""
+    """The numbers of its segments: one, or one for each case of an ICU message."""
     content: Content | Spans
-    whole: Element
-    """What it is all of."""
+    element: Element
 
     def is_in(self, targets: Targets) -> bool:
-        """Whether there is a translation of it."""
-        return any(number in targets for number in self.numbers)
+        """Whether a segment of the text has a translation."""
+        return any(map(targets.__contains__, self.numbers))
 
 
 class _Xliff:
@@ -73,14 +72,12 @@ class _Xliff:
 
     def __init__(self, document: SlottedXml, languages: Languages) -> None:
         self.document, self.file, self.languages = document, document.file, languages
-        self.roots: dict[int, Element] = {}
-        """Elements that name languages, by their place."""
-        self.note: str | None = None
-        """Of the unit."""
+        self.roots: dict[int, Element] = {}  # the elements that name languages, by their offset
+        self.note: str | None = None  # the note of the current unit
 
     def take(self, unit: Element) -> None:
         """Add the segments of a unit."""
-        self._meet(unit)
+        self._check_languages(unit)
         if unit.inherited("translate") == "no":
             return
         self.note = notes_of(unit)
@@ -95,7 +92,7 @@ class _Xliff:
             add_notes(self.document, unit, numbers)
 
     def finish(self) -> None:
-        """Name the target language where the file does not."""
+        """Add the target language where the file lacks it."""
         code = usual_code(self.languages[1] or "") or self.languages[1]
         for root in self.roots.values():
             names = _LANGUAGES[root.name]
@@ -104,22 +101,21 @@ class _Xliff:
                 everything = range(len(self.document.segments))
                 self.document.add_slot(root.start, root.inner, everything, partial(_always, tag))
 
-    def _meet(self, unit: Element) -> None:
-        """Look at the languages that are named around a unit."""
+    def _check_languages(self, unit: Element) -> None:
+        """Refuse a unit of other languages than those of the translation."""
         root = unit.parent
         while root is not None:
             if root.name in _LANGUAGES and root.start not in self.roots:
                 self.roots[root.start] = root
-                named = [root.attributes.get(attribute) for attribute in _LANGUAGES[root.name]]
-                for wanted, found in zip(self.languages, named, strict=True):
-                    if wanted and found and usual_code(wanted) and short_code(wanted) != short_code(found):
-                        raise UserError(
-                            f"is from {named[0]} to {named[1] or '?'}, the translator from {self.languages[0]}"
-                            f" to {self.languages[1]}",
-                            file=self.file.name,
-                            line=root.line,
-                            fix="Take a translator of its languages.",
-                        )
+                source, target = map(root.attributes.get, _LANGUAGES[root.name])
+                if not (_agree(self.languages[0], source) and _agree(self.languages[1], target)):
+                    raise UserError(
+                        f"is from {source} to {target or '?'}, the translator from {self.languages[0]}"
+                        f" to {self.languages[1]}",
+                        file=self.file.name,
+                        line=root.line,
+                        fix="Take a translator of its languages.",
+                    )
             root = root.parent
 
     def _pair(self, unit: Element, segment: Element) -> None:
@@ -129,39 +125,37 @@ class _Xliff:
             raise self.file.refused(f"has a <{segment.name}> without a <source>", segment.line)
         if source.inner == source.inner_end:
             return
-        cut = segment.child("seg-source")
-        pieces = [source] if cut is None else list(_cut(cut)) or [source]
-        old = {mark.attributes.get("mid"): mark for mark in _cut(target)} if target else {}
-        if target and pieces != [source] and not old and _said(target):
-            pieces = [source]
-        stays = target is not None and not _UNTRANSLATED & {
-            segment.attributes.get("state"),
-            target.attributes.get("state"),
-        }
+        seg_source = segment.child("seg-source")
+        pieces = list(_marked_segments(seg_source)) if seg_source else []
+        old: dict[str | None, Element] = {}
+        state = segment.attributes.get("state")
+        keeps_existing = target is not None and state not in _UNTRANSLATED
+        if target:
+            old = {mark.attributes.get("mid"): mark for mark in _marked_segments(target)}
+            keeps_existing = keeps_existing and target.attributes.get("state") not in _UNTRANSLATED
+            if not old and target.words(_is_code):  # Its segments are unknown, so the source is translated as a whole.
+                pieces = []
         texts = list[_Text]()
-        for piece in pieces:
-            there = target if piece is source else old.get(piece.attributes.get("mid"))
-            made = Segment(
-                TaggedText(""),
-                f"line {piece.line}",
-                existing=_said(there).strip() or None if there and stays else None,
-                note=self.note,
-                longest=_longest(unit, segment),
-            )
-            if text := self._text(piece, made):
+        for piece in pieces or [source]:
+            existing = None
+            translation = old.get(piece.attributes.get("mid")) if pieces else target
+            if translation and keeps_existing:
+                existing = translation.words(_is_code).strip() or None
+            template = Segment(TaggedText(""), f"line {piece.line}", existing, self.note, _longest(unit, segment))
+            if text := self._text(piece, template):
                 texts.append(text)
         if not texts:
             return
         numbers = range(texts[0].numbers.start, texts[-1].numbers.stop)
-        before = source if cut is None else cut
+        before = seg_source or source
         write = partial(self._target, unit, segment, before, target, old, texts)
-        start, end = (before.end, before.end) if target is None else (target.start, target.end)
+        start, end = (target.start, target.end) if target else (before.end, before.end)
         self.document.add_slot(start, end, numbers, write)
         if segment is not unit:
             self.document.add_slot(segment.start, segment.inner, numbers, partial(self._segment, segment, numbers))
 
     def _text(self, piece: Element, segment: Segment) -> _Text | None:
-        """Add the segments of a text, if there is something to translate in it."""
+        """Add the segments of a text; None if there is nothing to translate."""
         content = self._inline(piece).content(piece.parts)
         if content is None or not is_language(content.source.text):
             return None
@@ -169,7 +163,7 @@ class _Xliff:
         if not has_cases(content.source.text):
             self.document.add_segment(replace(segment, source=content.source))
             return _Text(range(first, first + 1), content, piece)
-        # Its cases are found in what stands in the file, where the tags are.
+        # The cases are parsed from the raw XML, because tags may be in some of them.
         raw = self.file.raw(piece.inner, piece.inner_end)
         spans, write = Spans(raw), message_writer(raw)
         for span in message_spans(raw, decode=unescape):
@@ -188,14 +182,16 @@ class _Xliff:
         kept: Kept,
     ) -> str:
         """Return the element of a target."""
-        if texts[0].whole.name == "source":
+        if texts[0].element.name == "source":
             inside = self._written(texts[0], targets, kept)
         else:
-            inside = self._cut_again(before, old, texts, targets, kept)
+            inside = self._segmented(before, old, texts, targets, kept)
         tag = self.file.raw(before.start, before.inner)
         name = f"{prefix(tag)}target"
         if target is None:
-            language = usual_code(self.languages[1] or "") if "xml:lang" in before.attributes else None
+            language = None
+            if "xml:lang" in before.attributes:
+                language = usual_code(self.languages[1] or "")
             tag = with_attributes(f"<{name}>", {"xml:lang": language, "xml:space": before.attributes.get("xml:space")})
             between = margin(self.file, before)
             space = self.file.raw(between.start, between.end)
@@ -205,28 +201,28 @@ class _Xliff:
             tag = with_attributes(tag, _state(texts, targets))
         return f"{space}{opened(tag)}{inside}</{name}>"
 
-    def _cut_again(
-        self, cut: Element, old: dict[str | None, Element], texts: list[_Text], targets: Targets, kept: Kept
+    def _segmented(
+        self, seg_source: Element, old: dict[str | None, Element], texts: list[_Text], targets: Targets, kept: Kept
     ) -> str:
-        """Return a text that is cut into segments, segments that are not translated as they were, or empty."""
-        by_place = {text.whole.start: text for text in texts}
-        parts, at = list[str](), cut.inner
-        for mark in _cut(cut):
+        """Return the content of a segmented target; segments without translation keep the old one, or are empty."""
+        by_start = {text.element.start: text for text in texts}
+        parts, at = list[str](), seg_source.inner
+        for mark in _marked_segments(seg_source):
             parts.append(self.file.raw(at, mark.inner))
-            text, there = by_place.get(mark.start), old.get(mark.attributes.get("mid"))
-            if text is None:
+            text, translation = by_start.get(mark.start), old.get(mark.attributes.get("mid"))
+            if text is None:  # There is nothing to translate.
                 parts.append(self.file.raw(mark.inner, mark.inner_end))
             elif text.is_in(targets):
                 parts.append(self._written(text, targets, kept))
-            elif there:
-                parts.append(self.file.raw(there.inner, there.inner_end))
+            elif translation:
+                parts.append(self.file.raw(translation.inner, translation.inner_end))
             at = mark.inner_end
-        return "".join([*parts, self.file.raw(at, cut.inner_end)])
+        return "".join([*parts, self.file.raw(at, seg_source.inner_end)])
 
     def _segment(self, segment: Element, numbers: range, targets: Targets, kept: Kept) -> str:
         """Return the start tag of a segment of XLIFF 2."""
-        origin = next(targets[number].origin for number in numbers if number in targets)
-        states = {"state": "translated", "subState": _SUB_STATES[origin]}
+        first = next(filter(targets.__contains__, numbers))
+        states = {"state": "translated", "subState": _SUB_STATES[targets[first].origin]}
         return with_attributes(self.file.raw(segment.start, segment.inner), states)
 
     def _written(self, text: _Text, targets: Targets, kept: Kept) -> str:
@@ -234,13 +230,18 @@ class _Xliff:
         if isinstance(content, Spans):
             return content.filled(targets)
         marked = targets[text.numbers.start].marked
-        return self._inline(text.whole).written([*content.lead, *marked.parts, *content.tail], kept, {})
+        return self._inline(text.element).written([*content.lead, *marked.parts, *content.tail], kept, {})
 
     def _inline(self, text: Element) -> Inline:
-        """Return a reader of one text; the two marks of a pair have the same number in it."""
+        """Return a reader of one text, in which the numbers of pairs are unique."""
         texts = by_line if text.inherited("xml:space") == "preserve" else folded
         syntax = PlaceholderSyntax.message
         return Inline(self.file, partial(_role, {}), edges=False, texts=texts, syntax=syntax)
+
+
+def _agree(code: str | None, declared: str | None) -> bool:
+    """Whether a language of the translation may be the declared one; unknown languages agree with all."""
+    return not code or not declared or not usual_code(code) or short_code(code) == short_code(declared)
 
 
 def _escaping(write: Callable[[str], str]) -> Callable[[str], str]:
@@ -252,14 +253,14 @@ def _always(text: str, targets: Targets, kept: Kept) -> str:
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:
-    """Say what an element within a text of XLIFF 1.2 or 2 is."""
+    """Return the role of an element in a text of XLIFF 1.2 or 2; `numbers`: the pairs of the text by their key."""
     name, attributes = element.name, element.attributes
     key = attributes.get("startRef") or attributes.get("rid") or attributes.get("id") or ""
     if name in ("g", "pc"):
         return "pair"
     if name == "mrk":
-        fixed = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
-        return "alone" if fixed else "pair"
+        is_protected = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
+        return "alone" if is_protected else "pair"
     if name in ("bpt", "bx", "sc") and attributes.get("isolated") != "yes":
         return Side.opens, numbers.setdefault(key, -1 - len(numbers))
     if name in ("ept", "ex", "ec") and attributes.get("isolated") != "yes":
@@ -267,37 +268,39 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
     return "break" if name in BREAKS else "alone"
 
 
-def _cut(text: Element) -> Iterator[Element]:
-    """Yield the segments that a text of XLIFF 1.2 is cut into."""
+def _marked_segments(text: Element) -> Iterator[Element]:
+    """Yield the segments (`<mrk mtype="seg">`) of a text of XLIFF 1.2."""
     for child in text.children:
         if child.name == "mrk" and child.attributes.get("mtype") == "seg":
             yield child
         else:
-            yield from _cut(child)
+            yield from _marked_segments(child)
 
 
-def _said(text: Element) -> str:
-    """Return the words of a text."""
-    return "".join(part.text if isinstance(part, Piece) else _said(part) for part in text.parts if not _is_code(part))
+def _is_code(element: Element) -> bool:
+    return element.name in CODES
 
 
-def _is_code(part: Element | Piece) -> bool:
-    return isinstance(part, Element) and part.name in CODES
-
-
-def _state(texts: list[_Text], targets: Targets) -> dict[str, str | None]:
-    """Return the attributes of a target of XLIFF 1.2."""
-    numbers = [number for text in texts for number in text.numbers]
-    if any(number not in targets for number in numbers):
-        return {"state": "needs-translation", "state-qualifier": None}
-    origins = {targets[number].origin for number in numbers}
-    return _STATES[next(origin for origin in _STATES if origin in origins)]  # type: ignore[return-value]
+def _state(texts: list[_Text], targets: Targets) -> Mapping[str, str | None]:
+    """Return the attributes of a target of XLIFF 1.2; of several origins, the first in `_STATES` counts."""
+    origins = set[str]()
+    for text in texts:
+        for number in text.numbers:
+            if number not in targets:
+                return {"state": "needs-translation", "state-qualifier": None}
+            origins.add(targets[number].origin)
+    return _STATES[next(filter(origins.__contains__, _STATES))]
 
 
 def _longest(unit: Element, segment: Element) -> int | None:
-    """Return the characters that a target may have."""
+    """Return the largest number of characters of a target, if there is a limit."""
     limits = [segment.attributes.get("slr:sizeRestriction"), unit.attributes.get("slr:sizeRestriction")]
     if unit.attributes.get("size-unit") == "char":
         limits.append(unit.attributes.get("maxwidth"))
-    ends = [limit.rpartition(",")[2].strip() for limit in limits if limit]
-    return min((int(end) for end in ends if end.isascii() and end.isdigit() and len(end) < 10), default=None)
+    numbers = []
+    for limit in filter(None, limits):
+        # A size restriction may be a minimum and a maximum, separated by a comma.
+        maximum = limit.rpartition(",")[2].strip()
+        if maximum.isascii() and maximum.isdigit() and len(maximum) < 10:
+            numbers.append(int(maximum))
+    return min(numbers, default=None)

@@ -1,13 +1,15 @@
-"""What XLIFF says beside a translation: notes to translators, how sure it is, and near matches of a memory.
+"""XLIFF's notes to translators, the confidence and doubts of our translations, and near matches of a memory.
 
-Near matches are `<alt-trans>` in XLIFF 1.2, and notes in XLIFF 2, whose module for them wants spans with names.
+Near matches are `<alt-trans>` in XLIFF 1.2. In XLIFF 2, they are notes, because its module for matches requires named
+spans in the source.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from translucid.documents.document import NearMatch, Target
+from translucid.documents.document import Target
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import escaped
 from translucid.documents.xml.xml_spans import Element
@@ -17,65 +19,86 @@ _AUTHOR = "translucid"
 
 
 def notes_of(unit: Element) -> str | None:
-    """Return what a unit says to a translator."""
-    notes = [note.text.strip() for note in unit.within("note") if not _is_ours(note)]
-    return "\n".join(note for note in notes if note) or None
+    """Return the notes of a unit for translators, except ours."""
+    notes = (note.text.strip() for note in unit.within("note") if not _is_ours(note))
+    return "\n".join(filter(None, notes)) or None
 
 
 def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
-    """Let a unit say how sure its translations are, what looks wrong and what is like it; what it said before goes."""
-    ours = [one for one in unit.within("note", "alt-trans") if _is_ours(one)]
-    group, old = unit.child("notes"), unit.name == "trans-unit"
-    name, whole = prefix(document.file.raw(unit.start, unit.inner)), False
-    if old:
+    """Add slots for our notes and near matches to a unit; they replace earlier ones of ours.
+
+    Args:
+        document: the document.
+        unit: the unit.
+        numbers: the numbers of its segments.
+    """
+    ours = list(filter(_is_ours, unit.within("note", "alt-trans")))
+    name = prefix(document.file.raw(unit.start, unit.inner))
+    group = unit.child("notes")
+    if unit.name == "trans-unit":  # XLIFF 1.2
+        write = partial(_written_1, name, numbers)
         last = unit.child("target") or unit.child("seg-source") or unit.child("source")
         start = end = last.end if last else unit.inner_end
-    elif group is None or len(ours) == len(group.children):
-        names = ("originalData", "segment", "ignorable")
-        first = group or next(child for child in unit.children if child.name in names)
-        start, end = first.start, first.start if group is None else first.end
-        ours, whole = [], True
-    else:
+    elif group and len(ours) != len(group.children):
+        write = partial(_written_2, name, numbers)
         start = end = group.inner_end
-    for one in ours:
-        document.add_slot(one.start, one.end, numbers, lambda targets, kept: "")
-    write = partial(_group if whole else _written, name, numbers, old)
+    else:  # no group, or only with our notes: we write the whole group
+        write = partial(_group, name, numbers)
+        if group:
+            start, end, ours = group.start, group.end, []
+        else:
+            names = ("originalData", "segment", "ignorable")
+            start = end = next(child.start for child in unit.children if child.name in names)
+    for element in ours:
+        document.add_slot(element.start, element.end, numbers, lambda targets, kept: "")
     document.add_slot(start, end, numbers, write)
 
 
-def _group(prefix: str, numbers: range, old: bool, targets: Targets, kept: Kept) -> str:
-    """Return our notes in a group of their own; of none, nothing."""
-    notes = _written(prefix, numbers, old, targets, kept)
+def _group(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+    """Return a group of notes; nothing if there are none."""
+    notes = _written_2(prefix, numbers, targets, kept)
     return f"<{prefix}notes>{notes}</{prefix}notes>" if notes else ""
 
 
-def _written(prefix: str, numbers: range, old: bool, targets: Targets, kept: Kept) -> str:
-    """Return our notes, and near matches; `old`: as in XLIFF 1.2."""
+def _written_1(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+    """Return notes and near matches for XLIFF 1.2."""
     parts = list[str]()
-    for count, number in enumerate(numbers, 1):
-        if number not in targets:
-            continue
-        said, matches = _said(targets[number]), targets[number].matches
-        texts = [said] if said else []
-        if not old:
-            texts += [f"near match, {one.percent} %: {one.source} → {one.target}" for one in matches]
-        which = f"segment {count}: " if len(numbers) > 1 else ""
-        by = f'from="{_AUTHOR}" annotates="target"' if old else f'category="{_AUTHOR}"'
-        parts += [f"<{prefix}note {by}>{escaped(which + text)}</{prefix}note>" for text in texts]
-        parts += [_alternative(prefix, one) for one in matches if old]
+    for label, target in _labelled(numbers, targets):
+        if note := _note(target):
+            parts.append(f'<{prefix}note from="{_AUTHOR}" annotates="target">{escaped(label + note)}</{prefix}note>')
+        for match in target.matches:
+            texts = f"<{prefix}source>{escaped(match.source)}</{prefix}source>"
+            texts += f"<{prefix}target>{escaped(match.target)}</{prefix}target>"
+            attributes = f'match-quality="{match.percent}%" origin="{_AUTHOR}"'
+            parts.append(f"<{prefix}alt-trans {attributes}>{texts}</{prefix}alt-trans>")
     return "".join(parts)
 
 
-def _alternative(prefix: str, match: NearMatch) -> str:
-    """Return a near match as XLIFF 1.2 has it."""
-    texts = f"<{prefix}source>{escaped(match.source)}</{prefix}source>"
-    texts += f"<{prefix}target>{escaped(match.target)}</{prefix}target>"
-    return f'<{prefix}alt-trans match-quality="{match.percent}%" origin="{_AUTHOR}">{texts}</{prefix}alt-trans>'
+def _written_2(prefix: str, numbers: range, targets: Targets, kept: Kept) -> str:
+    """Return notes for XLIFF 2."""
+    parts = list[str]()
+    for label, target in _labelled(numbers, targets):
+        notes = [f"near match, {match.percent} %: {match.source} → {match.target}" for match in target.matches]
+        if note := _note(target):
+            notes.insert(0, note)
+        for note in notes:
+            parts.append(f'<{prefix}note category="{_AUTHOR}">{escaped(label + note)}</{prefix}note>')
+    return "".join(parts)
 
 
-def _said(target: Target) -> str:
-    sure = [] if target.confidence is None else [f"confidence {target.confidence:.2f}"]
-    return "; ".join([*sure, *target.doubts])
+def _labelled(numbers: range, targets: Targets) -> Iterator[tuple[str, Target]]:
+    """Yield the translations of a unit, each with a label if there are several segments."""
+    for count, number in enumerate(numbers, 1):
+        if number in targets:
+            yield f"segment {count}: " if len(numbers) > 1 else "", targets[number]
+
+
+def _note(target: Target) -> str:
+    """Return the confidence and the doubts of a translation."""
+    remarks = list(target.doubts)
+    if target.confidence is not None:
+        remarks.insert(0, f"confidence {target.confidence:.2f}")
+    return "; ".join(remarks)
 
 
 def _is_ours(note: Element) -> bool:

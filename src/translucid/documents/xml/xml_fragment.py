@@ -1,4 +1,4 @@
-"""Any XML in a request, a fragment or a whole document; elements part sentences where no text stands between them."""
+"""XML in a request, a fragment or a whole document; elements separate sentences unless text is beside them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]{0,200}\?>")
 _ROOT = "<r>", "</r>"
-"""Around a fragment, which may have texts and elements side by side."""
+"""The root around a fragment, which may have several texts and elements side by side."""
 
 
 @dataclass(frozen=True)
 class Elements:
-    """What is known of elements by their names."""
+    """The roles of elements by their names."""
 
     ignored: frozenset[str] = frozenset()
-    """What is in them stays as it is."""
+    """Elements whose content is not translated."""
     splitting: frozenset[str] = frozenset()
-    """They part sentences."""
+    """Elements that separate sentences."""
     inline: frozenset[str] = frozenset()
-    """They never do."""
+    """Elements that never separate sentences."""
     outline: bool = True
-    """Whether elements part sentences where no text stands between them."""
+    """Whether other elements separate sentences if no text is beside them."""
 
     def part(self, element: Element, *, amid_text: bool) -> bool:
-        """Whether an element parts sentences; `amid_text`: text stands beside it."""
+        """Whether an element separates sentences; `amid_text`: whether text is beside it."""
         if element.name in self.ignored:
             return False
         if element.name in self.splitting or any(element.within(*self.splitting)):
@@ -43,13 +43,13 @@ class XmlFragment:
     """XML as a document."""
 
     def __init__(self, text: str, elements: Elements) -> None:
-        """Find its segments.
+        """Parse the segments.
 
         Raises:
-            UserError: it is no well-formed XML, or harmful.
+            UserError: the text is not well-formed XML, or harmful.
         """
-        declared = _DECLARATION.match(text)
-        self._before = declared[0] if declared else ""
+        declaration = _DECLARATION.match(text)
+        self._before = declaration[0] if declaration else ""
         file = XmlFile("text", (_ROOT[0] + text[len(self._before) :] + _ROOT[1]).encode())
         self._elements, self._document = elements, SlottedXml(file)
         self._inline = Inline(file, self._role, edges=False, write_cdata=written_in_cdata)
@@ -58,11 +58,11 @@ class XmlFragment:
 
     @property
     def segments(self) -> list[Segment]:
-        """See `Document`."""
+        """The segments, in reading order."""
         return self._document.segments
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
-        """See `Document`."""
+        """Return the XML with translations, without the root that was added."""
         filled = self._document.filled(targets)
         return self._before.encode() + filled[len(_ROOT[0]) : -len(_ROOT[1])]
 
@@ -70,7 +70,7 @@ class XmlFragment:
         return "alone" if element.name in self._elements.ignored else "pair"
 
     def _take(self, element: Element) -> None:
-        """Add what is in an element."""
+        """Add the segments of an element."""
         amid_text = any(isinstance(part, Piece) and part.text.strip() for part in element.parts)
         together: list[Element | Piece] = []
         for part in element.parts:

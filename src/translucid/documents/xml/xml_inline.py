@@ -1,10 +1,12 @@
-"""The content of an element as a text with marks, and back."""
+"""Conversion of the content of an XML element to a text with marks, and back."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import unescape
 
@@ -17,38 +19,38 @@ from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 
 Item: TypeAlias = str | Mark
-"""Text, or a mark; the place of the mark does not count."""
+"""A text, or a mark whose place is ignored: the order of items determines it."""
 Role: TypeAlias = Literal["pair", "alone", "break", "none", "gone"] | tuple[Side, int]
-"""What an element within a text is: two marks with text between them, one mark that holds all of it, one that parts
-words, no mark around text, nothing (left out where the text is written anew), or one of two marks that have a number in
-common."""
+"""The role of an element in a text: two marks around its text ("pair"), one mark with its content ("alone"), one mark
+that separates words ("break"), no mark around its text ("none"), nothing at all ("gone"), or a mark of a pair, given by
+its side and a number that both marks share."""
 PARTS_WORDS = "\0"
-"""Stands for a space if there are letters on both sides, else for nothing."""
+"""An item that becomes a space between letters, else nothing."""
 CDATA = "<![CDATA[", "]]>"
-"""The marks around a CDATA section. What stands in one has other marks as they would stand outside of it."""
+"""The marks around a CDATA section. Marks in the section are those that they would be outside of it."""
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)\w[\w.-]*;")
 _BLANK = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
 _LINE_END = 200
-"""Characters of a line that tell where its sentence ends."""
+"""The number of characters of a line that suffice to find the end of its sentence."""
 _TAB = re.compile(r"<\w+:p?tab\b")
 _SENTENCE_ENDS = tuple(".:;!?…。！？؟।")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escaped(text: str) -> str:
-    """Return a text as it stands in XML; characters that XML can't hold become U+FFFD."""
+    """Escape a text for XML; characters that XML cannot represent become U+FFFD."""
     text = _FORBIDDEN.sub("\ufffd", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\r", "&#13;")
 
 
 def folded(text: str) -> Iterator[Item]:
-    """Yield a text in which white space of any length is one space."""
+    """Yield a text with each run of white space as one space."""
     yield _SPACE.sub(" ", text)
 
 
 def by_line(text: str) -> Iterator[Item]:
-    """Yield a text whose line ends stay where they are: they are marks."""
+    """Yield the lines of a text and its line ends, which are marks."""
     first, *others = text.split("\n")
     yield first
     for line in others:
@@ -58,7 +60,7 @@ def by_line(text: str) -> Iterator[Item]:
 
 
 class Content(NamedTuple):
-    """A text with what stands around it and stays there."""
+    """A text, and the items around it that are not translated."""
 
     lead: tuple[Item, ...]
     source: TaggedText
@@ -68,15 +70,15 @@ class Content(NamedTuple):
     def of(
         cls, items: Iterable[Item], *, edges: bool, syntax: PlaceholderSyntax = PlaceholderSyntax.prose
     ) -> Content | None:
-        """Part a text from what is around it: white space, signs of direction, and marks that enclose all of it.
+        """Separate a text from white space, controls of writing direction, and marks that enclose all of it.
 
         Args:
-            items: texts and marks in their order.
-            edges: whether marks that stand alone before or behind all text are around it too.
-            syntax: of placeholders in the text.
+            items: texts and marks in order.
+            edges: whether single marks before and behind the text are separated too.
+            syntax: the syntax of placeholders in the text.
 
         Returns:
-            Nothing where no letter is.
+            The content; None if there is no letter to translate.
         """
         items = joined(items)
         lead, tail = list[Item](), list[Item]()
@@ -116,7 +118,7 @@ class Content(NamedTuple):
 
 
 def marked(items: Iterable[Item]) -> TaggedText:
-    """Return texts and marks as one."""
+    """Return texts and marks as one tagged text."""
     text, marks, at = [], [], 0
     for item in items:
         if isinstance(item, str):
@@ -136,23 +138,18 @@ def _are_pair(one: Item, other: Item) -> bool:
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
-    """Return items with the texts that follow each other made one."""
-    found: list[Item] = []
-    texts: list[str] = []
-    for item in (*items, None):
-        if isinstance(item, str):
-            texts.append(item)
-            continue
-        if text := "".join(texts):
-            found.append(text)
-        texts = []
-        if item is not None:
-            found.append(item)
-    return found
+    """Return items with adjacent texts joined, and without empty texts."""
+    result: list[Item] = []
+    for is_text, group in groupby(items, key=lambda item: isinstance(item, str)):
+        if not is_text:
+            result += group
+        elif text := "".join(map(str, group)):
+            result.append(text)
+    return result
 
 
 class Inline:
-    """Reads what is in an element, and writes its translation."""
+    """A reader of the content of elements, and writer of its translation."""
 
     def __init__(
         self,
@@ -166,30 +163,30 @@ class Inline:
         write_cdata: Callable[[str], str] | None = None,
         syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
     ) -> None:
-        """Say how.
+        """Configure the conversion.
 
         Args:
-            file: where the elements are.
-            role: of an element in a text.
-            edges: whether marks that stand alone before or behind all text are no part of it.
-            holding: names of elements with texts of their own; they may be in a mark.
-            texts: takes apart what stands between tags.
-            write: gives what stands there for a text.
-            write_cdata: gives what stands in a CDATA section; without it, what is in one is written as other text.
-            syntax: of placeholders in the texts.
+            file: the file of the elements.
+            role: returns the role of an element in a text.
+            edges: whether single marks before and behind a text do not belong to it.
+            holding: the names of elements with separate texts; they may be within a mark.
+            texts: splits the text between tags into items.
+            write: encodes a text.
+            write_cdata: encodes a text in a CDATA section; without it, sections become normal text.
+            syntax: the syntax of placeholders in the texts.
         """
         self.file, self.role, self.edges, self.holding = file, role, edges, holding
         self.texts, self.write, self.write_cdata, self.syntax = texts, write, write_cdata, syntax
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
-        """Return the text of some parts that follow each other; nothing where there is nothing to translate."""
+        """Return the content of adjacent parts; None if there is nothing to translate."""
         return Content.of(parted(paired(self._items(parts))), edges=self.edges, syntax=self.syntax)
 
     def _items(self, parts: Iterable[Element | Piece]) -> Iterator[Item]:
         for part in parts:
             if isinstance(part, Piece):
                 raw = self.file.raw(part.start, part.end)
-                if part.kind == "other":  # a comment, a processing instruction or an entity
+                if part.kind == "other":  # a comment, a processing instruction or an entity reference
                     yield Mark(0, raw)
                 elif part.kind == "cdata" and self.write_cdata:
                     yield Mark(0, CDATA[0], Side.opens, part.start)
@@ -213,7 +210,7 @@ class Inline:
                 yield Mark(0, self.file.raw(part.start, part.end))
 
     def _texts(self, piece: Piece) -> Iterator[Item]:
-        """Yield what is in a piece; its pairs have other numbers than those of other pieces."""
+        """Yield the items of a piece; their pairs have other numbers than those of other pieces."""
         for item in self.texts(piece.text):
             if isinstance(item, Mark) and item.pair is not None:
                 yield replace(item, pair=item.pair - piece.start)
@@ -221,22 +218,22 @@ class Inline:
                 yield item
 
     def held(self, parts: Iterable[Element | Piece]) -> dict[str, list[Element]]:
-        """Return the marks that have texts of their own in them, as they stand."""
-        held = dict[str, list[Element]]()
+        """Return the elements that become a mark but contain separate texts, by their raw content."""
+        held = defaultdict[str, list[Element]](list)
         for part in parts:
             if isinstance(part, Element):
                 if self.role(part) in ("pair", "none"):
-                    for raw, found in self.held(part.parts).items():
-                        held.setdefault(raw, []).extend(found)
+                    for raw, elements in self.held(part.parts).items():
+                        held[raw] += elements
                 elif any(part.within(*self.holding)):
-                    held.setdefault(self.file.raw(part.start, part.end), []).append(part)
+                    held[self.file.raw(part.start, part.end)].append(part)
         return held
 
     def written(self, parts: Iterable[Item], kept: Kept, held: Mapping[str, Sequence[Element]]) -> str:
-        """Return texts and marks as they stand in the file; texts in the marks are translated too."""
+        """Encode texts and marks; separate texts within the marks of `held` are translated too."""
         left = {raw: iter(elements) for raw, elements in held.items()}
         written = []
-        depth = 0  # of CDATA sections, which can't stand in each other
+        depth = 0  # of CDATA sections, which XML cannot nest
         for part in parts:
             if isinstance(part, str):
                 write = self.write_cdata if depth and self.write_cdata else self.write
@@ -244,7 +241,8 @@ class Inline:
             elif self.write_cdata and part.raw in CDATA:
                 opens = part.raw == CDATA[0]
                 depth += 1 if opens else -1
-                written.append(part.raw if depth == opens else "")
+                if depth == int(opens):  # the outermost section
+                    written.append(part.raw)
             elif depth:
                 written.append(_within_cdata(part.raw))
             elif part.raw in left and (element := next(left[part.raw], None)):
@@ -255,40 +253,39 @@ class Inline:
 
 
 def written_in_cdata(text: str) -> str:
-    """Return a text as it stands in a CDATA section."""
+    """Encode a text for a CDATA section, which must not contain `]]>`."""
     return _FORBIDDEN.sub("\ufffd", text).replace("]]>", "]]]]><![CDATA[>")
 
 
 def _within_cdata(raw: str) -> str:
-    """Return a mark as it stands in a CDATA section; elements and entities are none there, so that it ends before."""
+    """Encode a mark within a CDATA section, which is interrupted for elements and entities."""
     if raw.startswith("<") or _ENTITY.fullmatch(raw):
         return f"{CDATA[1]}{raw}{CDATA[0]}"
     return unescape(raw)
 
 
 def paired(items: Iterable[Item]) -> list[Item]:
-    """Number the pairs from 0; a mark whose pair is not complete stands alone."""
+    """Number the pairs from 0; marks of incomplete pairs become single marks."""
     items = list(items)
-    places = dict[int, list[int]]()
+    pairs = defaultdict[int, list[tuple[int, Mark]]](list)
     for i, item in enumerate(items):
         if isinstance(item, Mark) and item.pair is not None:
-            places.setdefault(item.pair, []).append(i)
+            pairs[item.pair].append((i, item))
     count = 0
-    for both in places.values():
-        marks = [(i, item) for i in both if isinstance(item := items[i], Mark)]
-        whole = [mark.side for _, mark in marks] == [Side.opens, Side.closes]
+    for marks in pairs.values():
+        is_complete = [mark.side for _, mark in marks] == [Side.opens, Side.closes]
         for i, mark in marks:
-            items[i] = replace(mark, pair=count) if whole else Mark(0, mark.raw)
-        count += whole
+            items[i] = replace(mark, pair=count) if is_complete else Mark(0, mark.raw)
+        count += is_complete
     return items
 
 
 def ends_line(before: str, raw: str) -> bool:
-    """Whether what stands before a break and what stands behind it are two sentences, or cells of a table.
+    """Whether a line break separates two sentences, or cells of a table.
 
     Args:
-        before: what stands since the last such break, itself included, as far as it is text or a tab.
-        raw: the break as it stands in the file.
+        before: the text since the last such break; it begins with a tab if that was one.
+        raw: the break in the file.
     """
     if is_tab(raw) or before.startswith("\t") or not before.strip():
         return True
@@ -296,18 +293,18 @@ def ends_line(before: str, raw: str) -> bool:
 
 
 def line_so_far(before: str, text: str) -> str:
-    """Return what `ends_line` wants to know of a line to which a text is added: its first character and its end."""
+    """Append a text to a line for `ends_line`, which needs only its first character and its end."""
     line = before + text
     return line if len(line) <= _LINE_END else line[0] + line.rstrip()[1:][-_LINE_END // 2 :]
 
 
 def is_tab(raw: str) -> bool:
-    """Whether a break, as it stands in the file, is a tab."""
+    """Whether the tag of a break is that of a tab."""
     return bool(_TAB.search(raw))
 
 
 def parted(items: Iterable[Item]) -> Iterator[Item]:
-    """Put spaces between words that only a break parts."""
+    """Insert spaces between words that only a break separates."""
     after, waiting = "", list[Mark | None]()
     for item in items:
         if isinstance(item, Mark):
@@ -315,13 +312,13 @@ def parted(items: Iterable[Item]) -> Iterator[Item]:
         elif item == PARTS_WORDS:
             waiting.append(None)
         elif item:
-            both = _is_word(after) and _is_word(item[0])
+            needs_space = _is_word(after) and _is_word(item[0])
             for mark in waiting:
                 if mark:
                     yield mark
-                elif both:
+                elif needs_space:
                     yield " "
-                    both = False
+                    needs_space = False
             yield item
             after, waiting = item[-1], []
     yield from filter(None, waiting)
@@ -332,23 +329,22 @@ def _is_word(character: str) -> bool:
 
 
 class Added(NamedTuple):
-    """A text that was made a segment."""
+    """A text that was added as a segment, with its offsets in the file."""
 
     number: int
     content: Content
     start: int
     end: int
-    """Of it in the file, without the margins."""
 
 
 def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> Added | None:
-    """Make a segment and a slot of parts that follow each other, if there is something to translate in them.
+    """Add a segment and a slot for adjacent parts; return None if there is nothing to translate.
 
     Args:
-        document: that gets them.
-        inline: how they are read and written.
-        parts: neighbours, in order.
-        segment: all of it but the source.
+        document: the document to add them to.
+        inline: the reader and writer of the parts.
+        parts: adjacent parts, in order.
+        segment: the segment without its source.
     """
     parts = _without_margins(inline.file, parts)
     content = inline.content(parts)
@@ -366,7 +362,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
 
 
 def _without_margins(file: XmlFile, parts: Sequence[Element | Piece]) -> list[Element | Piece]:
-    """Return parts without the white space at both ends, as it stands in the file."""
+    """Return parts without the white space at both ends; expat turns CR LF of the file into LF."""
     parts = list(parts)
     first = parts[0]
     if isinstance(first, Piece) and first.kind == "text":

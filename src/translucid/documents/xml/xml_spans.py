@@ -1,13 +1,13 @@
-"""The elements of an XML file with their places in its bytes, unit by unit, so that spans of it can be replaced.
+"""The elements of an XML file with their offsets in its bytes, unit by unit, so that spans can be replaced.
 
-Strangers' files can do no harm (docs/security.md): entities are never expanded in texts and nothing outside of the file
-is read, the nesting has an end, and so has what is in a unit.
+Files of strangers are safe (docs/security.md): entities in texts are never expanded, nothing outside of the file is
+read, and the depth and the size of units are limited.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from xml.parsers import expat
@@ -18,11 +18,11 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
 CHUNK = 1 << 16
-"""Bytes that are parsed at a time."""
+"""The number of bytes that are parsed at a time."""
 DEEPEST = 200
-"""Elements within each other, at most."""
+"""The largest depth of nested elements."""
 MOST_PARTS = 200_000
-"""Elements and texts of a unit, at most."""
+"""The largest number of elements and texts of a unit."""
 _ENCODING = re.compile(rb"""<\?xml[^>]{1,100}?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _WITHOUT_MARK = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _XML = "http://www.w3.org/XML/1998/namespace"
@@ -31,21 +31,21 @@ _FIX = "Export it again."
 
 @dataclass(slots=True)
 class Piece:
-    """What stands between two tags: text, a CDATA section, or something else (a comment, an entity)."""
+    """Content between two tags: text, a CDATA section, or something else (a comment, an entity)."""
 
     kind: Literal["text", "cdata", "other"]
     text: str
-    """Characters; none of what is something else."""
+    """The characters; empty for something else."""
     start: int
     end: int = -1
 
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """An element, and where it is: `start`, tag, `inner`, content, `inner_end`, tag, `end`."""
+    """An element with its offsets: `start`, tag, `inner`, content, `inner_end`, tag, `end`."""
 
     name: str
-    """With the prefix that the reader has given to its name space."""
+    """The name with the prefix that the reader chose for its name space."""
     attributes: dict[str, str]
     parent: Element | None
     line: int
@@ -54,55 +54,65 @@ class Element:
     inner_end: int = -1
     end: int = -1
     comment: str = ""
-    """The comment before it, of a unit."""
+    """The comment before a unit; empty for other elements."""
     parts: list[Element | Piece] = field(default_factory=list)
-    """What is in it, of a unit and all within it."""
+    """The content of a unit or of an element in a unit; empty for others."""
 
     @property
     def children(self) -> list[Element]:
-        """The elements in it."""
+        """The elements directly in the element."""
         return [part for part in self.parts if isinstance(part, Element)]
 
-    def child(self, *names: str) -> Element | None:
-        """Return the last of its elements of some names."""
-        return next((one for one in reversed(self.children) if one.name in names), None)
+    def child(self, name: str) -> Element | None:
+        """Return the last child of a name, if there is one."""
+        return next((child for child in reversed(self.children) if child.name == name), None)
 
     def within(self, *names: str) -> Iterator[Element]:
-        """Yield the elements of some names in it, at any depth, but none inside another of them."""
-        for one in self.children:
-            if one.name in names:
-                yield one
+        """Yield the descendants of some names, except those within another of them."""
+        for child in self.children:
+            if child.name in names:
+                yield child
             else:
-                yield from one.within(*names)
+                yield from child.within(*names)
 
     def inherited(self, name: str) -> str | None:
-        """Return the value of an attribute of the innermost element around it, or itself, that has it."""
-        one: Element | None = self
-        while one is not None:
-            if name in one.attributes:
-                return one.attributes[name]
-            one = one.parent
+        """Return the value of an attribute of the element, or of its nearest ancestor with that attribute."""
+        element: Element | None = self
+        while element is not None:
+            if name in element.attributes:
+                return element.attributes[name]
+            element = element.parent
         return None
 
     @property
     def text(self) -> str:
-        """All text in it."""
+        """All text in the element."""
         return "".join(part.text for part in self.parts)
+
+    def words(self, is_code: Callable[[Element], bool]) -> str:
+        """Return the text in the element, except in descendants that are codes."""
+        words = ""
+        for part in self.parts:
+            if isinstance(part, Piece):
+                words += part.text
+            elif not is_code(part):
+                words += part.words(is_code)
+        return words
 
 
 class XmlFile:
-    """An XML file in memory. Places in it are bytes of its text in UTF-8, whatever encoding it has."""
+    """An XML file in memory. All offsets are in bytes of its text in UTF-8, whatever its encoding is."""
 
     def __init__(self, name: str, content: bytes, *, entities: bool = False) -> None:
         """Decode a file.
 
         Args:
-            name: for messages.
-            content: bytes; a byte order mark or the XML declaration says the encoding, else it is UTF-8.
-            entities: whether it may declare entities that stand for texts; references to them are pieces.
+            name: the file name for messages.
+            content: the bytes; the encoding is that of the byte order mark or the XML declaration, else UTF-8.
+            entities: whether the file may declare entities for texts; references to them are pieces.
 
         Raises:
-            UserError: it is not in its encoding.
+            UserError: the bytes are not valid in that encoding.
         """
         declared = _ENCODING.match(content)
         encoding = declared[1].decode() if declared else _WITHOUT_MARK.get(content[:2])
@@ -111,19 +121,19 @@ class XmlFile:
         self.entities = entities
 
     def raw(self, start: int, end: int) -> str:
-        """Return what stands in a span."""
+        """Return the characters of a span."""
         return self.content[start:end].decode()
 
     def units(self, roots: Collection[str], names: Collection[str], spaces: Mapping[str, str]) -> Iterator[Element]:
-        """Yield each element of some names, with all that is in it.
+        """Yield each element of some names, with its content.
 
         Args:
-            roots: what the outermost element may be called; anything if there is none.
-            names: of the units; those within another unit are parts of that.
-            spaces: the prefix, as used in names, of each name space; names of all others have the prefix `?`.
+            roots: the names that the root may have; any if empty.
+            names: the names of units; an element of such a name within a unit is part of that unit.
+            spaces: the prefix of each name space in names; the prefix of all others is `?`.
 
         Raises:
-            UserError: it is no well-formed XML of such a root, or harmful.
+            UserError: the file is not well-formed XML of such a root, or harmful.
         """
         reader = _Reader(self.name, roots, names, spaces)
         if self.entities:
@@ -131,27 +141,32 @@ class XmlFile:
         at, size = 0, CHUNK
         while at < len(self.content):
             between_steps()
-            seen = reader.parser.CurrentByteIndex
+            before = reader.parser.CurrentByteIndex
             reader.parse(self.content[at : at + size])
             yield from reader.taken()
             at += size
-            # Expat reads a token anew with each chunk until it is complete: one of many megabytes gets larger chunks.
-            size = CHUNK if reader.parser.CurrentByteIndex > seen else 2 * size
+            # Expat rereads an incomplete token with each chunk: a token of many megabytes needs larger chunks.
+            size = CHUNK if reader.parser.CurrentByteIndex > before else 2 * size
         reader.parse(b"", last=True)
         yield from reader.taken()
 
     def refused(self, what: str, line: int | None = None) -> UserError:
-        """Return the error that something in it is wrong."""
+        """Return the error for invalid content."""
         return UserError(what, file=self.name, line=line, fix=_FIX)
 
     def filled(self, content: bytes) -> bytes:
-        """Return the file with another content, in the encoding of the file; what that lacks is written as `&#...;`."""
+        """Return the file with new content in its encoding; characters that it lacks are written as `&#...;`."""
         if self.file.encoding == "utf-8":
             return self.file.mark + content
         return self.file.mark + content.decode().encode(self.file.encoding, "xmlcharrefreplace")
 
 
 class _Reader:
+    """The handlers of expat's events, which collect the units.
+
+    Expat tells only where an event begins. So the end of each tag and piece is set when the next event begins.
+    """
+
     def __init__(self, name: str, roots: Collection[str], names: Collection[str], spaces: Mapping[str, str]) -> None:
         self.name, self.roots, self.names = name, roots, names
         self.spaces = {_XML: "xml", **spaces}
@@ -166,22 +181,21 @@ class _Reader:
         parser.ProcessingInstructionHandler = lambda target, data: self._piece("other")
         parser.SkippedEntityHandler = lambda entity, is_parameter: self._piece("other")
         parser.StartDoctypeDeclHandler = self._doctype
-        # This one, unlike DefaultHandlerExpand, keeps entities of the file from being expanded in texts.
+        # Unlike DefaultHandlerExpand, this one prevents the expansion of entities in texts.
         parser.DefaultHandler = self._default
-        self.depth, self.inside, self.count = 0, 0, 0
+        self.depth = self.count = 0
         self.open: Element | None = None
         self.unit: Element | None = None
+        # The object and its attribute that get the offset of the next event: the end of the last tag or piece.
         self.pending: tuple[Element | Piece, str] | None = None
-        """Whose place is where the next event begins: the end of the last tag or piece."""
         self.piece: Piece | None = None
-        self.texts: list[str] = []
-        """Of the piece."""
+        self.texts: list[str] = []  # the texts of the piece, which expat may deliver in several events
         self.comment = ""
         self.ready: list[Element] = []
         self.entities: Entities | None = None
 
     def take_entities(self) -> None:
-        """Let the file declare entities that stand for texts."""
+        """Accept declarations of entities for texts."""
         self.entities = entities = Entities(self.refused)
         self.parser.EntityDeclHandler = entities.declared
         self.parser.EndDoctypeDeclHandler = entities.check_sizes
@@ -198,7 +212,7 @@ class _Reader:
             self._here()
 
     def taken(self) -> list[Element]:
-        """Return the units whose ends are known."""
+        """Return the complete units."""
         if not self.ready or (self.pending and self.pending[0] is self.ready[-1]):
             return []
         ready, self.ready = self.ready, []
@@ -208,7 +222,7 @@ class _Reader:
         return UserError(what, file=self.name, line=self.parser.CurrentLineNumber, fix=_FIX)
 
     def _here(self) -> int:
-        """Return where an event begins; what came before it ends there."""
+        """Return the offset of the event, and set it as the end of the last tag or piece."""
         at = self.parser.CurrentByteIndex
         if self.pending:
             setattr(*self.pending, at)
@@ -222,8 +236,8 @@ class _Reader:
     def _named(self, name: str) -> str:
         if name not in self.known:
             space, _, local = name.rpartition(" ")
-            prefix = self.spaces.get(space, "?") if space else ""
-            self.known[name] = f"{prefix}:{local}" if prefix else local
+            prefix = self.spaces.get(space, "?")
+            self.known[name] = f"{prefix}:{local}" if space and prefix else local
         return self.known[name]
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -238,7 +252,7 @@ class _Reader:
         attributes = {self._named(key): value for key, value in attributes.items()}
         element = Element(name, attributes, self.open, self.parser.CurrentLineNumber, at)
         if self.unit is None and name in self.names:
-            self.unit, self.inside, self.count = element, self.depth, 0
+            self.unit, self.count = element, 0
             element.comment = self.comment
         elif self.unit and self.open:
             self._counted()

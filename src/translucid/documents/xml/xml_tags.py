@@ -1,4 +1,4 @@
-"""Tags as they stand in a file, with attributes put in or changed; the others stay as they are."""
+"""Changes of raw tags of an XML file that keep all other characters of the tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+'
 
 
 def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
-    """Return a start tag with attributes set, or taken out where the value is none.
+    """Return a start tag with attributes set, or removed if their value is None.
 
     >>> with_attributes('<target state="new" xml:lang="es"/>', {"state": "final", "id": "1", "xml:lang": None})
     '<target state="final" id="1"/>'
@@ -21,23 +21,27 @@ def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
 
     def changed(match: re.Match[str]) -> str:
         name = match[1]
-        if name not in attributes:
-            return match[0]
-        value = left.pop(name, None)
-        return "" if value is None else f' {name}="{_quoted(value)}"'
+        return _attribute(name, left.pop(name, None)) if name in attributes else match[0]
 
     end = "/>" if tag.endswith("/>") else ">"
     tag = _ATTRIBUTE.sub(changed, tag[: -len(end)]).rstrip()
-    return tag + "".join(f' {name}="{_quoted(value)}"' for name, value in left.items() if value is not None) + end
+    return "".join([tag, *map(_attribute, left, left.values()), end])
+
+
+def _attribute(name: str, value: str | None) -> str:
+    if value is None:
+        return ""
+    quoted = escaped(value).replace('"', "&quot;").replace("\n", "&#10;")
+    return f' {name}="{quoted}"'
 
 
 def opened(tag: str) -> str:
-    """Return a start tag with an end to come, of one that may have none."""
+    """Return a start tag, which may be that of an empty element, as one that needs an end tag."""
     return f"{tag[:-2].rstrip()}>" if tag.endswith("/>") else tag
 
 
 def prefix(tag: str) -> str:
-    """Return the prefix of a tag's name, with its colon, as it stands in the file.
+    """Return the prefix of a tag's name, including its colon.
 
     >>> prefix("<x:source>"), prefix("<source>")
     ('x:', '')
@@ -47,13 +51,12 @@ def prefix(tag: str) -> str:
 
 
 def margin(file: XmlFile, element: Element) -> Piece:
-    """Return the white space in front of an element, which may be none."""
-    parts = element.parent.parts if element.parent else []
-    at = next((i for i, part in enumerate(parts) if part is element), 0) - 1
-    space = parts[at] if at >= 0 else None
-    blank = isinstance(space, Piece) and file.content[space.start : space.end].isspace()
-    return space if blank else Piece("text", "", element.start, element.start)  # type: ignore[return-value]
-
-
-def _quoted(value: str) -> str:
-    return escaped(value).replace('"', "&quot;").replace("\n", "&#10;")
+    """Return the white space before an element, which may be empty."""
+    before: Element | Piece | None = None
+    for part in element.parent.parts if element.parent else ():
+        if part is element:
+            break
+        before = part
+    if isinstance(before, Piece) and file.content[before.start : before.end].isspace():
+        return before
+    return Piece("text", "", element.start, element.start)

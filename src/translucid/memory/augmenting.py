@@ -1,4 +1,4 @@
-"""Sources that have the translation of a near match behind them, for models that learn to make use of it.
+"""Sources with the translation of a near match appended, for models that have learned to use it.
 
     I like green tea⟨MATCH⟩ Me gusta el té negro
 
@@ -18,42 +18,43 @@ from translucid.memory.translation_memory import TELL, TranslationMemory
 
 
 def behind(source: str, match: Match) -> str:
-    """Return a source with the translation of a match behind it."""
-    return f"{source}{MATCH} {match.target}"  # a space before it would be a piece of its own
+    """Return a source with the translation of a match appended."""
+    return f"{source}{MATCH} {match.target}"  # A space before the mark would be a separate piece.
 
 
 @dataclass(frozen=True)
 class MatchAnnotation:
-    """The step of the text pipeline that shows the translation of a near match."""
+    """The step of the text pipeline that appends the translation of a near match."""
 
     memory: TranslationMemory
-    """To be looked up in, sentence by sentence."""
     least: int
-    """Percent that a match has."""
+    """The smallest percentage of a match."""
 
     def apply(self, text: str, shown: str) -> str:
-        """Return what is shown with the translation of the best match of the text behind it, if there is one."""
-        found = self.memory.matches(text, self.least, most=1)
-        return behind(shown, found[0]) if found else shown
+        """Return `shown` with the translation of the best match of `text` appended, if there is one."""
+        matches = self.memory.matches(text, self.least, most=1)
+        return behind(shown, matches[0]) if matches else shown
 
 
 def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:
-    """Return the best match of so many percent whose source is another text."""
+    """Return the best match of at least `least` percent whose source is another text."""
     wanted = spaced(text)
-    found = memory.matches(wanted, least, most=2)
-    return next((match for match in found if match.entry.source != wanted), None)
+    for match in memory.matches(wanted, least, most=2):
+        if match.entry.source != wanted:
+            return match
+    return None
 
 
 def augmented(
     pairs: Iterable[Pair], memory: TranslationMemory, least: int, on_pairs: Callable[[int], None] | None = None
 ) -> Iterator[Pair]:
-    """Yield those pairs that have a near match, with it.
+    """Yield the pairs that have a near match, with its translation appended to their source.
 
     Args:
-        pairs: such as those of the memory itself.
-        memory: to be looked up in.
-        least: percent that a match has.
-        on_pairs: told how many more pairs were looked up.
+        pairs: pairs, for example those of the memory itself.
+        memory: the memory with the matches.
+        least: the smallest percentage of a match.
+        on_pairs: receives the number of further pairs that were looked up.
     """
     for number, pair in enumerate(pairs, 1):
         if match := near_match(memory, pair.source, least):

@@ -15,15 +15,15 @@ from translucid.memory.postings import TABLES as POSTINGS
 
 ENDING = ".memory"
 APPLICATION = 0x54724D6D
-"""What the header of the file says that it is for; "TrMm"."""
+"""SQLite's application id in the header of the file: "TrMm"."""
 VERSION = 1
-"""Of the tables, and of how words are compared: a file of another one is read as pairs and indexed anew."""
+"""The version of the tables and of the comparison of words."""
 LONGEST = 20_000
-"""Characters of a segment, at most."""
+"""The largest number of characters of a segment."""
 WAIT = 600.0
-"""Seconds for which a writer waits for another one."""
+"""The number of seconds that a writer waits for another one."""
 AGAIN = 0.01
-"""Seconds after which it tries again where SQLite does not wait by itself."""
+"""The number of seconds until another attempt where SQLite does not wait itself."""
 TABLES = (
     """CREATE TABLE segments (id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, key TEXT NOT NULL, source TEXT NOT NULL,
     target TEXT NOT NULL, who TEXT NOT NULL, at INTEGER NOT NULL, change INTEGER NOT NULL)""",
@@ -32,11 +32,11 @@ TABLES = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     *POSTINGS,
 )
-"""`digest` is that of the source, `key` stands for its words; `change` counts what was written, one after the other."""
+"""The tables: `digest` is that of the source, `key` represents its words, `change` is a serial number of all writes."""
 
 
 class MemoryBusyError(UserError):
-    """Another program writes to the memory, and goes on longer than one is willing to wait."""
+    """Another program has locked the memory for longer than the wait."""
 
 
 _LARGEST_VALUE = 10_000_000
@@ -44,12 +44,12 @@ _FIX = "Give a memory that `translucid memory add` wrote, or the corpus."
 
 
 def is_database(file: Path) -> bool:
-    """Whether a file is a memory, or will be, by its name."""
+    """Whether a file is a memory by its name; it need not exist."""
     return file.suffix.lower() == ENDING
 
 
 def create(file: Path) -> sqlite3.Connection:
-    """Make an empty memory, with no journal: a crash leaves something that nobody opens.
+    """Create an empty memory without a journal, which is fast, but useless after a crash: the caller discards it then.
 
     Raises:
         UserError: the file can't be written.
@@ -64,16 +64,16 @@ def create(file: Path) -> sqlite3.Connection:
 
 
 def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> sqlite3.Connection:
-    """Open a memory; one to write to is made if it is not there.
+    """Open a memory; a memory to write to is created if it does not exist.
 
     Args:
-        file: with it stand two others while it is open to be written.
-        write: whether it is written to.
-        fixed: whether nobody writes to it any more.
-        wait: seconds to wait for another program that has locked it.
+        file: the file; SQLite keeps two more files (`-wal`, `-shm`) beside it while it is written.
+        write: whether it is opened for writing.
+        fixed: whether it will never be written again.
+        wait: the number of seconds to wait for another program that has locked it.
 
     Raises:
-        UserError: it is none, or it can't be opened.
+        UserError: the file is not a memory, or can't be opened.
     """
     with explained(file):
         if not write and not file.exists():
@@ -82,10 +82,16 @@ def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float
             beside = file.with_name(file.name + suffix)
             refuse_strange(beside, beside.parent)
         wal = file.with_name(f"{file.name}-wal")
+        # Without a log, and in a folder where SQLite cannot create one, the file is read without locks.
         fixed = fixed or not (write or wal.exists() or os.access(file.parent, os.W_OK))
-        # Who may write clears up behind others that were killed.
-        how = "rwc" if write else "rw" if os.access(file, os.W_OK) and not fixed else "ro"
-        name = f"{file.absolute().as_uri()}?mode={how}{'&immutable=1' if fixed else ''}"
+        mode = "ro"
+        if write:
+            mode = "rwc"
+        elif os.access(file, os.W_OK) and not fixed:
+            mode = "rw"  # With write access, SQLite recovers what a killed program left in the log.
+        name = f"{file.absolute().as_uri()}?mode={mode}"
+        if fixed:
+            name += "&immutable=1"
         database = sqlite3.connect(name, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
         database.execute("PRAGMA trusted_schema = OFF")
@@ -100,7 +106,7 @@ def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float
 
 @contextmanager
 def writing(database: sqlite3.Connection) -> Iterator[None]:
-    """Within it, nobody else writes; at the end all that was written is there, and after an error nothing of it."""
+    """Write in one exclusive transaction: everything is written at the end, and nothing after an error."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -113,10 +119,10 @@ def writing(database: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(file: Path) -> Iterator[None]:
-    """Within it, say of a memory what SQLite says of it.
+    """Turn SQLite's errors about a memory into user errors.
 
     Raises:
-        UserError: it is damaged, or can't be read or written.
+        UserError: the memory is damaged, or can't be read or written.
     """
     try:
         yield
@@ -128,17 +134,17 @@ def explained(file: Path) -> Iterator[None]:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else has locked the database; the low byte of an error's code says which kind it is of."""
+    """Whether another program has locked the database; the low byte of an error's code is its kind."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _made(database: sqlite3.Connection, wait: float) -> None:
-    """Lay out what is empty; of two that do so at once the second one finds it done."""
-    _go_on_beside_readers(database, wait)
+    """Create the tables in an empty database."""
+    _use_write_ahead_log(database, wait)
     database.execute("PRAGMA synchronous = FULL")
-    if _is_empty(database):  # else nothing is to be written, and nobody who writes is to be waited for
+    if _is_empty(database):  # The first check needs no lock, for which it would have to wait.
         with writing(database):
-            if _is_empty(database):
+            if _is_empty(database):  # Another program may have created the tables meanwhile.
                 _lay_out(database)
 
 
@@ -146,10 +152,10 @@ def _is_empty(database: sqlite3.Connection) -> bool:
     return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
-def _go_on_beside_readers(database: sqlite3.Connection, wait: float) -> None:
-    """Keep a log of what is written, so that readers go on; wait as long as somebody else is at that.
+def _use_write_ahead_log(database: sqlite3.Connection, wait: float) -> None:
+    """Switch to a write-ahead log, so that writing does not block readers.
 
-    SQLite waits for other locks by itself, but not for the one that this change of the file needs.
+    SQLite waits for other locks itself, but not for the one that this change needs.
     """
     end = time.monotonic() + wait
     while True:
@@ -170,15 +176,15 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 
 def _refuse_foreign(database: sqlite3.Connection, file: Path) -> None:
-    """Refuse whatever has not our tables and only those: a stranger's file may have triggers and views."""
+    """Refuse a database with other tables than ours: the file of a stranger may have triggers and views."""
     application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS)
     if application != APPLICATION:
         raise UserError("is no memory of ours", file=file, fix=_FIX)
     if version != VERSION:
         fix = "Export it as .tmx with the version that made it, and add that to a new one."
         raise UserError(f"is a memory of version {version}, and this is version {VERSION}", file=file, fix=fix)
-    found = [row[0] for row in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-    if sorted(found) != sorted(TABLES):
+    tables = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+    if sorted(tables) != sorted(TABLES):
         raise UserError("has other tables than a memory of ours", file=file, fix=_FIX)
 
 

@@ -1,4 +1,4 @@
-"""A memory written for other programs: TMX 1.4b, or source TAB target."""
+"""Export of a memory for other programs: TMX 1.4b, or source TAB target."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from translucid.memory.translation_memory import TELL, TranslationMemory
 
 
 def write_tsv(memory: TranslationMemory, stream: BinaryIO, advance: Callable[[int], None]) -> None:
-    """Write a line for each entry; the texts have neither tabs nor line ends."""
-    for entry in _told(memory, advance):
+    """Write a line for each entry; its texts have neither tabs nor line ends."""
+    for entry in _counted(memory, advance):
         stream.write(f"{_clean(entry.source)}\t{_clean(entry.target)}\n".encode())
 
 
 def write_tmx(
     memory: TranslationMemory, stream: BinaryIO, languages: tuple[str, str], advance: Callable[[int], None]
 ) -> None:
-    """Write a unit for each entry, with who and when.
+    """Write a unit for each entry, with its author and date.
 
     Args:
-        memory: all of it is written.
-        stream: to write to.
-        languages: codes of source and target.
-        advance: told how many more are written.
+        memory: the memory.
+        stream: the stream to write to.
+        languages: the codes of the source and the target language.
+        advance: receives the number of further entries that were written.
     """
     source, target = map(quoteattr, languages)
     stream.write(
@@ -37,7 +37,7 @@ def write_tmx(
         f'creationtoolversion="{__version__}" segtype="sentence" o-tmf="translucid" adminlang="en" '
         f'srclang={source} datatype="plaintext"/>\n<body>\n'.encode()
     )
-    for entry in _told(memory, advance):
+    for entry in _counted(memory, advance):
         when = datetime.fromtimestamp(entry.when, UTC).strftime("%Y%m%dT%H%M%SZ")
         who = f" changeid={quoteattr(_clean(entry.who))}" if entry.who else ""
         stream.write(
@@ -49,12 +49,13 @@ def write_tmx(
 
 
 def export_languages(memory: TranslationMemory, given: Languages) -> Languages:
-    """Return the codes that are given, those that the memory has noted where none is."""
+    """Return the given codes, completed by those of the memory."""
     noted = memory.languages
     return given[0] or noted[0], given[1] or noted[1]
 
 
-def _told(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator[Entry]:
+def _counted(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator[Entry]:
+    """Yield the entries of a memory, and report progress."""
     for number, entry in enumerate(memory.entries(), 1):
         yield entry
         if number % TELL == 0:
@@ -62,5 +63,5 @@ def _told(memory: TranslationMemory, advance: Callable[[int], None]) -> Iterator
 
 
 def _clean(text: str) -> str:
-    """Replace characters that XML 1.0 forbids; a memory written before they were refused may hold some."""
+    """Replace characters that XML 1.0 forbids, which a memory of an older version may contain."""
     return UNWRITABLE.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""The translation of another text made that of this one, where numbers and placeholders are all that differs."""
+"""Adaptation of a translation to a source that differs only in numbers and placeholders."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from translucid.memory.folding import is_number, sign_and_digits, variable_spans
 
 
 def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
-    """Return a target with numbers and placeholders replaced; None if it is not plain which.
+    """Return a target with numbers and placeholders replaced; None if the replacements are not clear.
 
-    What stands in the source twice and becomes two different things is not replaced: the target may have another order.
+    They are not if equal numbers of the source get different replacements: the target may have another order.
 
     >>> filled("Página 3 de 10", [("3", "4"), ("10", "12")])
     'Página 4 de 12'
@@ -19,37 +19,36 @@ def filled(target: str, changes: Iterable[tuple[str, str]]) -> str | None:
     'Cuesta 3.000,75 euros'
 
     Args:
-        target: the translation that is there.
-        changes: what stands in its source, in order, and what stands there instead; the same if it does not change.
+        target: the translation.
+        changes: the numbers and placeholders of its source, in order, each with its replacement, which may be equal.
     """
-    wanted = defaultdict[str, list[str]](list)
+    replacements = defaultdict[str, set[str]](set)
     written: dict[str, str] = {}
     for old, new in changes:
-        wanted[_plain(old)].append(new)
+        replacements[_plain(old)].add(new)
         written[_plain(old)] = old
-    if all(set(new) == {written[old]} for old, new in wanted.items()):
-        return target
     places = defaultdict[str, list[tuple[str, int]]](list)
-    for found, at in variable_spans(target):
-        places[_plain(found)].append((found, at))
+    for variable, at in variable_spans(target):
+        places[_plain(variable)].append((variable, at))
     edits = []
-    for old, news in wanted.items():
-        there = places[old]
-        if set(news) == {written[old]}:
+    for plain, different in replacements.items():
+        if different == {written[plain]}:
             continue
-        if len(set(news)) > 1 or not there:
+        if len(different) > 1 or not places[plain]:
             return None
-        for found, at in there:
-            if (as_there := _written_as(found, written[old], news[0])) is None:
+        (new,) = different
+        for variable, at in places[plain]:
+            adapted = _written_as(variable, written[plain], new)
+            if adapted is None:
                 return None
-            edits.append((at, found, as_there))
-    for at, found, new in sorted(edits, reverse=True):
-        target = target[:at] + new + target[at + len(found) :]
+            edits.append((at, variable, adapted))
+    for at, variable, adapted in sorted(edits, reverse=True):
+        target = target[:at] + adapted + target[at + len(variable) :]
     return target
 
 
 def _plain(variable: str) -> str:
-    """Return what a number or placeholder is told by: a number by its sign and digits, which others group otherwise."""
+    """Return a placeholder, or a number as its sign and digits: languages group digits differently."""
     if not is_number(variable):
         return variable
     sign, number = sign_and_digits(variable)
@@ -57,14 +56,22 @@ def _plain(variable: str) -> str:
 
 
 def _written_as(found: str, old: str, new: str) -> str | None:
-    """Return a new number with the separators of the language in which the old one was found; None if not known."""
+    """Return a new number with the separators of the target language.
+
+    Args:
+        found: the old number in the target.
+        old: the old number in the source.
+        new: the new number in the source.
+
+    Returns:
+        The new number in the target; None if the old one does not show which separators it needs.
+    """
     if not is_number(found):
         return new
     (_, found), (_, old), (sign, new) = map(sign_and_digits, (found, old, new))
-    if len(found) == len(old):
+    separators = {}
+    if len(found) == len(old):  # Else the languages group digits differently.
         separators = {mine: theirs for mine, theirs in zip(old, found, strict=True) if mine in ".,"}
-    else:  # the two languages group digits differently
-        separators = {}
-    if any(character in ".," and character not in separators for character in new):
+    if not separators.keys() >= set(".,").intersection(new):
         return None
-    return sign + "".join(separators.get(character, character) for character in new)
+    return sign + new.translate(str.maketrans(separators))

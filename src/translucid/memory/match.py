@@ -1,4 +1,4 @@
-"""Fuzzy matches: the similarity of two texts in percent, and which parts of a translation can be reused."""
+"""Fuzzy matches: the similarity of two texts in percent, and the reuse of a translation."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from rapidfuzz.distance import Levenshtein, Opcodes
+from rapidfuzz.distance import Levenshtein
 
 from translucid.memory.filling import filled
 from translucid.memory.folding import Folded, Token
 
 EXACT = 100
 FILLED = 99
-"""Percent of what differs in numbers, placeholders or addresses alone, all of which were replaced."""
+"""The percentage of texts that differ only in numbers, placeholders or addresses, all of which were replaced."""
 SAME_WORDS = 98
-"""Percent of what differs in case, punctuation or spaces as well, at most."""
+"""The largest percentage of texts that differ in case, punctuation or spaces as well."""
 NEAR = 97
-"""Percent of what differs in words, at most."""
+"""The largest percentage of texts that differ in words."""
 LEAST = 70
-"""Percent from which on matches are shown."""
+"""The smallest percentage of matches that are shown."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,32 @@ class Entry:
     source: str
     target: str
     who: str = ""
-    """Who has translated or corrected it, or the file that it is from; empty if nobody said."""
+    """The author of the translation, or the file that it is from; empty if unknown."""
     when: int = 0
-    """Seconds since 1970."""
+    """The time in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """An entry beside the text that was looked up."""
+    """An entry, compared with the text that was looked up."""
 
     wanted: str
-    """The text."""
+    """The text that was looked up."""
     entry: Entry
 
     @property
     def is_exact(self) -> bool:
-        """Whether the entry is of this very text."""
+        """Whether the source of the entry is this text."""
         return self.wanted == self.entry.source
 
     @property
     def target(self) -> str:
-        """The translation, with the numbers and placeholders of the text as far as these could be replaced."""
+        """The translation, with the numbers and placeholders of the text if all could be replaced."""
         return self.entry.target if self._filled is None else self._filled
 
     @cached_property
     def percent(self) -> int:
-        """100 for the same text; else what part of the words is the same, by their edit distance."""
+        """100 for the same text, else the similarity of the words by their edit distance."""
         if self.is_exact:
             return EXACT
         mine, theirs = Folded(self.wanted), Folded(self.entry.source)
@@ -73,64 +73,51 @@ class Match:
 
     @cached_property
     def differing(self) -> list[tuple[str, str]]:
-        """The words that are not the same: those of the text, and those that the memory has in their place."""
-        mine, theirs = Folded(self.wanted).tokens, Folded(self.entry.source).tokens
-        steps = Levenshtein.opcodes([token.text for token in mine], [token.text for token in theirs])
-        return [
-            (
-                " ".join(token.text for token in mine[step.src_start : step.src_end]),
-                " ".join(token.text for token in theirs[step.dest_start : step.dest_end]),
-            )
-            for step in steps
-            if step.tag != "equal"
-        ]
+        """The words that differ: those of the text, and those of the memory in their place."""
+        mine = [token.text for token in Folded(self.wanted).tokens]
+        theirs = [token.text for token in Folded(self.entry.source).tokens]
+        differing = []
+        for step in Levenshtein.opcodes(mine, theirs):
+            if step.tag != "equal":
+                ours = " ".join(mine[step.src_start : step.src_end])
+                differing.append((ours, " ".join(theirs[step.dest_start : step.dest_end])))
+        return differing
 
     @cached_property
     def _filled(self) -> str | None:
-        """The translation with everything replaced; None if something could not be."""
+        """The translation with all numbers and placeholders replaced; None if that is impossible."""
         if self.is_exact:
             return self.entry.target
-        if self._moved or _meanings(self.wanted) != _meanings(self.entry.source):
+        if _meanings(self.wanted) != _meanings(self.entry.source):
             return None
-        return filled(self.entry.target, self._changes)
+        changes = self._changes()
+        return None if changes is None else filled(self.entry.target, changes)
 
-    @cached_property
-    def _changes(self) -> list[tuple[str, str]]:
-        """What may differ in words that are the same: as the memory has it, and as the text has it."""
+    def _changes(self) -> list[tuple[str, str]] | None:
+        """Return the numbers and placeholders of equal words, as in the memory and as in the text.
+
+        Return None if one is added, missing or in another place among different words.
+        """
         mine, theirs = Folded(self.wanted), Folded(self.entry.source)
         changes = list[tuple[str, str]]()
-        for step in self._steps:
+        for step in Levenshtein.opcodes(theirs.key, mine.key):
+            old = _variables(theirs.tokens[step.src_start : step.src_end])
+            new = _variables(mine.tokens[step.dest_start : step.dest_end])
             if step.tag == "equal":
-                old, new = theirs.tokens[step.src_start : step.src_end], mine.tokens[step.dest_start : step.dest_end]
-                for before, after in zip(old, new, strict=True):
-                    changes += zip(before.variables, after.variables, strict=True)
+                changes += zip(old, new, strict=True)
+            elif old != new:
+                return None
         return changes
 
-    @property
-    def _moved(self) -> bool:
-        """Whether a number or placeholder is added, missing or in another place among other words."""
-        mine, theirs = Folded(self.wanted).tokens, Folded(self.entry.source).tokens
-        return any(
-            _variables(theirs[step.src_start : step.src_end]) != _variables(mine[step.dest_start : step.dest_end])
-            for step in self._steps
-            if step.tag != "equal"
-        )
-
-    @cached_property
-    def _steps(self) -> Opcodes:
-        """What makes the words of the text of those of the memory."""
-        return Levenshtein.opcodes(Folded(self.entry.source).key, Folded(self.wanted).key)
-
     def record(self) -> dict[str, Any]:
-        """Return what is told of it as JSON."""
+        """Return the match for JSON."""
         when = datetime.fromtimestamp(self.entry.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        differing = [list(pair) for pair in self.differing]
-        record = {"percent": self.percent, "source": self.entry.source, "target": self.target, "differing": differing}
-        return record | {"who": self.entry.who, "when": when}
+        record: dict[str, Any] = {"percent": self.percent, "source": self.entry.source, "target": self.target}
+        return record | {"differing": list(map(list, self.differing)), "who": self.entry.who, "when": when}
 
 
 def similarity(one: str, other: str) -> float:
-    """Return 1 - d / n of two keys, d their edit distance and n the words of the longer one."""
+    """Return 1 - d / n of two keys, where d is their edit distance and n the number of words of the longer one."""
     return Levenshtein.normalized_similarity(one, other)
 
 
@@ -139,5 +126,5 @@ def _variables(tokens: Sequence[Token]) -> list[str]:
 
 
 def _meanings(text: str) -> list[str]:
-    """Return the signs of a text that change what its numbers say, in order."""
+    """Return the signs of a text that change the meaning of its numbers, in order."""
     return [token.text for token in Folded(text).every if token.has_meaning]

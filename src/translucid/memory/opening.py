@@ -1,4 +1,4 @@
-"""A memory by the name of its file: one of ours as it is, any corpus by an index in the user's own cache."""
+"""Opening of a memory by its file name: a memory itself, or any corpus through an index in the user's cache."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from translucid.memory.database import ENDING, VERSION, is_database
 from translucid.memory.translation_memory import TranslationMemory
 
 KEPT = 4
-"""Indices of corpora that stay, those used last."""
+"""The number of indices of corpora in the cache; those used last stay."""
 INDEX = f"index{ENDING}"
 
 
 def open_memory(
     file: str | Path, languages: Languages = (None, None), console: Console | None = None
 ) -> TranslationMemory:
-    """Open a memory to be looked up in.
+    """Open a memory for reading.
 
     Args:
-        file: what `translucid memory add` wrote, or a corpus of any kind: its index is made once, and anew when the
-            file has changed.
-        languages: of what will be looked up, and of its translation.
-        console: where it is shown how far the index is; nowhere if not given.
+        file: a memory of `translucid memory add`, or a corpus of any kind, which is indexed once, and again if it
+            changes.
+        languages: the languages of the sources and of the targets.
+        console: the console for the progress of indexing, if there is one.
 
     Raises:
-        UserError: it can't be read, it is of other languages, or its index can't be kept.
+        UserError: the file can't be read, has other languages, or its index can't be stored.
     """
     path = Path(file)
     if is_database(path):
@@ -61,13 +61,13 @@ def _index(file: str, languages: Languages, console: Console | None, folder: Pat
 
 
 def _fingerprint(corpus: str, languages: Languages) -> str:
-    """Return another one whenever a file of the corpus was changed, which is told by its times."""
+    """Return a hash that changes whenever the size or the times of a file of the corpus change."""
     facts = []
     for file in sides(corpus):
         try:
-            seen = file.stat()
+            status = file.stat()
         except OSError as error:
             raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
-        facts.append([str(file.resolve()), seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
+        facts.append([str(file.resolve()), status.st_size, status.st_mtime_ns, status.st_ctime_ns])
     content = json.dumps([__version__, VERSION, languages, facts])
     return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

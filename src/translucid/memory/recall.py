@@ -1,4 +1,4 @@
-"""What a memory has for a text: the entry that stands in the place of a translation, and those that are shown."""
+"""Use of a memory for a text: the match that replaces a translation, and the matches that are shown."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from translucid.memory.translation_memory import SHOWN, TranslationMemory
 
 
 class Recall:
-    """A memory, and what of it is used."""
+    """A memory and the percentage from which its matches replace translations."""
 
     def __init__(self, memory: TranslationMemory, use_from: int = EXACT) -> None:
-        """`use_from`: percent from which on the best match is used."""
+        """Use matches of `memory` of at least `use_from` percent."""
         self.memory, self.use_from = memory, use_from
 
     def used(self, text: str) -> Match | None:
-        """Return the match that is used for a text, if there is one; none with wrong numbers or placeholders."""
+        """Return the match that replaces the translation, if there is one with the right numbers and placeholders."""
         if self.use_from >= EXACT:
             return self.memory.exact(text)
-        near = self.memory.matches(text, self.use_from, SHOWN)
-        return next((match for match in near if match.has_right_numbers), None)
+        for match in self.memory.matches(text, self.use_from, SHOWN):
+            if match.has_right_numbers:
+                return match
+        return None
 
     def shown(self, text: str) -> list[Match]:
-        """Return the best matches, the one that is used among them."""
+        """Return the best matches, including the one that is used."""
         return self.memory.matches(text, min(LEAST, self.use_from), SHOWN)

@@ -1,9 +1,10 @@
-"""A translation memory: pairs of segments, found by their source, exactly or nearly."""
+"""A translation memory: pairs of segments with exact and fuzzy matches by their source."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -25,37 +26,37 @@ from translucid.memory.match import LEAST, Entry, Match
 from translucid.memory.postings import Postings
 
 SHOWN = 5
-"""Matches of a text, at most."""
+"""The largest number of matches of a text."""
 PART = 2_000_000
-"""Postings that are written together: what bounds the memory of an import."""
+"""The number of postings that are written together, which limits the memory that an import needs."""
 TELL = 1000
-"""Pairs after which progress is told."""
+"""The number of pairs between two progress reports."""
 _LATEST = 1 << 37
-"""Seconds since 1970 that no entry is as late as; what is later is no date."""
+"""The smallest number of seconds since 1970 that cannot be the date of an entry."""
 
 
 _LATEST_CHANGE = "latest change"
-"""The fact that says how many changes there were, where the entries of the latest ones have been removed."""
+"""The fact with the number of the latest change, which an entry that was removed may have had."""
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
 
 
 class Added(NamedTuple):
-    """What became of pairs that were added."""
+    """The numbers of pairs by what adding them did."""
 
     new: int = 0
     changed: int = 0
-    """Whose source was there with another translation."""
+    """The number of sources that had another translation."""
     same: int = 0
     skipped: int = 0
-    """That have an empty side, or a longer one than `LONGEST`, or a character that is `UNWRITABLE`."""
+    """The number of pairs with a side that is empty, longer than `LONGEST`, or has an `UNWRITABLE` character."""
 
 
 class TranslationMemory:
-    """One in a file. It may be used by several threads, and written to by several processes."""
+    """A memory in a file, which several threads may use, and several processes may write."""
 
     def __init__(self, file: Path, database: sqlite3.Connection) -> None:
-        """See `open` and `made_of`."""
+        """Use an open database; `open` and `make` open a file."""
         self.file = file
         self._database = database
         self._postings = Postings(database)
@@ -63,16 +64,16 @@ class TranslationMemory:
 
     @classmethod
     def open(cls, file: Path, *, write: bool = False, fixed: bool = False, wait: float = WAIT) -> Self:
-        """Open a memory; see `connect`.
+        """Open a memory; the arguments are those of `connect`.
 
         Raises:
-            UserError: it is none, or it can't be opened.
+            UserError: the file is not a memory, or can't be opened.
         """
         return cls(file, connect(file, write=write, fixed=fixed, wait=wait))
 
     @classmethod
     def make(cls, file: Path, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
-        """Write a memory that nobody will write to; see `add`."""
+        """Write a memory that will not be written again; the arguments are those of `add`."""
         memory = cls(file, create(file))
         try:
             added = memory._add(pairs, who, on_pairs)
@@ -82,7 +83,7 @@ class TranslationMemory:
         return added
 
     def close(self) -> None:
-        """Leave the file as it is."""
+        """Close the file."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -96,54 +97,55 @@ class TranslationMemory:
             return int(self._database.execute("SELECT count(*) FROM segments").fetchone()[0])
 
     def exact(self, text: str) -> Match | None:
-        """Return the entry of a text, which is the same but for spaces."""
+        """Return the entry of a text; only white space may differ."""
         wanted = spaced(text)
         with self._asked():
             row = self._row_of(wanted)
             return Match(wanted, self._entry(row[0])) if row else None
 
     def matches(self, text: str, least: int = LEAST, most: int = SHOWN) -> list[Match]:
-        """Return the entries that are most like a text, the best first.
+        """Return the entries that are most similar to a text, the best first.
 
         Args:
-            text: of any length; one that is too long for an entry has no match.
-            least: percent of its words that a match has at least; one that shares no words with it is none.
-            most: that are returned.
+            text: the text; a text that is too long for an entry has no match.
+            least: the smallest percentage of a match; entries without any word of the text never match.
+            most: the largest number of matches.
         """
         wanted = spaced(text)
         if not 0 < len(wanted) <= LONGEST or most < 1 or least > 100:
             return []
         folded = Folded(wanted)
-        share = max(least - 0.5, 0.5) / 100  # percents are rounded
+        share = max(least - 0.5, 0.5) / 100  # Percentages are rounded.
         with self._asked():
             numbers = self._postings.candidates(folded, share)
-            if row := self._row_of(wanted):  # among too many alike it might be left out
+            if row := self._row_of(wanted):  # It might not be among the candidates if too many are similar.
                 numbers = np.append(numbers, row[0])
             keys = self._keys(numbers)
             score = Levenshtein.normalized_similarity
-            found = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-9, limit=4 * most)
-            alike = [Match(wanted, self._entry(number)) for _, _, number in found]
-        best = sorted(alike, key=lambda match: (match.percent, match.entry.when), reverse=True)
-        return [match for match in best if match.percent >= least][:most]
+            # More than wanted, because the final percentages order them otherwise than this similarity.
+            nearest = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-9, limit=4 * most)
+            matches = [Match(wanted, self._entry(number)) for _, _, number in nearest]
+        matches.sort(key=lambda match: (match.percent, match.entry.when), reverse=True)
+        return [match for match in matches if match.percent >= least][:most]
 
     def add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None = None) -> Added:
-        """Add pairs, all of them or, if anything happens, none; of one source the newest translation stays.
+        """Add pairs, all of them or, after an error, none; a new translation replaces that of the same source.
 
         Args:
             pairs: sources and targets.
-            who: has translated them, or the file that they are from.
-            on_pairs: told how many more are done.
+            who: the author of the translations, or the file that they are from.
+            on_pairs: receives the number of further pairs that were added.
 
         Raises:
             UserError: the file can't be written.
         """
-        # The name of a file may have bytes that are no UTF-8, which SQLite does not take.
+        # A file name may have bytes that are not UTF-8, which SQLite refuses.
         who = who.encode("utf-8", "replace").decode("utf-8")
         with self._asked(), writing(self._database):
             return self._add(pairs, who, on_pairs)
 
     def edit(self, source: str, target: str, who: str) -> Entry | None:
-        """Give the entry of a source another translation; return the entry as it was, None if there is none.
+        """Replace the translation of a source; return the entry before the change, or None if there is none.
 
         Raises:
             UserError: the translation is empty or too long, or the file can't be written.
@@ -158,13 +160,13 @@ class TranslationMemory:
             return before
 
     def remove(self, sources: Iterable[str]) -> list[Entry]:
-        """Remove the entries of some sources, all of them or, if one of them is not there, none.
+        """Remove the entries of some sources, all of them or, if one does not exist, none.
 
         Returns:
-            What was removed.
+            The removed entries.
 
         Raises:
-            UserError: one is not there, or the file can't be written.
+            UserError: an entry does not exist, or the file can't be written.
         """
         removed: list[Entry] = []
         with self._asked(), writing(self._database):
@@ -176,17 +178,17 @@ class TranslationMemory:
                 removed.append(self._entry(row[0]))
                 self._postings.remove(row[0], Folded(source))
                 self._database.execute("DELETE FROM segments WHERE id = ?", (row[0],))
-            # The next entry must not get the number of one that is gone, or `entries(since)` leaves it out.
+            # The next entry must not get the number of a removed one, or `entries(since)` would omit it.
             self._database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_LATEST_CHANGE, str(latest + 1)))
         return removed
 
     def find(self, text: str, *, sides: Sequence[Side] = SIDES, whole_words: bool = False) -> Iterator[Entry]:
-        """Yield the entries that have a text in them, whatever its case, the newest first (a concordance).
+        """Yield the entries that contain a text in any case, the newest first (a concordance).
 
         Args:
-            text: part of a segment; one that is blank is in none.
-            sides: where it is looked for.
-            whole_words: whether it begins and ends where words do.
+            text: a part of a segment; no segment contains a blank text.
+            sides: the sides to search.
+            whole_words: whether the text must begin and end at the edges of words.
         """
         pattern = found_in(text, whole_words=whole_words)
         if pattern is None:
@@ -196,7 +198,7 @@ class TranslationMemory:
         while True:
             with self._asked():
                 rows = self._database.execute(ask, (before,)).fetchall()
-                entries = [_sound(row[:4]) for row in rows]
+                entries = [_checked(row[:4]) for row in rows]
             if not rows:
                 return
             for entry in entries:
@@ -210,14 +212,15 @@ class TranslationMemory:
             yield Pair(entry.source, entry.target)
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
-        """Yield the same with who and when."""
+        """Yield the entries that were added or changed after a `change`, the oldest first."""
         ask = "SELECT source, target, who, at, change FROM segments WHERE change > ? ORDER BY change LIMIT 1000"
         while True:
             with self._asked():
                 rows = self._database.execute(ask, (since,)).fetchall()
             if not rows:
                 return
-            yield from (_sound(row[:4]) for row in rows)
+            for row in rows:
+                yield _checked(row[:4])
             since = rows[-1][4]
 
     @property
@@ -228,33 +231,33 @@ class TranslationMemory:
 
     @property
     def state(self) -> str:
-        """What tells memories of other entries apart."""
+        """A string that differs between memories with different entries."""
         with self._asked():
             ask = "SELECT count(*), max(change), total(digest) FROM segments"
             return " ".join(map(str, self._database.execute(ask).fetchone()))
 
     def facts(self) -> dict[str, str]:
-        """Return what is noted of the memory as a whole, by name."""
+        """Return the facts about the whole memory by name, such as its languages."""
         with self._asked():
             facts = self._database.execute("SELECT name, value FROM facts LIMIT 10000").fetchall()
         return {str(name): str(value) for name, value in facts if name != _LATEST_CHANGE}
 
     def note(self, facts: Mapping[str, str]) -> None:
-        """Note something of the memory as a whole."""
+        """Store facts about the whole memory."""
         with self._asked(), writing(self._database):
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", [*facts.items()])
 
     @property
     def languages(self) -> Languages:
-        """Codes of source and target, if they are noted."""
+        """The codes of the source and the target language, if they are known."""
         facts = self.facts()
         return facts.get("source language"), facts.get("target language")
 
     def refuse_other_languages(self, wanted: Languages) -> None:
-        """Check that the memory can be of some languages.
+        """Check that the memory may be for some languages.
 
         Raises:
-            UserError: it is of others.
+            UserError: the memory has other languages.
         """
         for side, ours, code in zip(("source", "target"), self.languages, wanted, strict=True):
             if ours and code and not same_language(ours, code):
@@ -262,31 +265,35 @@ class TranslationMemory:
                 raise UserError(what, file=self.file, fix="Give a memory of the languages that are translated.")
 
     def by_origin(self) -> list[tuple[str, int, int]]:
-        """Return who entries are from, how many, and when the latest of them was added."""
+        """Return the authors, each with the number of entries and the time of the latest."""
+        origins = []
         with self._asked():
             ask = "SELECT '', '', who, max(at), count(*) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
-            rows = [(_sound(row[:4]), row[4]) for row in self._database.execute(ask)]
-            return [(entry.who, count, entry.when) for entry, count in rows]
+            for row in self._database.execute(ask):
+                entry = _checked(row[:4])
+                origins.append((entry.who, row[4], entry.when))
+        return origins
 
     def _add(self, pairs: Iterable[Pair], who: str, on_pairs: Callable[[int], None] | None) -> Added:
-        counts = {"new": 0, "changed": 0, "same": 0, "skipped": 0}
+        counts = Counter[str]()
         latest, now = self._latest(), int(time.time())
         try:
-            for number, (given, target) in enumerate(pairs, 1):
+            for number, (source, target) in enumerate(pairs, 1):
                 latest += 1
-                counts[self._added(spaced(given), spaced(target), who, now, latest)] += 1
+                counts[self._add_pair(spaced(source), spaced(target), who, now, latest)] += 1
                 if self._postings.waiting >= PART:
                     self._postings.flush()
                 if on_pairs and number % TELL == 0:
                     on_pairs(TELL)
             self._postings.flush()
         except BaseException:
+            # The transaction is rolled back, so the postings in memory are void too.
             self._postings = Postings(self._database)
             raise
         return Added(**counts)
 
-    def _added(self, source: str, target: str, who: str, now: int, change: int) -> str:
-        """Add a pair; return what became of it."""
+    def _add_pair(self, source: str, target: str, who: str, now: int, change: int) -> str:
+        """Add a pair; return the field of `Added` that counts it."""
         if not (0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST):
             return "skipped"
         if UNWRITABLE.search(source) or UNWRITABLE.search(target):
@@ -306,27 +313,29 @@ class TranslationMemory:
         return "new"
 
     def _row_of(self, source: str) -> tuple[int, str] | None:
-        """Return the number and the target of the entry of a source."""
+        """Return the number and the target of a source's entry, if there is one."""
         ask = "SELECT id, target FROM segments WHERE digest = ? AND source = ?"
         return self._database.execute(ask, (_digest(source), source)).fetchone()
 
     def _entry(self, number: int) -> Entry:
         row = self._database.execute("SELECT source, target, who, at FROM segments WHERE id = ?", (number,)).fetchone()
-        return _sound(row)
+        return _checked(row)
 
     def _keys(self, numbers: NDArray[np.intp]) -> dict[int, str]:
         marks = ",".join("?" * len(numbers))
         keys = dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
-        if not all(isinstance(key, str) for key in keys.values()):
+        if not set(map(type, keys.values())) <= {str}:
             raise sqlite3.DatabaseError("a key is damaged")
         return keys
 
     def _latest(self) -> int:
         latest = self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
-        noted = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone()
-        if not (isinstance(latest, int) and (noted is None or str(noted[0]).isdecimal())):
+        (noted,) = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone() or (
+            0,
+        )
+        if not isinstance(latest, int) or not str(noted).isdecimal():
             raise sqlite3.DatabaseError("the number of the latest change is damaged")
-        return max(latest, int(noted[0]) if noted else 0)
+        return max(latest, int(noted))
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
@@ -334,14 +343,13 @@ class TranslationMemory:
             yield
 
 
-def _sound(row: tuple[Any, ...]) -> Entry:
-    """Return an entry; in a column of SQLite may stand anything."""
-    if not (all(isinstance(text, str) for text in row[:3]) and isinstance(row[3], int) and 0 <= row[3] < _LATEST):
+def _checked(row: tuple[Any, ...]) -> Entry:
+    """Return an entry after a check of its types, because a column of SQLite may contain values of any type."""
+    if tuple(map(type, row)) != (str, str, str, int) or not 0 <= row[3] < _LATEST:
         raise sqlite3.DatabaseError("an entry is damaged")
     return Entry(*row)
 
 
 def _digest(source: str) -> int:
-    return int.from_bytes(
-        blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True
-    )
+    digest = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

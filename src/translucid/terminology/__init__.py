@@ -1,1 +1,1 @@
-"""Terms: how certain words are to be translated; found in sources, and pointed out to models that apply them."""
+"""Terminology: term lists, their matches in sources, and annotations for models that apply terms."""

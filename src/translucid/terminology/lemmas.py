@@ -10,13 +10,13 @@ from translucid.ground.errors import UserError, missing_package
 
 
 class Lemmas:
-    """Of one language."""
+    """The dictionary forms of one language."""
 
     def __init__(self, language: str | None) -> None:
         """Open the dictionary of a language, which is loaded with the first word.
 
         Args:
-            language: code, such as `es` or `pt-BR`.
+            language: the language code, such as `es` or `pt-BR`.
 
         Raises:
             UserError: simplemma is not installed, or has no dictionary of the language.
@@ -42,17 +42,20 @@ class Lemmas:
         return str(self._of(word.casefold())).casefold()
 
     def forms(self, words: Iterable[str]) -> dict[str, list[str]]:
-        """Return by dictionary form the other forms of words, as far as the dictionary lists them; one pass over it."""
+        """Return the other forms of words that the dictionary lists, by dictionary form, in one pass over it."""
         from simplemma.strategies.dictionaries.dictionary_factory import DefaultDictionaryFactory
 
-        wanted = {self.of(word) for word in words}
-        found: dict[str, list[str]] = {}
-        for form, lemma in DefaultDictionaryFactory().get_dictionary(self.language).items() if wanted else ():
-            if (lemma := str(lemma).casefold()) in wanted and form.isalpha() and form.islower():
-                found.setdefault(lemma, []).append(form)
-        return found
+        wanted = set(map(self.of, words))
+        forms: dict[str, list[str]] = {}
+        if not wanted:
+            return forms
+        for form, lemma in DefaultDictionaryFactory().get_dictionary(self.language).items():
+            lemma = str(lemma).casefold()
+            if lemma in wanted and form.isalpha() and form.islower():
+                forms.setdefault(lemma, []).append(form)
+        return forms
 
     def same(self, one: str, other: str) -> bool:
-        """Whether two words are forms of one."""
+        """Whether two words are forms of the same word."""
         one, other = one.casefold(), other.casefold()
         return one == other or bool({one, self.of(one)} & {other, self.of(other)})

@@ -1,8 +1,8 @@
-"""Terms pointed out in the source, for models that have learned to apply them.
+"""Annotations of terms in the source, for models that have learned to apply them.
 
-Behind a word stands the dictionary form of what it is to become, and the model writes the form that the sentence needs
-(Dinu et al. 2019, arXiv 1906.01105, "append"; Bergmanis and Pinnis 2021, arXiv 2101.10035). Three pieces of the
-vocabulary, which nothing else uses, say where the word begins, where its translation begins, and where that ends.
+The dictionary form of the translation is inserted behind a word, and the model writes the form that the sentence needs
+(Dinu et al. 2019, arXiv 1906.01105, "append"; Bergmanis and Pinnis 2021, arXiv 2101.10035). Three reserved pieces of
+the vocabulary mark the beginning of the word, the beginning of its translation, and the end of that.
 """
 
 from __future__ import annotations
@@ -18,21 +18,19 @@ from translucid.terminology.matching import TermList, terms_in
 
 
 class Marking(NamedTuple):
-    """A part of a source, and what it is to become."""
+    """The annotation of a span of the source."""
 
     start: int
-    """Of its first character."""
     end: int
-    """Of the first character behind it."""
     target: str
     instead: str | None = None
-    """What stands in its place, if it is something else."""
+    """Another word to write instead of the source word, if any."""
 
 
 def marked(source: str, markings: Iterable[Marking]) -> str:
-    """Return a source with terms pointed out; `markings` from left to right, none overlapping the one before.
+    """Return a source with annotations, which are given from left to right and do not overlap.
 
-    The pieces of all other words stay as they are: the first mark stands before the space before the word.
+    The first mark goes before the space before the word, so that the pieces of all other words do not change.
     """
     parts, at = [], 0
     for start, end, target, instead in markings:
@@ -45,16 +43,19 @@ def marked(source: str, markings: Iterable[Marking]) -> str:
 
 @dataclass(frozen=True)
 class TermAnnotation:
-    """The step of the text pipeline that points terms out."""
+    """The step of the text pipeline that annotates terms."""
 
     terms: TermList
     tokenizer: Tokenizer
 
     def apply(self, text: str, shown: str) -> str:
-        """Return what is shown with the terms of the text pointed out, if the vocabulary has their translations."""
+        """Return the text with its terms annotated.
+
+        Return `shown` instead if an earlier step changed it, or the vocabulary lacks a translation.
+        """
         matches = terms_in(self.terms, text)
         if not matches or shown != text:
             return shown
-        pointed_out = marked(text, [Marking(match.start, match.end, match.targets[0]) for match in matches])
-        (ids,) = self.tokenizer.encode_source([pointed_out])
-        return shown if SPECIAL.unknown in ids else pointed_out
+        annotated = marked(text, [Marking(match.start, match.end, match.targets[0]) for match in matches])
+        (ids,) = self.tokenizer.encode_source([annotated])
+        return shown if SPECIAL.unknown in ids else annotated

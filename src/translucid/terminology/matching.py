@@ -1,4 +1,4 @@
-"""Terms found in sources, and looked for in translations."""
+"""Matches of terms in sources, and occurrences of their targets in translations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from translucid.data.languages import Languages
 from translucid.data.non_translatable import kept_parts
-from translucid.data.words import Word, places, words_in
+from translucid.data.words import places, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.term import Term, read_terms, terms_of
 
@@ -20,21 +21,23 @@ Outcome = Literal["used", "inflected", "missing"]
 
 @dataclass(frozen=True)
 class Match:
-    """A term that stands in a source."""
+    """A term in a source."""
 
     terms: tuple[Term, ...]
-    """Those that have this source; any of their targets will do, and the first is the preferred one."""
+    """The terms with this source; any of their targets satisfies the match, and the first is preferred."""
     start: int
-    """Of its first character."""
+    """The start of the term in the source."""
     end: int
-    """Of the first character behind it."""
     text: str
-    """As it stands there."""
+    """The term in the form in which the source has it."""
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What is to stand in the translation, one of them."""
-        return tuple(dict.fromkeys(self.text if term.kept else term.target for term in self.terms))
+        """The targets, of which the translation must have one."""
+        targets = dict[str, None]()
+        for term in self.terms:
+            targets[self.text if term.kept else term.target] = None
+        return tuple(targets)
 
     @property
     def exact(self) -> bool:
@@ -43,47 +46,46 @@ class Match:
 
     @property
     def inflects(self) -> bool:
-        """Whether another form of the target will do."""
+        """Whether other forms of the target satisfy the match."""
         return any(term.inflects for term in self.terms)
 
 
 @dataclass(frozen=True)
 class TermUse:
-    """What became of a term in a translation."""
+    """The outcome of a term in a translation."""
 
     source: str
-    """As it stands in the source."""
+    """The term in the form in which the source has it."""
     target: str
-    """What was asked for."""
+    """The preferred target."""
     outcome: Outcome
 
     def __str__(self) -> str:
-        """Say which term it is."""
+        """Return the term with its target."""
         return f"{self.source} ({self.target})"
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A term that stands in a translation."""
+    """The target of a term in a translation."""
 
     start: int
-    """Of its first character."""
+    """The start of the target in the translation."""
     end: int
-    """Of the first character behind it."""
     inflected: bool
-    """Whether it is another form of what was asked for."""
+    """Whether it is another form of the target."""
 
 
 class TermList:
-    """Terms that can be found in a text of any length in one go."""
+    """Terms that are matched with a text in one pass."""
 
     def __init__(self, terms: Iterable[Term], source: Lemmas | None = None, target: Lemmas | None = None) -> None:
-        """Put terms in order.
+        """Index the terms.
 
         Args:
-            terms: any number.
-            source: if given, other forms of source words are found too, with the same dictionary form word by word.
-            target: if given, other forms of the target are told apart from a term that is missing.
+            terms: the terms.
+            source: if given, other forms of source words match too: each word has the same dictionary form.
+            target: if given, other forms of the target are distinguished from a missing term.
         """
         self.source, self.target = source, target
         self.count = 0
@@ -92,122 +94,123 @@ class TermList:
         lengths: dict[str, set[int]] = defaultdict(set)
         for term in terms:
             self.count += 1
-            words = tuple(word.text.casefold() for word in words_in(term.source))
+            words = tuple(_folded(term.source))
             self._exact[words].append(term)
             lengths[words[0]].add(len(words))
             if source and term.inflects:
                 forms = tuple(map(source.of, words))
                 self._forms[forms].append(term)
                 lengths[forms[0]].add(len(forms))
-        self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
-        """By the first word of terms, in how many words they come, the longest first."""
+        # The numbers of words of the terms that begin with a word.
+        self._lengths = lengths
 
     @cached_property
     def other_forms(self) -> dict[str, list[str]]:
-        """By dictionary form, forms of targets of one word that inflect, if other forms are wanted on both sides."""
+        """The other forms of inflecting targets of one word, by dictionary form; empty without both dictionaries."""
         if not (self.source and self.target):
             return {}
-        every = (term for terms in self._exact.values() for term in terms)
-        return self.target.forms(term.target for term in every if term.inflects and term.target.isalpha())
+        terms = chain.from_iterable(self._exact.values())
+        return self.target.forms(term.target for term in terms if term.inflects and term.target.isalpha())
 
     def forms_of(self, target: str) -> list[str]:
-        """Return other forms of a target, none if there are none or they are not wanted."""
+        """Return the other forms of a target that the dictionary lists."""
         if not self.target or not target.isalpha() or not self.other_forms:
             return []
         return [form for form in self.other_forms.get(self.target.of(target), ()) if form != target.casefold()]
 
     def matches(self, text: str) -> list[Match]:
-        """Return the terms in a text, from left to right: at each place the longest one, and none within another."""
+        """Return the terms in a text from left to right, at each place the longest; matches do not overlap."""
         words = words_in(text)
         plain = [word.text.casefold() for word in words]
-        forms = [self.source.of(word) for word in plain] if self.source else plain
-        found, at = [], 0
+        forms = list(map(self.source.of, plain)) if self.source else plain
+        matches, at = [], 0
         while at < len(words):
             sizes = {*self._lengths.get(plain[at], ()), *self._lengths.get(forms[at], ())}
             for size in sorted(sizes, reverse=True):
-                if terms := self._there(
-                    text, words[at : at + size], plain[at : at + size], forms[at : at + size], size
-                ):
-                    start, end = words[at].start, words[at + size - 1].end
-                    found.append(Match(terms, start, end, text[start:end]))
-                    at += size
+                end = at + size
+                if end > len(words):
+                    continue
+                span = text[words[at].start : words[end - 1].end]
+                if terms := self._terms_of(span, tuple(plain[at:end]), tuple(forms[at:end])):
+                    matches.append(Match(terms, words[at].start, words[end - 1].end, span))
+                    at = end
                     break
             else:
                 at += 1
-        return found
+        return matches
 
-    def _there(
-        self, text: str, words: Sequence[Word], plain: Sequence[str], forms: Sequence[str], size: int
-    ) -> tuple[Term, ...]:
-        if len(words) < size:
-            return ()
-        whole = text[words[0].start : words[-1].end]
-        for candidates in (self._exact.get(tuple(plain), ()), self._forms.get(tuple(forms), ())):
-            if fit := tuple(term for term in candidates if not term.case or term.source == whole):
-                return fit
+    def _terms_of(self, text: str, plain: tuple[str, ...], forms: tuple[str, ...]) -> tuple[Term, ...]:
+        """Return the terms of a text; those with the same words if there are any, else those with the same forms."""
+        for candidates in (self._exact.get(plain, ()), self._forms.get(forms, ())):
+            if terms := tuple(term for term in candidates if not term.case or term.source == text):
+                return terms
         return ()
 
     def uses(self, matches: Sequence[Match], translation: str) -> list[TermUse]:
-        """Return what became of each match; each place of the translation counts for one of them."""
-        found = []
+        """Return the outcome of each match; each word of the translation counts for one match only."""
+        uses = []
         for match, occurrence in zip(matches, self.occurrences(matches, translation), strict=True):
             outcome: Outcome = "missing"
             if occurrence:
                 outcome = "inflected" if occurrence.inflected else "used"
-            found.append(TermUse(match.text, match.targets[0], outcome))
-        return found
+            uses.append(TermUse(match.text, match.targets[0], outcome))
+        return uses
 
     def occurrences(self, matches: Sequence[Match], translation: str) -> list[Occurrence | None]:
-        """Return where each match stands in a translation, if it does; no two of them in the same place."""
+        """Return the occurrence of each match in a translation, or None; occurrences do not overlap."""
+        found: list[Occurrence | None] = [None] * len(matches)
         if not matches:
-            return []
-        every = words_in(translation)
-        words = [word.text for word in every]
-        plain = [word.casefold() for word in words]
-        found: dict[int, Occurrence] = {}
+            return found
+        positions = words_in(translation)
+        words = [word.text for word in positions]
+        plain = list(map(str.casefold, words))
+        # First all targets as they are: another form of one term may be the target of another.
         for inflected in (False, True):
             for i, match in enumerate(matches):
-                if i in found or (inflected and not (self.target and match.inflects)):
+                if found[i] or (inflected and not (self.target and match.inflects)):
                     continue
-                if at := self._place(match, words, plain, inflected):
-                    found[i] = Occurrence(every[at[0]].start, every[at[1] - 1].end, inflected)
-                    for place in range(*at):
-                        words[place] = plain[place] = ""
-        return [found.get(i) for i in range(len(matches))]
+                if span := self._place(match, words, plain, inflected):
+                    first, end = span
+                    found[i] = Occurrence(positions[first].start, positions[end - 1].end, inflected)
+                    words[first:end] = plain[first:end] = [""] * (end - first)
+        return found
 
     def _place(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool
     ) -> tuple[int, int] | None:
+        """Return the indices of the first and behind the last word of a match's target in a translation."""
         for target in match.targets:
-            asked = [word.text for word in words_in(target)]
+            wanted = [word.text for word in words_in(target)]
             if match.exact:
-                ways = [asked, [_capital(asked[0]), *asked[1:]]] if asked else []
-                found = [at for way in ways for at in places(way, words)]
+                found = places(wanted, words)
+                if wanted and not found:  # A sentence may begin with it.
+                    found = places([_capital(wanted[0]), *wanted[1:]], words)
             elif inflected:
-                found = self._forms_at(asked, plain)
+                found = self._forms_at(wanted, plain)
             else:
-                found = places([word.casefold() for word in asked], plain)
+                found = places(_folded(target), plain)
             if found:
-                return found[0], found[0] + len(asked)
+                return found[0], found[0] + len(wanted)
         return None
 
-    def _forms_at(self, asked: Sequence[str], plain: Sequence[str]) -> list[int]:
+    def _forms_at(self, wanted: Sequence[str], plain: Sequence[str]) -> list[int]:
+        """Return the indices at which a translation has forms of all wanted words."""
         assert self.target
-        size = len(asked)
-        return [
-            at
-            for at in range(len(plain) - size + 1)
-            if all(there and self.target.same(one, there) for one, there in zip(asked, plain[at:], strict=False))
-        ]
+        found = []
+        for at in range(len(plain) - len(wanted) + 1):
+            pairs = zip(wanted, plain[at:], strict=False)
+            if all(word and self.target.same(target, word) for target, word in pairs):
+                found.append(at)
+        return found
 
 
 def terms_in(terms: TermList, text: str) -> list[Match]:
-    """Return the terms in a text, but for those in placeholders, tags and addresses."""
+    """Return the terms in a text, except those in placeholders, tags and addresses."""
     matches = terms.matches(text)
-    if not matches:
-        return []
-    kept = [(first, after) for _, first, after in kept_parts(text)]
-    return [match for match in matches if not any(first < match.end and match.start < after for first, after in kept)]
+    if matches:  # Most texts have none.
+        for _, start, end in kept_parts(text):
+            matches = [match for match in matches if end <= match.start or match.end <= start]
+    return matches
 
 
 def term_list(
@@ -217,23 +220,34 @@ def term_list(
     *,
     told: bool = False,
 ) -> TermList:
-    """Return terms that are given in any way.
+    """Return a term list for terms in any of these forms.
 
     Args:
-        terms: a file, or they, each a `Term` or fields as in the lines of a file.
-        languages: of the translation.
-        inflect: whether other forms of their words are these terms too.
-        told: whether a model is told of them that may write another form.
+        terms: a file; or terms, each a `Term` or its fields as in the lines of a file.
+        languages: the source and the target language.
+        inflect: whether other forms of the words match too.
+        told: whether the model reads the terms in the source, and so may write other forms.
 
     Raises:
-        UserError: there is something wrong with them, or no dictionary of a language.
+        UserError: a term is invalid, or a language has no dictionary.
     """
     if isinstance(terms, TermList):
         return terms
-    given = read_terms(Path(terms)) if isinstance(terms, str | Path) else list(terms)
-    plain = [term if isinstance(term, Term) else terms_of([term])[0] for term in given]
+    if isinstance(terms, str | Path):
+        terms = read_terms(Path(terms))
+    plain: list[Term] = []
+    for term in terms:
+        if isinstance(term, Term):
+            plain.append(term)
+        else:
+            plain += terms_of([term])
     source, target = languages
     return TermList(plain, Lemmas(source) if inflect else None, Lemmas(target) if inflect or told else None)
+
+
+def _folded(text: str) -> list[str]:
+    """Return the words of a text without case."""
+    return [word.text.casefold() for word in words_in(text)]
 
 
 def _capital(word: str) -> str:

@@ -1,8 +1,8 @@
-"""Which words translate which, learned from sentence pairs alone: IBM model 1 in both directions.
+"""Translations of words, learned from sentence pairs alone: IBM model 1 in both directions.
 
 Brown et al. 1993 (J93-2003, section 4.1): p(t | s) = c(s, t) / sum_t c(s, t), where c counts how often t is linked to
-s, and each t of a sentence is linked to its words s in proportion to p(t | s). Both directions together leave out most
-wrong links (Liang et al. 2006, N06-1014, section 3.1).
+s, and each t of a sentence is linked to its words s in proportion to p(t | s). The product of both directions excludes
+most wrong links (Liang et al. 2006, N06-1014, section 3.1).
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.words import Word, words_in
 
 ROUNDS = 6
-"""Of expectation maximisation."""
+"""The number of rounds of expectation maximisation."""
 MOST_LINKS = 20_000_000
-"""Possible links between words that are learned from, at most; they take 40 bytes each."""
+"""The largest number of possible links between words to learn from; each takes 40 bytes."""
 LIKELY = 0.2
-"""p(t | s) * p(s | t) of what counts as a translation, at least, as its square root."""
+"""The smallest geometric mean of p(t | s) and p(s | t) of a translation."""
 COMMON = 100
-"""So many of the most frequent words of a language are no terms: articles, pronouns, auxiliaries."""
+"""The number of most frequent words of each language that are no terms: articles, pronouns, auxiliaries."""
 
 
 class Lexicon:
     """Translations of single words, in lower case."""
 
     def __init__(self, likely: Mapping[str, Mapping[str, float]], common: Iterable[str] = ()) -> None:
-        """`likely`: by source word, how likely its translations are; `common`: words that are no terms."""
+        """Create a lexicon.
+
+        Args:
+            likely: for each source word, the strengths of its translations.
+            common: words that are no terms.
+        """
         self.likely, self.common = likely, frozenset(common)
         self._by_ending: dict[str, list[str]] = {}
         for word in likely:
@@ -39,85 +44,102 @@ class Lexicon:
 
     @classmethod
     def learn(cls, pairs: Iterable[Pair]) -> Lexicon:
-        """Learn from sentence pairs, from the first ones if there are very many; the same pairs give the same."""
-        numbers: tuple[dict[str, int], dict[str, int]] = {}, {}
-        counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-        sides: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = [], []
+        """Learn from sentence pairs: from all, or from the first ones if they have too many possible links."""
+        source_side, target_side = _Side(), _Side()
         links = 0
         for pair in pairs:
-            texts = [[word.text.casefold() for word in content(text)] for text in pair]
-            links += len(texts[0]) * len(texts[1])
+            sources, targets = _folded(pair.source), _folded(pair.target)
+            links += len(sources) * len(targets)
             if links > MOST_LINKS:
                 break
-            for words, number, count, side in zip(texts, numbers, counts, sides, strict=True):
-                count.update(words)
-                side.append(np.array([number.setdefault(word, len(number)) for word in words], np.int64))
-        names = [list(number) for number in numbers]
-        common = (name for count in counts for name, _ in count.most_common(COMMON))
+            source_side.add(sources)
+            target_side.add(targets)
         if not links:
             return cls({})
-        width = len(names[1])
-        sources = np.concatenate([np.repeat(s, len(t)) for s, t in zip(*sides, strict=True)])
-        targets = np.concatenate([np.tile(t, len(s)) for s, t in zip(*sides, strict=True)])
-        keys, which = np.unique(sources * width + targets, return_inverse=True)
-        both = keys // width, keys % width
-        # Each target word of a sentence shares itself out among the source words, and the other way round.
-        tokens_s, tokens_t = [], []
+        # For each possible link: its source and target word, and the tokens that it links.
+        words_s, words_t, tokens_s, tokens_t = [], [], [], []
         total_s = total_t = 0
-        for s, t in zip(*sides, strict=True):
+        for s, t in zip(source_side.sentences, target_side.sentences, strict=True):
+            words_s.append(np.repeat(s, len(t)))
+            words_t.append(np.tile(t, len(s)))
             tokens_s.append(np.repeat(np.arange(len(s)), len(t)) + total_s)
             tokens_t.append(np.tile(np.arange(len(t)), len(s)) + total_t)
             total_s, total_t = total_s + len(s), total_t + len(t)
-        forward = _learned(which, both[0], np.concatenate(tokens_t))
-        backward = _learned(which, both[1], np.concatenate(tokens_s))
-        likely: dict[str, dict[str, float]] = {}
+        width = len(target_side.numbers)
+        keys, which = np.unique(np.concatenate(words_s) * width + np.concatenate(words_t), return_inverse=True)
+        pairs_s, pairs_t = keys // width, keys % width
+        # Each target token distributes its count over the source words of its sentence, and vice versa.
+        forward = _learned(which, pairs_s, np.concatenate(tokens_t))
+        backward = _learned(which, pairs_t, np.concatenate(tokens_s))
         strength = np.sqrt(forward * backward)
+        likely: dict[str, dict[str, float]] = {}
+        names_s, names_t = list(source_side.numbers), list(target_side.numbers)
         for at in np.flatnonzero(strength >= LIKELY):
-            likely.setdefault(names[0][both[0][at]], {})[names[1][both[1][at]]] = float(strength[at])
-        return cls(likely, common)
+            likely.setdefault(names_s[pairs_s[at]], {})[names_t[pairs_t[at]]] = float(strength[at])
+        return cls(likely, source_side.common() | target_side.common())
 
     def ending(self, word: str) -> Sequence[str]:
-        """Return source words that may be terms and have the last two letters of a word; it alone if there are none."""
+        """Return the source words that may be terms and end with the same two letters; `word` if there are none."""
         return self._by_ending.get(word[-2:], [word])
 
     def links(self, source: Sequence[Word], target: Sequence[Word]) -> list[tuple[int, int]]:
-        """Return which words of a pair translate each other: those that are the likeliest of each other there."""
-        strengths = {
-            (i, j): strength
-            for i, one in enumerate(source)
-            if (known := self.likely.get(one.text.casefold()))
-            for j, other in enumerate(target)
-            if (strength := known.get(other.text.casefold()))
-        }
-        best: list[tuple[int, int]] = []
+        """Return links between words of a sentence pair, the strongest first chosen, at most one for each word."""
+        strengths: dict[tuple[int, int], float] = {}
+        targets = [word.text.casefold() for word in target]
+        for i, word in enumerate(source):
+            known = self.likely.get(word.text.casefold(), {})
+            for j, other in enumerate(targets):
+                if strength := known.get(other):
+                    strengths[i, j] = strength
+        chosen: list[tuple[int, int]] = []
         for link in sorted(strengths, key=lambda link: (-strengths[link], link)):
-            if all(link[0] != i and link[1] != j for i, j in best):
-                best.append(link)
-        return sorted(best)
+            if all(link[0] != i and link[1] != j for i, j in chosen):
+                chosen.append(link)
+        return sorted(chosen)
 
     def terms(self, source: Sequence[Word], target: Sequence[Word]) -> list[tuple[int, int]]:
         """Return the links between words that may be terms."""
-        return [
-            (i, j)
-            for i, j in self.links(source, target)
-            if len(source[i].text) > 2
-            and source[i].text.casefold() not in self.common
-            and target[j].text.casefold() not in self.common
-        ]
+        links = []
+        for i, j in self.links(source, target):
+            words = {source[i].text.casefold(), target[j].text.casefold()}
+            if len(source[i].text) > 2 and self.common.isdisjoint(words):
+                links.append((i, j))
+        return links
+
+
+class _Side:
+    """The words of one language, numbered in the order of their first occurrence."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
+        self.sentences: list[NDArray[np.int64]] = []
+
+    def add(self, words: list[str]) -> None:
+        self.counts.update(words)
+        numbers = [self.numbers.setdefault(word, len(self.numbers)) for word in words]
+        self.sentences.append(np.array(numbers, np.int64))
+
+    def common(self) -> set[str]:
+        return {word for word, _ in self.counts.most_common(COMMON)}
 
 
 def content(text: str) -> list[Word]:
-    """Return the words of a text that have letters."""
+    """Return the words of a text that begin with a letter."""
     return [word for word in words_in(text) if word.text[0].isalpha()]
+
+
+def _folded(text: str) -> list[str]:
+    return [word.text.casefold() for word in content(text)]
 
 
 def _learned(which: NDArray[np.int64], given: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return p(word | given word) of each pair of words.
 
     Args:
-        which: [links] the pair of words of each.
-        given: [pairs] the given word of each.
-        token: [links] the token that is shared out, numbered through the text.
+        which: [links] the pair of words of each link.
+        given: [pairs] the given word of each pair.
+        token: [links] the token whose count is distributed, numbered through all sentences.
     """
     probability = np.ones(len(given))
     for _ in range(ROUNDS):

@@ -14,21 +14,21 @@ from translucid.data.words import words_in
 from translucid.ground.errors import UserError
 
 MOST = 1_000_000
-"""Terms of a file, at most."""
+"""The largest number of terms of a file."""
 LONGEST = 32
-"""Words of a term, at most."""
+"""The largest number of words of a term."""
 INFLECTED = frozenset({"noun", "verb", "adjective"})
 FIXED = frozenset({"name", "phrase", "adverb", "other"})
-"""Parts of speech whose words have one form."""
+"""The parts of speech whose words have one form."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """How a word or a phrase is to be translated."""
+    """A word or a phrase and its translation."""
 
     source: str
     target: str
-    """What stands in the translation; empty for what is not translated."""
+    """The translation; empty for a term that is not translated."""
     part_of_speech: str | None = None
     """One of `INFLECTED` or `FIXED`, if known."""
     case: bool = False
@@ -36,46 +36,48 @@ class Term:
 
     @property
     def kept(self) -> bool:
-        """Whether it stays as it stands in the source."""
+        """Whether the term is not translated."""
         return not self.target or self.target == self.source
 
     @property
     def inflects(self) -> bool:
-        """Whether other forms of its words are this term too, where forms are told at all."""
+        """Whether other forms of the words match too, if there is a dictionary."""
         return not self.kept and self.part_of_speech not in FIXED
 
 
 def read_terms(file: Path) -> list[Term]:
     """Read a file of terms: source TAB target, and then, in any order, a part of speech and `case`.
 
-    A line without a target, or with the same one, is not translated. Blank lines, and a first one `source TAB target`,
-    are passed over. A .csv may have commas or semicolons instead of tabs, and quotes.
+    A term without a target, or with the same one, is not translated. Blank lines, and a header `source TAB target`, are
+    skipped. A .csv may have commas or semicolons instead of tabs, and quotes.
 
     Raises:
-        UserError: the file can't be read, holds no terms, or a line is something else.
+        UserError: the file can't be read, holds no terms, or a line is invalid.
     """
     content = [line or "" for line in islice(lines(file, None), MOST + 2)]
-    delimiter = _delimiter(file, content)
-
-    def numbered() -> Iterator[tuple[int, list[str]]]:
-        for number, line in enumerate(content, 1):
-            fields = [field.strip() for field in _fields(line, delimiter, file, number)]
-            if any(fields) and not (number == 1 and [field.lower() for field in fields[:2]] == ["source", "target"]):
-                yield number, fields
-
-    terms = list(_terms(numbered(), file))
+    terms = list(_terms(_numbered(content, file), file))
     if not terms:
         raise UserError("holds no terms", file=file, fix="Each line is a source, a tab and a target.")
     return terms
 
 
+def _numbered(content: list[str], file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each line that has any, except a header, with the number of the line."""
+    delimiter = _delimiter(file, content)
+    for number, line in enumerate(content, 1):
+        fields = list(map(str.strip, _fields(line, delimiter, file, number)))
+        is_header = number == 1 and list(map(str.lower, fields[:2])) == ["source", "target"]
+        if any(fields) and not is_header:
+            yield number, fields
+
+
 def _delimiter(file: Path, content: list[str]) -> str:
-    """Return what parts the fields of a file.
+    """Return the delimiter of the fields of a file.
 
     Raises:
-        UserError: it has no tabs, and looks as if something else parted them.
+        UserError: the file has no tabs, and each line has another character that could be the delimiter.
     """
-    written = [line for line in content if line.strip()]
+    written = list(filter(str.strip, content))
     if any("\t" in line for line in written):
         return "\t"
     if file.suffix.lower() == ".csv":
@@ -98,13 +100,12 @@ def _fields(line: str, delimiter: str, file: Path, number: int) -> list[str]:
 
 
 def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:
-    """Return terms that are given as (source, target, ...), with fields as in the lines of a file.
+    """Return the terms of entries (source, target, ...), whose fields are those of the lines of a file.
 
     Raises:
-        UserError: one is something else.
+        UserError: an entry is invalid.
     """
-    fields = ([field.strip() for field in entry] for entry in entries)
-    return list(_terms(((number, each) for number, each in enumerate(fields, 1)), "terms"))
+    return list(_terms(enumerate((list(map(str.strip, entry)) for entry in entries), 1), "terms"))
 
 
 def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[Term]:
@@ -112,12 +113,12 @@ def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[
         target, *about = rest or [""]
         if count > MOST:
             raise UserError(f"has more than {MOST:,} terms", file=file, line=number, fix="Leave some out.")
-        if not any(character.isalnum() for character in source):
+        if not any(map(str.isalnum, source)):
             raise UserError("has no source word", file=file, line=number, fix="Give a source, a tab and a target.")
         if max(len(words_in(source)), len(words_in(target))) > LONGEST:
             raise UserError(f"has more than {LONGEST} words", file=file, line=number, fix="Terms are shorter.")
         fields: dict[str, Any] = {}
-        for word in filter(None, (field.lower() for field in about)):
+        for word in filter(None, map(str.lower, about)):
             if word == "case":
                 fields["case"] = True
             elif word in INFLECTED | FIXED:

@@ -18,20 +18,25 @@ if TYPE_CHECKING:
 
 
 MOST = 8
-"""Other forms of a word among which a search chooses, at most: more take time."""
+"""The largest number of other forms of a word among which a search chooses: more take time."""
 
 
 class TermForms:
-    """Of one vocabulary."""
+    """The forms of terms in the pieces of one vocabulary."""
 
     def __init__(self, tokenizer: Tokenizer, others: Callable[[str], list[str]] = lambda target: []) -> None:
-        """`tokenizer`: the model's; `others`: gives other forms of a target, which will do as well."""
+        """Start without forms.
+
+        Args:
+            tokenizer: the tokenizer of the model.
+            others: returns other forms of a target, which satisfy a constraint too.
+        """
         self.tokenizer, self.others = tokenizer, others
         self._known: dict[str, list[tuple[tuple[int, ...], bool]]] = {}
 
     @cached_property
     def edges(self) -> Edges:
-        """Where words begin and end."""
+        """The pieces at which words begin and end."""
         import torch
 
         from translucid.decoding.constraints import Edges
@@ -43,59 +48,64 @@ class TermForms:
         return Edges(torch.tensor(goes_on), torch.tensor(opens))
 
     def wanted(self, matches: Sequence[Match], instead: Sequence[Sequence[int]]) -> list[Wanted]:
-        """Return what a translation is to have; a term that the vocabulary can't write is left out.
+        """Return the constraints for a translation; a term that the vocabulary cannot write has none.
 
-        A term that stands in a source several times is wanted as often.
+        A term that occurs several times in a source is wanted as often.
 
         Args:
-            matches: in a source.
-            instead: of each, the tokens with which begins what the model says for it; see `Form`.
+            matches: the terms of a source.
+            instead: for each, the tokens with which the model begins to translate it, as in `Form`.
         """
         from translucid.decoding.constraints import Form, Wanted
 
+        # Equal terms make one constraint with a count.
         together: dict[tuple[tuple[str, ...], bool, bool], list[Sequence[int]]] = {}
         for match, tokens in zip(matches, instead, strict=True):
             together.setdefault((match.targets, match.exact, match.inflects), []).append(tokens)
-        found = []
-        for (targets, exact, inflects), each in together.items():
-            said = list(dict.fromkeys(chain(*each)))
-            forms = [
-                Form(*form, instead=tuple(tokens))
-                for target in targets
-                for text, tokens in self._texts(target, said, exact)
-                for form in self._forms(text)
-            ]
+        constraints = []
+        for (targets, exact, inflects), replaced in together.items():
+            first_tokens = list(dict.fromkeys(chain(*replaced)))
+            forms: dict[Form, None] = {}
+            for target in targets:
+                for text, tokens in self._texts(target, first_tokens, exact):
+                    for form in self._forms(text):
+                        forms[Form(*form, instead=tuple(tokens))] = None
             for other in chain.from_iterable(map(self.common, targets)) if inflects else ():
-                text, tokens = next(self._texts(other, said, exact=False))
-                forms += [Form(*form, instead=tuple(tokens)) for form in self._forms(text)[:1]]
+                text, tokens = next(self._texts(other, first_tokens, exact=False))
+                forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
             if forms:
-                found.append(Wanted(tuple(dict.fromkeys(forms)), len(each)))
-        return found
+                constraints.append(Wanted(tuple(forms), len(replaced)))
+        return constraints
 
     def common(self, target: str) -> list[str]:
-        """Return other forms of a target; of many, those of fewest pieces, which are the most frequent ones."""
-        known = [form for form in self.others(target) if self._forms(form)]
+        """Return other forms of a target; of many, those of fewest pieces, which are the most frequent."""
+        known = list(filter(self._forms, self.others(target)))
         return sorted(known, key=lambda form: len(self._forms(form)[0][0]))[:MOST]
 
-    def _texts(self, target: str, said: list[int], exact: bool) -> Iterator[tuple[str, list[int]]]:
-        """Yield a target, and how it stands where a sentence begins, each with what it may stand instead of."""
+    def _texts(self, target: str, first_tokens: list[int], exact: bool) -> Iterator[tuple[str, list[int]]]:
+        """Yield a target, and the target with a capital for the beginning of a sentence.
+
+        Each comes with the tokens that it may replace: those with a capital only at the beginning of a sentence.
+        """
         capital = target[:1].upper() + target[1:]
         if exact or capital == target:
-            yield target, said
+            yield target, first_tokens
             return
-        great = [
-            token for token, piece in zip(said, self.tokenizer.target_pieces(said), strict=True) if _capital(piece)
-        ]
-        yield target, [token for token in said if token not in great]
-        yield capital, great
+        capitalised, others = [], []
+        for token, piece in zip(first_tokens, self.tokenizer.target_pieces(first_tokens), strict=True):
+            tokens = capitalised if _is_capitalised(piece) else others
+            tokens.append(token)
+        yield target, others
+        yield capital, capitalised
 
     def _forms(self, text: str) -> list[tuple[tuple[int, ...], bool]]:
-        """Return the pieces of a text behind a space, and those right behind a sign, if they are told apart."""
+        """Return the pieces of a text behind a space, and those behind a punctuation mark if they differ."""
         if text not in self._known:
             opening = len(self.tokenizer.target_opening)
             spaced, behind = (ids[opening:] for ids in self.tokenizer.encode_target([text, f"({text}"]))
             forms = [(tuple(spaced), False)]
             pieces = self.tokenizer.target_pieces(behind)
+            # The pieces behind the bracket, unless one piece has both the bracket and letters.
             wanted = "".join(self.tokenizer.target_pieces(spaced)).removeprefix(SPACE)
             for i in range(1, len(pieces)):
                 if "".join(pieces[i:]) == wanted:
@@ -105,6 +115,6 @@ class TermForms:
         return self._known[text]
 
 
-def _capital(piece: str) -> bool:
-    """Whether the first letter of a piece is one."""
-    return next((character.isupper() for character in piece if character.isalpha()), False)
+def _is_capitalised(piece: str) -> bool:
+    """Whether the first letter of a piece is a capital."""
+    return next(filter(str.isalpha, piece), "").isupper()

@@ -1,4 +1,4 @@
-"""What became of terms in the translations of a test set."""
+"""The outcomes of terms in the translations of a test set."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from translucid.terminology.matching import TermList
 
 @dataclass(frozen=True)
 class TermScore:
-    """Of one way to translate."""
+    """The counts and the quality of one set of translations."""
 
     asked: int
-    """Terms that stand in the sources."""
+    """The number of terms in the sources."""
     used: int
-    """That stand in the translations as they are."""
+    """The number of terms whose targets are in the translations."""
     inflected: int
-    """Of which another form stands there."""
+    """The number of terms of which the translations have another form."""
     missing: int
     bleu: float
     seconds: float
-    """Spent on translating."""
+    """The duration of the translation."""
 
     @classmethod
     def of(
@@ -38,21 +38,19 @@ class TermScore:
         seconds: float,
         language: str | None = None,
     ) -> Self:
-        """Count.
+        """Count the outcomes, and compute BLEU.
 
         Args:
-            terms: that were asked for.
-            sources: of the test set.
-            texts: translations of them.
-            references: one list or more.
-            seconds: see above.
-            language: code of the target language.
+            terms: the terms.
+            sources: the sources of the test set.
+            texts: the translations.
+            references: one list of references or more.
+            seconds: the duration of the translation.
+            language: the code of the target language.
         """
-        outcomes = Counter(
-            use.outcome
-            for source, text in zip(sources, texts, strict=True)
-            for use in terms.uses(terms.matches(source), text)
-        )
+        outcomes = Counter[str]()
+        for source, text in zip(sources, texts, strict=True):
+            outcomes.update(use.outcome for use in terms.uses(terms.matches(source), text))
         counts = outcomes.total(), outcomes["used"], outcomes["inflected"], outcomes["missing"]
         return cls(*counts, bleu(texts, references, language=language), seconds)
 
@@ -62,7 +60,7 @@ class TermScore:
 
 
 def terms_table(without: TermScore, constrained: TermScore) -> Table:
-    """Show both ways side by side."""
+    """Return a table of translations without and with constraints."""
     table = Table(box=None, pad_edge=False)
     for column in ("terms", "asked", "used", "inflected", "missing", "BLEU", "seconds"):
         table.add_column(column, justify="left" if column == "terms" else "right")

@@ -11,7 +11,7 @@ from translucid.data.languages import Languages, short_code, usual_code
 from translucid.documents.document import Segment
 from translucid.documents.markup import html
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import SlottedXml, fixed_text
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.zip_bundle import Bundle
@@ -114,9 +114,5 @@ def _about(packed: ZipContainer, member: str, languages: Languages) -> SlottedXm
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1
         if code and (is_only or short_code(element.text.strip()) == short_code(languages[0] or "")):
-            document.add_slot(element.inner, element.inner_end, numbers, partial(_always, code))
+            document.add_slot(element.inner, element.inner_end, numbers, partial(fixed_text, code))
     return document
-
-
-def _always(text: str, targets: Targets, kept: Kept) -> str:
-    return text

@@ -12,7 +12,7 @@ from translucid.documents.strings.android_text import items_of, written, written
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, examples_of
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
 from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, with_attributes
@@ -98,7 +98,7 @@ class _Strings:
         for form, item in items.items():
             if form not in self.forms and form != general_form:
                 before = margin(self.document.file, item)
-                self.document.add_slot(before.start, item.end, every, lambda targets, kept: "")
+                self.document.add_slot(before.start, item.end, every, partial(fixed_text, ""))
         if added:
             write = partial(self._added_items, general, general_text, added)
             self.document.add_slot(general.start, general.start, range(general_text.number, every.stop), write)

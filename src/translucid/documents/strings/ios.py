@@ -7,7 +7,7 @@ import re
 from translucid.data.languages import Languages
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
-from translucid.documents.strings.string_document import Strings
+from translucid.documents.strings.string_document import Strings, unescaped
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -40,22 +40,11 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             raise UserError(what, file=name, line=file.line(at))
         if (entry["value"] or "").startswith('"'):
             start, end = entry.start("value") + 1, entry.end("value") - 1
-            text = _unescaped(file.text[start:end])
-            if is_language(text, _unescaped(entry["key"].strip('"'))):
+            text = unescaped(file.text[start:end], _ESCAPE, _NAMED)
+            if is_language(text, unescaped(entry["key"].strip('"'), _ESCAPE, _NAMED)):
                 strings.add(start, end, text, _written, note=note.strip() if note else None)
         at, note = entry.end(), ""
     return strings
-
-
-def _unescaped(raw: str) -> str:
-    # Characters beyond U+FFFF are written as two escapes, a surrogate pair, which the encoding joins.
-    return _ESCAPE.sub(_character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _character(escape: re.Match[str]) -> str:
-    if escape[1]:
-        return chr(int(escape[1], 16))
-    return _NAMED.get(escape[2], escape[2])
 
 
 def _written(text: str) -> str:

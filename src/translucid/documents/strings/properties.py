@@ -12,7 +12,7 @@ from functools import partial
 from translucid.data.languages import Languages
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import QUOTED, is_language
-from translucid.documents.strings.string_document import Strings
+from translucid.documents.strings.string_document import Strings, unescaped
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -53,7 +53,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             start = key.end()
         if broken := re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", file.text[start:end]):
             raise UserError("has a \\u without four digits", file=name, line=file.line(start + broken.start()))
-        text = _unescaped(file.text[start:end])
+        text = unescaped(file.text[start:end], _ESCAPE, _NAMED)
         doubled = None
         # java.text.MessageFormat, which inserts {0}, needs doubled apostrophes.
         if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text):
@@ -62,19 +62,6 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             strings.add(start, end, text, write, note=" ".join(notes) or None, doubled=doubled)
         notes = []
     return strings
-
-
-def _unescaped(raw: str) -> str:
-    # Characters beyond U+FFFF are written as two escapes, a surrogate pair, which the encoding joins.
-    return _ESCAPE.sub(_character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _character(escape: re.Match[str]) -> str:
-    if escape[1]:
-        return chr(int(escape[1], 16))
-    if escape[2]:
-        return _NAMED.get(escape[2], escape[2])
-    return ""  # a line that continues
 
 
 def _written(text: str, ascii_only: bool) -> str:

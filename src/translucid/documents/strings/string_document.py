@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -9,6 +10,25 @@ from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
+
+
+def unescaped(raw: str, escape: re.Pattern[str], named: Mapping[str, str]) -> str:
+    """Decode the escapes of a string.
+
+    Args:
+        raw: the string in the file.
+        escape: matches an escape, with the four digits of a UTF-16 unit as group 1, or a letter as group 2; with
+            neither for an escape without a meaning.
+        named: the characters by the letters of their escapes.
+    """
+
+    def character(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        return named.get(match[2], match[2] or "")
+
+    # Characters beyond U+FFFF are written as two units, a surrogate pair, which the encoding joins.
+    return escape.sub(character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class _String(NamedTuple):

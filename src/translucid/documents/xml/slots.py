@@ -35,6 +35,11 @@ def _contains_any(segments: range, numbers: Sequence[int]) -> bool:
     return at < len(numbers) and numbers[at] < segments.stop
 
 
+def fixed_text(text: str, targets: Targets, kept: Kept) -> str:
+    """Return a text, as the content of a slot that does not depend on the translations."""
+    return text
+
+
 class SlottedXml:
     """An XML file as a document. Slots may be nested, but must not overlap."""
 

@@ -8,8 +8,8 @@ from translucid.data.languages import Languages, same_language, usual_code
 from translucid.data.readers.inline import BREAKS
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml.xml_inline import Content, Inline, Role, by_line, escaped, folded
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
@@ -64,28 +64,16 @@ class _Memory:
         if self.source is None or len(others) == len(codes):
             wanted = self.source or "a known source"
             raise UserError(f"holds {languages}, not {wanted}", file=self.file.name, fix=_FIX)
-        if self.target is None:
-            if len(others) != 1:
-                raise UserError(f"holds {languages}: which is the target", file=self.file.name, fix=_FIX)
-            self.target_code = others[0]
-            return
-        for code in others:
-            if same_language(code, self.target):
-                self.target_code = code
-                return
+        if self.target is None and len(others) != 1:
+            raise UserError(f"holds {languages}: which is the target", file=self.file.name, fix=_FIX)
+        wanted = self.target or others[0]
+        self.target_code = next((code for code in others if same_language(code, wanted)), self.target_code)
 
     def take(self, unit: Element) -> None:
         """Add the text of a unit."""
-        source = target = None
-        last = unit.inner_end
-        for variant in unit.children:
-            if variant.name != "tuv":
-                continue
-            last = variant.end
-            if source is None and same_language(_code(variant), self.source or ""):
-                source = variant
-            elif target is None and same_language(_code(variant), self.target_code):
-                target = variant
+        variants = [child for child in unit.children if child.name == "tuv"]
+        source = _of_language(variants, self.source or "")
+        target = _of_language([variant for variant in variants if variant is not source], self.target_code)
         segment = source.child("seg") if source else None
         if source is None or segment is None:
             return
@@ -101,12 +89,9 @@ class _Memory:
         numbers = range(number, number + 1)
         for prop in target.within("prop") if target else ():
             if prop.attributes.get("type") in (_SURE, _DOUBT):
-                self.document.add_slot(prop.start, prop.end, numbers, lambda targets, kept: "")
-        write = partial(self._variant, number, content, source, old)
-        if old:
-            self.document.add_slot(old.start, old.end, numbers, write)
-        else:
-            self.document.add_slot(last, last, numbers, write)
+                self.document.add_slot(prop.start, prop.end, numbers, partial(fixed_text, ""))
+        start, end = (old.start, old.end) if old else (variants[-1].end, variants[-1].end)
+        self.document.add_slot(start, end, numbers, partial(self._variant, number, content, source, old))
 
     def _variant(
         self, number: int, content: Content, source: Element, old: Element | None, targets: Targets, kept: Kept
@@ -126,8 +111,7 @@ class _Memory:
 
     def _inline(self, text: Element) -> Inline:
         """Return a reader of one text, in which the numbers of pairs are unique."""
-        texts = by_line if text.inherited("xml:space") == "preserve" else folded
-        return Inline(self.file, partial(_role, {}), edges=False, texts=texts)
+        return Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(text))
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:
@@ -138,6 +122,11 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
         number = numbers.setdefault(element.attributes.get("i", ""), -1 - len(numbers))
         return (Side.opens if element.name == "bpt" else Side.closes), number
     return "break" if element.name in BREAKS else "alone"
+
+
+def _of_language(variants: list[Element], code: str) -> Element | None:
+    """Return the first variant in a language, if there is one."""
+    return next((variant for variant in variants if same_language(_code(variant), code)), None)
 
 
 def _code(variant: Element) -> str:

@@ -15,9 +15,9 @@ from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from translucid.documents.tagged_text import Side, TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
-from translucid.documents.xml.xml_inline import Content, Inline, Role, by_line, escaped, folded
+from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
 from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
@@ -99,7 +99,7 @@ class _Xliff:
             if code and names[0] in root.attributes and names[1] not in root.attributes:
                 tag = with_attributes(self.file.raw(root.start, root.inner), {names[1]: code})
                 everything = range(len(self.document.segments))
-                self.document.add_slot(root.start, root.inner, everything, partial(_always, tag))
+                self.document.add_slot(root.start, root.inner, everything, partial(fixed_text, tag))
 
     def _check_languages(self, unit: Element) -> None:
         """Refuse a unit of other languages than those of the translation."""
@@ -234,9 +234,8 @@ class _Xliff:
 
     def _inline(self, text: Element) -> Inline:
         """Return a reader of one text, in which the numbers of pairs are unique."""
-        texts = by_line if text.inherited("xml:space") == "preserve" else folded
         syntax = PlaceholderSyntax.message
-        return Inline(self.file, partial(_role, {}), edges=False, texts=texts, syntax=syntax)
+        return Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(text), syntax=syntax)
 
 
 def _agree(code: str | None, declared: str | None) -> bool:
@@ -246,10 +245,6 @@ def _agree(code: str | None, declared: str | None) -> bool:
 
 def _escaping(write: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: escaped(write(text))
-
-
-def _always(text: str, targets: Targets, kept: Kept) -> str:
-    return text
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:

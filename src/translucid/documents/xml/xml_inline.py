@@ -59,6 +59,11 @@ def by_line(text: str) -> Iterator[Item]:
         yield line
 
 
+def texts_of(element: Element) -> Callable[[str], Iterator[Item]]:
+    """Return the function that splits the texts of an element, by its `xml:space`."""
+    return by_line if element.inherited("xml:space") == "preserve" else folded
+
+
 class Content(NamedTuple):
     """A text, and the items around it that are not translated."""
 

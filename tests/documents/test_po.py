@@ -295,9 +295,9 @@ def test_each_language_has_forms(code):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('msgid "a"\nmsgstr "b\n', "a.po:2: is no line of a .po file"),
+        ('msgid "a"\nmsgstr "b\n', "a.po:2: is not a line of a .po file"),
         ('msgid "a"\n\nmsgid "b"\nmsgstr ""', "a.po:1: is an entry without msgid or msgstr"),
-        ("hello\n", "a.po:1: is no line of a .po file"),
+        ("hello\n", "a.po:1: is not a line of a .po file"),
         (HEADER.replace("n != 1", "n !="), "a.po:1: has invalid Plural-Forms"),
         (HEADER.replace("n != 1", "n"), "a.po:1: has invalid Plural-Forms"),
         (HEADER.replace("n != 1", "n % 0"), "a.po:1: has invalid Plural-Forms: it divides by zero"),

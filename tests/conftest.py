@@ -40,6 +40,8 @@ SETTINGS = [
     "training.validate_sentences=4",
     "training.log_every=3",
     "training.max_steps=30",
+    "decoding.max_length_ratio=1",
+    "decoding.max_length_extra=4",
 ]
 SHAPE = [
     "model.width=16",
@@ -51,6 +53,9 @@ SHAPE = [
     "training.batch_tokens=512",
     "training.validate_sentences=5",
     "training.log_every=5",
+    # Models that have learned next to nothing never end a sentence.
+    "decoding.max_length_ratio=1",
+    "decoding.max_length_extra=4",
 ]
 
 

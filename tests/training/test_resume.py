@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 from itertools import chain
 
@@ -44,6 +45,17 @@ def whole(train, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
     train(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def part_of_run(train, tmp_path_factory):
+    """Copy the run as it was after 14 updates, or after 14 and then 21: part_of_run(14, folder)."""
+    first = tmp_path_factory.mktemp("parts") / "14"
+    train(first, "training.max_steps=14")
+    second = first.with_name("21")
+    shutil.copytree(first, second)
+    train(second, "training.max_steps=21", resume=True)
+    return lambda steps, folder: shutil.copytree({14: first, 21: second}[steps], folder)
 
 
 def test_the_same_seed_gives_the_same_run(train, whole, tmp_path):
@@ -137,8 +149,8 @@ def test_stopped_at_any_update_and_resumed(train, whole, tmp_path, stops, monkey
     assert_same_run(tmp_path / "stopped", whole)
 
 
-def test_a_longer_limit_goes_on_where_a_shorter_one_ended(train, whole, tmp_path):
-    train(tmp_path / "short", "training.max_steps=14")
+def test_a_longer_limit_goes_on_where_a_shorter_one_ended(train, whole, part_of_run, tmp_path):
+    part_of_run(14, tmp_path / "short")
     train(tmp_path / "short", resume=True)
     assert_same_run(tmp_path / "short", whole)
 
@@ -183,9 +195,8 @@ def damage(file, how):
 
 
 @pytest.mark.parametrize("how", ["cut short", "a flipped byte", "missing"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, tmp_path, how):
-    train(tmp_path / "run", "training.max_steps=14")
-    train(tmp_path / "run", "training.max_steps=21", resume=True)
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, part_of_run, tmp_path, how):
+    part_of_run(21, tmp_path / "run")
     damage(tmp_path / "run" / "state" / "checkpoint.safetensors", how)
     said = io.StringIO()
     train(tmp_path / "run", resume=True, said=said)
@@ -193,8 +204,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, whole, tmp_path
     assert_same_run(tmp_path / "run", whole)
 
 
-def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, whole, tmp_path):
-    train(tmp_path / "run", "training.max_steps=14")
+def test_a_checkpoint_that_was_whole_but_not_in_its_place_is_used(train, whole, part_of_run, tmp_path):
+    part_of_run(14, tmp_path / "run")
     state = RunFolder(tmp_path / "run").state_file
     state.rename(state.with_name("next.safetensors"))  # a kill between two renamings
     said = io.StringIO()
@@ -212,9 +223,8 @@ def test_a_damaged_best_model_is_told_of_in_one_line(train, tmp_path):
     assert line.startswith(str(tmp_path)) and line.endswith("The next validation writes another.")
 
 
-def test_when_both_checkpoints_are_damaged_it_says_so(train, tmp_path):
-    train(tmp_path / "run", "training.max_steps=14")
-    train(tmp_path / "run", "training.max_steps=21", resume=True)
+def test_when_both_checkpoints_are_damaged_it_says_so(train, part_of_run, tmp_path):
+    part_of_run(21, tmp_path / "run")
     for file in (tmp_path / "run" / "state").glob("*.safetensors"):
         damage(file, "cut short")
     with pytest.raises(UserError, match="damaged or cut short"):

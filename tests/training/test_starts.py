@@ -1,7 +1,9 @@
 """Every way a run can start: killed before its first update and resumed, it ends as if nothing had happened."""
 
 import os
+import shutil
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from translucid.training.weights import under
 STEPS = [
     *("training.max_steps=4", "training.validate_every=2", "training.validate_sentences=3", "training.log_every=1"),
     *("training.batch_tokens=160", "training.warmup=2", "training.averaging=0.5", "training.save_minutes=1000"),
+    *("decoding.max_length_ratio=1", "decoding.max_length_extra=4"),  # models that have not learned never end
 ]
 VOCABULARY = "data.tokenizer.vocabulary=150"
 TRANSFORMER = ["model.width=16", "model.heads=2", "model.feed_forward=24", VOCABULARY]
@@ -115,6 +118,32 @@ def killed(out, start, where):
     assert Forked(train_until, where, out, start).wait() == 9
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Train as a start says without an interruption: whole("fresh") is the run, which nobody may change."""
+
+    @cache
+    def training(name):
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        train(folder, STARTS[name])
+        return folder
+
+    return training
+
+
+@pytest.fixture(scope="module")
+def killed_early(tmp_path_factory):
+    """Kill a training before its first update: killed_early("fresh", folder) leaves its run in a new folder."""
+
+    @cache
+    def killing(name):
+        folder = tmp_path_factory.mktemp("killed") / "run"
+        killed(folder, STARTS[name], (Trainer, "_update"))
+        return folder
+
+    return lambda name, folder: shutil.copytree(killing(name), folder)
+
+
 @contextmanager
 def gone(*runs):
     """Within it, the runs that others begin with are not there, as on another machine."""
@@ -129,12 +158,10 @@ def gone(*runs):
 
 
 @pytest.mark.parametrize("name", STARTS)
-def test_killed_before_the_first_update_and_resumed(name, tmp_path):
-    start = STARTS[name]
-    train(tmp_path / "whole", start)
-    killed(tmp_path / "killed", start, (Trainer, "_update"))
+def test_killed_before_the_first_update_and_resumed(name, whole, killed_early, tmp_path):
+    killed_early(name, tmp_path / "killed")
     resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+    assert_same_run(tmp_path / "killed", whole(name))
 
 
 @pytest.mark.parametrize("name", ["fresh", "from", "both halves", "classifier, from", "captioner", "language, lstm"])
@@ -146,12 +173,10 @@ def test_killed_before_the_first_update_and_resumed(name, tmp_path):
         (Path, "rmdir"),  # the new run has all but taken its place
     ],
 )
-def test_killed_while_it_is_prepared_and_resumed(name, where, tmp_path):
-    start = STARTS[name]
-    train(tmp_path / "whole", start)
-    killed(tmp_path / "killed", start, where)
+def test_killed_while_it_is_prepared_and_resumed(name, where, whole, tmp_path):
+    killed(tmp_path / "killed", STARTS[name], where)
     resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+    assert_same_run(tmp_path / "killed", whole(name))
     assert not [
         item.name for item in (tmp_path / "killed").iterdir() if item.name in (".preparing", ".ready", ".moving")
     ]
@@ -167,19 +192,19 @@ def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("name", ["from", "from, frozen", "both halves", "elmo", "captioner, from"])
-def test_resumed_where_the_run_it_began_with_is_gone(name, tmp_path):
-    train(tmp_path / "whole", STARTS[name])
-    killed(tmp_path / "killed", STARTS[name], (Trainer, "_update"))
+def test_resumed_where_the_run_it_began_with_is_gone(name, whole, killed_early, tmp_path):
+    uninterrupted = whole(name)
+    killed_early(name, tmp_path / "killed")
     with gone("translator", "lm-lstm", "lm-bilstm", "captioner"):
         resume(tmp_path / "killed")
-    assert_same_run(tmp_path / "killed", tmp_path / "whole")
+    assert_same_run(tmp_path / "killed", uninterrupted)
 
 
 @pytest.mark.parametrize("name", BEGUN)
-def test_the_weights_that_it_begins_with_are_in_the_model(name, tmp_path):
+def test_the_weights_that_it_begins_with_are_in_the_model(name, killed_early, tmp_path):
     """Almost every weight of the source is one of the new run, whatever it is called there."""
     start = STARTS[name]
-    killed(tmp_path / "run", start, (Trainer, "_update"))
+    killed_early(name, tmp_path / "run")
     tensors = under("model.", RunFolder(tmp_path / "run").load_state()[0])
     ours = [tensor for tensor in tensors.values() if tensor.dim() > 1]
     options = ("--init-from", "--init-encoder", "--init-decoder", "--elmo")

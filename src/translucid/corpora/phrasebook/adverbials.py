@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from .lexicon import Noun
+from .lexicon import Noun, spanish_plural
 from .nominals import Subject, noun_phrase, person_phrase, pick
 from .text import English, Expression, Part, Spanish, join, word
 
@@ -14,9 +14,7 @@ DAYS = (
     ("Friday", "viernes"), ("Saturday", "sábado"), ("Sunday", "domingo"),
 )  # fmt: skip
 ON_DAY = [Expression(f"on {english}", f"el {spanish}") for english, spanish in DAYS]
-ON_DAYS = [
-    Expression(f"on {english}s", f"los {spanish + ('s' if spanish.endswith('o') else '')}") for english, spanish in DAYS
-]
+ON_DAYS = [Expression(f"on {english}s", f"los {spanish_plural(spanish)}") for english, spanish in DAYS]
 IN_THE_MORNING = Expression("in the morning", "por la mañana")
 IN_THE_AFTERNOON = Expression("in the afternoon", "por la tarde")
 AT_NIGHT = Expression("at night", "por la noche", "0-0 1-1 1-2")

@@ -73,21 +73,24 @@ def verb(
         before, after = change.split(">")
         at = root.rindex(before)
         stressed = root[:at] + after + root[at + 1 :]
-    now = tuple((root if person == 3 else stressed) + ending for person, ending in enumerate(PRESENT[kind].split()))
-    soft = root[:-1] + SOFT.get(root[-1], root[-1]) if kind == "ar" else root
+    now = [stressed + ending for ending in PRESENT[kind].split()]
+    now[3] = root + PRESENT[kind].split()[3]  # the stem of nosotros is not stressed
     endings = (IMPERFECT if imperfect else PRETERITE)[kind].split()
-    then = tuple((soft if person == 0 and not imperfect else root) + ending for person, ending in enumerate(endings))
+    then = [root + ending for ending in endings]
+    if kind == "ar" and not imperfect:
+        then[0] = root[:-1] + SOFT.get(root[-1], root[-1]) + endings[0]
     finite = {
-        "present": tuple(present.split()) or now,
-        "past": tuple(past.split()) or then,
+        "present": tuple(present.split() or now),
+        "past": tuple(past.split() or then),
         "will": tuple((stem or infinitive) + ending for ending in FUTURE.split()),
         "would": tuple((stem or infinitive) + ending for ending in IMPERFECT["er"].split()),
     }
+    regular = base.removesuffix("e")
     return Verb(
         base,
         {"be": "is", "have": "has"}.get(base) or third_person(base),
-        irregular[0] if irregular else base + ("d" if base.endswith("e") else "ed"),
-        irregular[1] if len(irregular) > 1 else base.removesuffix("e") + "ing",
+        irregular[0] if irregular else regular + "ed",
+        irregular[1] if len(irregular) > 1 else regular + "ing",
         tuple(particle),
         infinitive,
         gerund or root + ("ando" if kind == "ar" else "iendo"),

@@ -12,7 +12,7 @@ from .words import GROUNDS, NUMBERS, PLURALS, RELATIONS, SAID, article
 CAPTIONS = 5
 """The number of captions of a scene."""
 
-_Said = list[tuple[str, tuple[int, ...]]]
+_Words = list[tuple[str, tuple[int, ...]]]
 """Words, each with the numbers of the things that it is about."""
 
 
@@ -38,7 +38,7 @@ class Speaker:
             captions.setdefault(caption.text, caption)
         return tuple(list(captions.values())[:CAPTIONS])
 
-    def _alone(self) -> list[_Said]:
+    def _alone(self) -> list[_Words]:
         whole, short, be = self._noun(0), self._noun(0, size=False), self._be(0)
         members = tuple(self.groups[0])
         if len(members) == 1:
@@ -53,11 +53,11 @@ class Speaker:
             self._grammar("the picture shows") + whole,
         ]
 
-    def _pair(self, relation: str) -> list[_Said]:
+    def _pair(self, relation: str) -> list[_Words]:
         back = RELATIONS[relation]
         both = (*self.groups[0], *self.groups[1])
 
-        def stands(which: str, variant: int = 0) -> _Said:
+        def stands(which: str, variant: int = 0) -> _Words:
             return _about(SAID[which][variant % len(SAID[which])], both)
 
         first, second = self._noun(0), self._noun(1)
@@ -73,8 +73,8 @@ class Speaker:
             self._grammar("the picture shows") + other + stands(back) + brief,
         ]
 
-    def _between(self) -> list[_Said]:
-        between: _Said = [("between", tuple(chain.from_iterable(self.groups)))]
+    def _between(self) -> list[_Words]:
+        between: _Words = [("between", tuple(chain.from_iterable(self.groups)))]
         join = self._grammar("and")
         whole, brief = self._noun(0), self._noun(0, size=False)
         others = between + self._noun(1) + join + self._noun(2)
@@ -87,7 +87,7 @@ class Speaker:
             self._grammar("we see") + brief + brief_others + self._ground(),
         ]
 
-    def _noun(self, group: int, *, size: bool = True) -> _Said:
+    def _noun(self, group: int, *, size: bool = True) -> _Words:
         """Return `a small red striped star` or `two small red striped stars`, with or without the size."""
         members = tuple(self.groups[group])
         shape, colour, how_large, material = self.things[members[0]].look
@@ -99,19 +99,19 @@ class Speaker:
             return self._grammar(article(words[0])) + _about(" ".join([*words, shape]), members)
         return _about(" ".join([NUMBERS[len(members)], *words, PLURALS[shape]]), members)
 
-    def _be(self, group: int) -> _Said:
+    def _be(self, group: int) -> _Words:
         return self._grammar("is" if len(self.groups[group]) == 1 else "are")
 
-    def _ground(self) -> _Said:
+    def _ground(self) -> _Words:
         preposition, _ = GROUNDS[self.ground]
         return self._grammar(f"{preposition} the") + _about(self.ground, (GROUND,))
 
     @staticmethod
-    def _grammar(words: str) -> _Said:
+    def _grammar(words: str) -> _Words:
         return _about(words, ())
 
 
-def _about(words: str, things: tuple[int, ...]) -> _Said:
+def _about(words: str, things: tuple[int, ...]) -> _Words:
     return [(word, things) for word in words.split()]
 
 

@@ -108,7 +108,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "small": Preset(
-        "about 50,000 to 1 million pairs: an hour on two cores is worth it",
+        "about 50,000 to 1 million pairs: an hour or more on two cores",
         {
             "model": {
                 "width": 256,
@@ -152,16 +152,16 @@ PRESETS: dict[str, Preset] = {
     "rnn-luong-dot": _recurrent(
         "attention after each word, by the dot product (Luong et al. 2015)", attention="luong-dot"
     ),
-    "rnn-luong-general": _recurrent("Luong's score with a matrix between", attention="luong-general"),
+    "rnn-luong-general": _recurrent("Luong's score with a weight matrix", attention="luong-general"),
     "rnn-luong-concat": _recurrent("Luong's additive score", attention="luong-concat"),
     "rnn-luong-local": _recurrent(
-        "looks only near a place that it predicts (local-p)", attention="luong-general", window=5
+        "attention near a predicted position only (local-p)", attention="luong-general", window=5
     ),
     "rnn-luong-feeding": _recurrent(
-        "is told where it looked before (input feeding)", attention="luong-general", input_feeding=True
+        "the previous attention vector is an input (input feeding)", attention="luong-general", input_feeding=True
     ),
     "attention-only": Preset(
-        "to learn from: 6+6 layers of bare attention, no heads, skips, norms or feed-forward",
+        "for learning: 6+6 layers of attention alone, no heads, residuals, norms or feed-forward",
         {
             "model": {"kind": "attention-only", "width": 256},
             "data": {"tokenizer": {"vocabulary": 8000}},
@@ -169,15 +169,15 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "lm-lstm": _language(
-        "running text, to write on from or to learn a task from: the AWD-LSTM (Merity et al. 2018)",
+        "running text, to generate text or to fine-tune for a task: the AWD-LSTM (Merity et al. 2018)",
         kind="language-lstm",
     ),
     "lm-bilstm": _language(
-        "running text, for vectors of words in their context: ELMo (Peters et al. 2018)",
+        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)",
         kind="language-bilstm",
     ),
     "lm-transformer": Preset(
-        "the same by causal self-attention over a window of tokens (Radford et al. 2018)",
+        "running text: causal self-attention over a window of tokens (Radford et al. 2018)",
         {
             "model": {"kind": "language-transformer", "context": 128},
             "data": {"tokenizer": {"vocabulary": 8000}},
@@ -196,7 +196,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "classifier": Preset(
-        "texts with labels: a language model, given with --init-from, learns to tell them apart (ULMFiT, 2018)",
+        "texts with labels: a language model, given with --init-from, learns to classify texts (ULMFiT, 2018)",
         {
             "model": {"kind": "classifier"},
             "data": {"tokenizer": {"vocabulary": 8000}, "max_tokens": 1024},
@@ -215,17 +215,17 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "caption-soft": _captioning(
-        "images to captions: looks at all of the image, more here and less there (Xu et al. 2015)",
+        "images to captions: soft attention over the whole image (Xu et al. 2015)",
         kind="captioner",
         attention="soft",
     ),
     "caption-hard": _captioning(
-        "looks at one place for each word, and learns from luck which (the same paper)",
+        "images to captions: hard attention to one place for each word (the same paper)",
         kind="captioner",
         attention="hard",
     ),
     "caption-transformer": _captioning(
-        "a Transformer's decoder over the image's grid",
+        "images to captions: a Transformer decoder over the grid of the image",
         kind="captioning-transformer",
     ),
     "caption-demo": Preset(

@@ -28,6 +28,7 @@ from translucid.ground.atomic import write_atomically
 PARTS = [
     "training",
     "refusals",
+    "outputs",
     "kinds",
     "starts",
     "batch",
@@ -53,6 +54,7 @@ def trials(part: str, work: Path, quick: bool) -> Iterator[Finding]:
         yield training.damages(work / "damages", 33 if quick else 550)
     elif part == "refusals":
         yield refusals.nothing_changes(work / "refusals", 8 if quick else None)
+    elif part == "outputs":
         yield outputs.nothing_else_is_replaced(work / "outputs", 3 if quick else None)
     elif part == "kinds":
         for kind in (LANGUAGE, LABELS):

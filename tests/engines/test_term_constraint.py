@@ -5,6 +5,7 @@ import torch
 
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.stages import SearchStages
@@ -73,6 +74,21 @@ def test_a_greedy_search_and_n_best_lists_have_terms_too(translator):
 def test_sampling_is_refused(translator):
     with pytest.raises(UserError, match="draws nothing at random"):
         translator.with_terms([("soccer", "fútbol")]).translate(TEXTS[0], sample=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "refused"), [({}, True), ({"pointed_out": False}, True), ({"pointed_out": True}, False)]
+)
+def test_a_model_that_is_shown_its_terms_can_be_sampled_from(translator, known, refused):
+    own, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
+    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, **known)
+    stages = SearchStages(translator.pipeline, own, (constraint,))
+    pieces, options = [translator.pipeline.encode(TEXTS[0])], DecodingOptions(sample=True)
+    if refused:
+        with pytest.raises(UserError, match="draws nothing at random"):
+            stages.decode(pieces, options)
+    else:
+        assert len(stages.decode(pieces, options)) == 1
 
 
 def test_pointing_terms_out_to_a_model_that_does_not_know_it_is_refused(translator):

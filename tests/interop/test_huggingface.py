@@ -212,6 +212,27 @@ def test_what_is_not_whole_is_one_line(tmp_path, broken_folder, break_it, said):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("row", [0.0, 0.5])
+def test_what_a_decoder_is_fed_first_is_theirs(tmp_path, row):
+    """The row of padding, which is usually zero; a model may have learned another one."""
+    theirs = marian_folder(tmp_path / "theirs")
+    with torch.no_grad():
+        theirs.model.shared.weight[theirs.config.decoder_start_token_id] = row
+    theirs.save_pretrained(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "run")
+    ours = Translator.load(tmp_path / "run", "cpu", "torch")
+    assert ours.model.options.zero_start is (row == 0)
+    unknown, end = 1, 0
+    asked = {
+        "input_ids": torch.tensor([[unknown, end]]),
+        "decoder_input_ids": torch.tensor([[theirs.config.decoder_start_token_id]]),
+    }
+    with torch.inference_mode():
+        wanted = theirs(**asked).logits[0, 0, [unknown, end]]
+        found = ours.model(torch.tensor([[1, 3]]), torch.tensor([[2]]))[0, 0, [1, 3]]
+    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize(
     ("file", "facts"),
     [

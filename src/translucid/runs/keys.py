@@ -44,7 +44,7 @@ def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
         if len(groups) > 1:
             kinds = [str(group.model_fields["kind"].default) for group in groups]
             default = field.get_default(call_default_factory=True).kind
-            yield Key(f"{prefix}{name}.kind", default, "Which of these it is.", choice, " | ".join(kinds))
+            yield Key(f"{prefix}{name}.kind", default, f"The kind of {name}.", choice, " | ".join(kinds))
             for group, kind in zip(groups, kinds, strict=True):
                 yield from _walk(group, f"{prefix}{name}.", f"{prefix}{name}.kind={kind}")
         elif groups:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
@@ -25,6 +25,8 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, off_the_loop
 from translucid.serving.queue.request_task import RequestTask
+
+Result = TypeVar("Result")
 
 SHORT = 600
 """The most characters of a request that is translated in a batch with others; longer ones go to the worker pool."""
@@ -97,6 +99,23 @@ def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
                 yield sentence[at:space], " "
                 at = space + 1
         yield sentence[at:], after
+
+
+async def by_language(
+    texts: Sequence[str], codes: Sequence[str], translate: Callable[[str, list[str]], Awaitable[list[Result]]]
+) -> list[Result]:
+    """Translate texts in several languages, those of a language together, and return the results in order.
+
+    Args:
+        texts: the texts.
+        codes: the language of each text.
+        translate: translates texts of one language, whose code is its first argument.
+    """
+    results: dict[int, Result] = {}
+    for code in dict.fromkeys(codes):
+        ours = [i for i, other in enumerate(codes) if other == code]
+        results |= zip(ours, await translate(code, [texts[i] for i in ours]), strict=True)
+    return [results[i] for i in range(len(texts))]
 
 
 def begin(

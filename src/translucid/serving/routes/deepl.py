@@ -29,7 +29,7 @@ from translucid.serving.routes.detection import detect_sources
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.tagged import translate_html, translate_tagged
-from translucid.serving.texts import translate_texts, with_terminology
+from translucid.serving.texts import by_language, translate_texts, with_terminology
 
 UNLIMITED = 10**12
 """The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
@@ -99,19 +99,19 @@ class DeepL:
         else:
             codes = [source] * len(texts)
         terms = self.terms(fields, task.client, source, target)
-        results: dict[int, str] = {}
-        for code in dict.fromkeys(codes):  # texts of the same language together
-            ours = [i for i, other in enumerate(codes) if other == code]
-            batch = [texts[i] for i in ours]
-            if code != target or code not in self.context.catalogue.languages:
-                served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
-                batch = await self._translated(request, task, served, batch, split, fields)
-            results |= zip(ours, batch, strict=True)
+
+        async def translate(code: str, batch: list[str]) -> list[str]:
+            if code == target and code in self.context.catalogue.languages:
+                return batch
+            served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
+            return await self._translated(request, task, served, batch, split, fields)
+
+        translations = await by_language(texts, codes, translate)
         self.count(task.client, sum(map(len, texts)))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
-        for i, (code, text) in enumerate(zip(codes, texts, strict=True)):
-            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": results[i]}
+        for text, code, translation in zip(texts, codes, translations, strict=True):
+            row: dict[str, Any] = {"detected_source_language": code.upper(), "text": translation}
             if billed:
                 row["billed_characters"] = len(text)
             if model_type:

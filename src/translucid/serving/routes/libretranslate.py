@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -27,11 +26,10 @@ from translucid.serving.edge.incoming import (
     texts_field,
 )
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect, detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.tagged import translate_html
-from translucid.serving.texts import TextTranslation, translate_texts
+from translucid.serving.texts import TextTranslation, by_language, translate_texts
 
 SUGGESTED = "suggested"
 """The origin that a translation memory stores with pairs that clients have suggested."""
@@ -83,13 +81,18 @@ class LibreTranslate:
             rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
             answer["detectedLanguage"] = rows if many else rows[0]
         sure = flag_field(fields, "confidence")
-        results: dict[int, TextTranslation] = {}
-        for code in dict.fromkeys(codes):  # texts of the same language together
-            ours = [i for i, other in enumerate(codes) if other == code]
-            batch = [texts[i] for i in ours]
-            translated = await self._translated(request, task, batch, code, target, kind, wanted, sure=sure)
-            results |= zip(ours, translated, strict=True)
-        translations = [results[i] for i in range(len(texts))]
+
+        async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
+            if code == target and code in self.context.catalogue.languages:
+                return [TextTranslation([text]) for text in batch]
+            served = self.context.catalogue.find(code, target)
+            if kind == "html":  # without alternatives and confidence
+                return [
+                    TextTranslation([text]) for text in await translate_html(self.context, task, request, served, batch)
+                ]
+            return await translate_texts(self.context, task, request, served, batch, wanted, sure=sure)
+
+        translations = await by_language(texts, codes, translate)
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
         if sure:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
@@ -100,28 +103,6 @@ class LibreTranslate:
         for name, values in columns.items():
             answer[name] = values if many else values[0]
         return JSONResponse(answer)
-
-    async def _translated(
-        self,
-        request: Request,
-        task: RequestTask,
-        texts: Sequence[str],
-        source: str,
-        target: str,
-        kind: str,
-        wanted: int,
-        *,
-        sure: bool,
-    ) -> list[TextTranslation]:
-        """Return the translations of texts; those of plain text with alternatives and confidence, if requested."""
-        if source == target and source in self.context.catalogue.languages:
-            return [TextTranslation([text]) for text in texts]
-        served = self.context.catalogue.find(source, target)
-        if kind == "html":
-            return [
-                TextTranslation([text]) for text in await translate_html(self.context, task, request, served, texts)
-            ]
-        return await translate_texts(self.context, task, request, served, texts, wanted, sure=sure)
 
     async def detect(self, request: Request) -> JSONResponse:
         """Detect the language of a text."""

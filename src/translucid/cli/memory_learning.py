@@ -27,8 +27,8 @@ def learn(
     mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="General pairs; RUN's own by default.")] = None,
     relearn: Annotated[bool, Option("--relearn", help="Learn all entries, not only new ones.")] = False,
     settings: option.Set = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace a run that is there.")] = False,
-    device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    overwrite: option.Overwrite = False,
+    device: option.Device = "auto",
 ) -> None:
     """Fine-tune a run on the entries of a memory that are new since it last learned.
 

@@ -43,8 +43,11 @@ FilesArgument = Annotated[list[str] | None, Argument(metavar="[FILES]", help="Th
 
 
 FOR_TRANSLATORS = ("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms")
+"""The options that only translators have."""
 FOR_CAPTIONERS = ("--images", "--gold")
+"""The options that only captioners have."""
 FOR_SOURCES = ("--hypotheses", "--beam", "--samples", "--ensemble")
+"""The options of models that write about a source, unlike language models."""
 
 
 class TestSet(NamedTuple):

@@ -112,7 +112,7 @@ class WordLinks:
                 targets_of[s].append(t)
                 shares_of[s].append(shares[s])
         # For each source word: the target words that it is linked to, and its share of each.
-        self._of_source = list(zip(map(_as_indices, targets_of), map(np.array, shares_of), strict=True))
+        self._of_source = [(np.array(t, np.int64), np.array(n)) for t, n in zip(targets_of, shares_of, strict=True)]
         # The last cut (source words on its left) and the mass of these words: cuts move from left to right.
         self._on_left = 0, np.zeros(len(self.target))
         self.linked = np.array(list(map(bool, self.shares)), bool)
@@ -305,10 +305,6 @@ def _heaviest(weights: Vector) -> tuple[int, int, float]:
     least = before[: last + 1].min() + _NOISE
     first = last - int(np.argmax(before[last::-1] <= least))
     return first, last, float(totals[last])
-
-
-def _as_indices(words: list[int]) -> Indices:
-    return np.array(words, np.int64)
 
 
 def _middle(word: Word) -> float:

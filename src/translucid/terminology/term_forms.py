@@ -91,11 +91,11 @@ class TermForms:
         if exact or capital == target:
             yield target, first_tokens
             return
-        capitalised, others = [], []
+        capitalised: list[int] = []
         for token, piece in zip(first_tokens, self.tokenizer.target_pieces(first_tokens), strict=True):
-            tokens = capitalised if _is_capitalised(piece) else others
-            tokens.append(token)
-        yield target, others
+            if _is_capitalised(piece):
+                capitalised.append(token)
+        yield target, [token for token in first_tokens if token not in capitalised]
         yield capital, capitalised
 
     def _forms(self, text: str) -> list[tuple[tuple[int, ...], bool]]:

@@ -53,7 +53,7 @@ def prefix(tag: str) -> str:
 def margin(file: XmlFile, element: Element) -> Piece:
     """Return the white space before an element, which may be empty."""
     before: Element | Piece | None = None
-    for part in element.parent.parts if element.parent else ():
+    for part in element.parent.parts if element.parent else []:
         if part is element:
             break
         before = part

@@ -237,6 +237,14 @@ def test_only_explanations_that_are_there_are_offered(client, monkeypatch):
     assert "pip" not in refused.json()["error"]
 
 
+def test_what_is_missing_for_images_alone_is_not_missing_for_texts(client, monkeypatch):
+    known = explanation.find_spec
+    monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "skimage" else known(name))
+    settings = client.get("/frontend/settings").json()
+    assert settings["explanations"] == ["erasure", "lime", "gradients"]
+    assert settings["imageExplanations"] == ["erasure", "gradients"]
+
+
 def test_what_looks_wrong_comes_with_each_sentence(client):
     first, second = look(client, q="I sing. 足球").json()["sentences"]
     assert "unknown characters: 足 球" in second["warnings"]

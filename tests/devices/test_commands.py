@@ -1,14 +1,18 @@
 """Whole trainings on an emulated GPU."""
 
 import json
+import os
+import signal
 
 import pytest
 import torch
 
 from tests.devices.emulated import Emulation
 from translucid.ground.errors import UserError
+from translucid.ground.interruption import Interrupted
 from translucid.kernels.gpu_memory import is_memory_full
 from translucid.kernels.process import tune_ours
+from translucid.kernels.rounding import mixed_precision
 from translucid.runs.run_folder import RunFolder
 from translucid.training.trainer import Trainer
 
@@ -62,6 +66,22 @@ def test_an_update_that_is_not_finite_is_skipped_on_the_gpu(train, tmp_path, mon
     assert progress.skipped == 1
 
 
+def test_a_training_on_a_gpu_that_is_interrupted_saves_every_update(train, tmp_path, monkeypatch):
+    """The figures of the last one are on their way to the host when the loop ends."""
+    update = Trainer._update
+
+    def interrupted(self, *rest):
+        update(self, *rest)
+        if self.progress.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "_update", interrupted)
+    with Emulation("cuda"), pytest.raises(Interrupted):
+        train(tmp_path / "run", *SMALL, device="cuda")
+    facts = RunFolder(tmp_path / "run").load_state()[1]
+    assert facts["place"]["step"] == len(facts["recent"]) == 3
+
+
 def test_nadam_that_is_resumed_reads_nothing_of_its_weights_from_the_gpu(train, tmp_path, monkeypatch):
     nadam = "training.optimizer=nadam", "training.precision=float32"
     with Emulation("cuda"):
@@ -72,12 +92,20 @@ def test_nadam_that_is_resumed_reads_nothing_of_its_weights_from_the_gpu(train, 
     assert counts == [{}] * 2
 
 
-def test_the_record_names_the_gpu(train, tmp_path):
+def test_the_record_names_the_gpu_and_the_loss_is_validated_as_it_is_trained(train, tmp_path, monkeypatch):
+    wanted = []
+
+    def watched(device, **settings):
+        wanted.append(settings["wanted"])
+        return mixed_precision(device, **settings)
+
+    monkeypatch.setattr("translucid.training.validation.mixed_precision", watched)
     with Emulation("cuda"):
         train(tmp_path / "run", "training.max_steps=1", device="cuda")
     assert (
         json.loads(RunFolder(tmp_path / "run").provenance_file.read_text())["machine"]["device"] == "cuda:0 (Emulated)"
     )
+    assert set(wanted) == {True}  # bfloat16, which `auto` chooses here
 
 
 def test_a_full_gpu_is_a_refusal_that_says_what_to_lower(train, tmp_path, monkeypatch):

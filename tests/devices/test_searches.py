@@ -9,6 +9,7 @@ from tests.devices.test_models import SHORT
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
+from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.rows import parted
 from translucid.ground.errors import UserError
@@ -30,6 +31,19 @@ def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
     assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
     assert [h.score for each in found for h in each] == pytest.approx([h.score for each in expected for h in each])
     assert waits <= len(steps) + 3
+
+
+def test_continuations_are_the_same_on_a_gpu():
+    """One of them is the prefix itself, as the end token is the likeliest."""
+    model, options = build_case("tiny").model.eval(), DecodingOptions(beam=2, **SHORT)
+    with torch.no_grad():
+        model.output.bias[model.eos] = 20
+    expected = continuations(model, torch.tensor(SENTENCES[:1]), [9], 2, options)
+    with Emulation("cuda") as emulation:
+        model.to(emulation.device)
+        found = continuations(model, torch.tensor(SENTENCES[:1], device=emulation.device), [9], 2, options)
+    assert [hypothesis.tokens for hypothesis in found] == [hypothesis.tokens for hypothesis in expected]
+    assert found[0].tokens == [9] and len(found) == 2
 
 
 def test_of_equal_tokens_a_gpu_takes_the_lower_id_as_well():

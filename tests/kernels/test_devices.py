@@ -60,3 +60,12 @@ def test_each_process_of_torchrun_has_a_gpu_of_its_own(two_gpus, monkeypatch):
 def test_a_device_that_is_not_there_is_refused(two_gpus, name):
     with pytest.raises(UserError, match=r"there is no device .* here.*Available: auto, cpu, cuda, cuda:0, cuda:1"):
         devices.choose_device(name)
+
+
+@pytest.mark.parametrize(("device", "asked"), [("cpu", []), ("cuda:1", ["cuda:1"])])
+def test_random_states_of_other_gpus_are_left_alone(device, asked, monkeypatch):
+    """By itself PyTorch would save the state of every GPU, and so make a context on each."""
+    devices_asked = []
+    monkeypatch.setattr("torch.random.fork_rng", devices_asked.append)
+    devices.own_random_state(device)
+    assert devices_asked == [asked]

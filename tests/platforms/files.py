@@ -162,19 +162,22 @@ def _use(path: Any, kinds: list[str]) -> str | None:
     """Say how this process uses a file, or something in a folder: it is open, or mapped into memory."""
     folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))
     real = os.path.join(os.path.realpath(folder), name)
-    for kind, used in _used_files(kinds):
+    for kind, used in _used_files(real, kinds):
         if used == real or used.startswith(real + os.sep):
             return f"{used} is {kind}"
     return None
 
 
-def _used_files(kinds: list[str]) -> Iterator[tuple[str, str]]:
+def _used_files(real: str, kinds: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield how files are used, and which; of mapped ones at least those whose names have `real` in them."""
     if "fd" in kinds:
         for number in os.listdir("/proc/self/fd"):
             with suppress(FileNotFoundError):  # the descriptor of this list
                 yield "open", os.readlink(f"/proc/self/fd/{number}")
-    with _real_open("/proc/self/maps") as maps:
-        for line in maps:
+    with _real_open("/proc/self/maps") as file:
+        maps = file.read()
+    if real in maps:  # which is seldom, and PyTorch alone makes thousands of lines
+        for line in maps.splitlines():
             columns = line.split(maxsplit=5)  # addresses, rights, offset, device, inode, path
             if len(columns) == 6:
-                yield "mapped", columns[5].rstrip("\n")
+                yield "mapped", columns[5]

@@ -30,7 +30,7 @@ def test_muon_moves_the_matrices_within_the_layers_and_adam_all_else(tied):
         assert (id(parameter) in inner) is not outer, name
     muon, adam = optimizer_of(model).parts
     moved = [parameter for part in (muon, adam) for group in part.param_groups for parameter in group["params"]]
-    assert isinstance(muon, Muon)
+    assert isinstance(muon, Muon) and adam.defaults["fused"]
     assert len(muon.param_groups[0]["params"]) == len(inner)
     assert sorted(map(id, moved)) == sorted(map(id, model.parameters()))
     assert inner_matrices(build_model(RecurrentOptions(width=8), 30, 30))

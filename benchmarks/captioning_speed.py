@@ -27,9 +27,9 @@ from translucid.kernels.process import configure_process
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.frozen import trainable
 from translucid.training.objective import batch_loss
 from translucid.training.optimizer import Optimizer
-from translucid.training.weights import moved
 
 IMAGES, CAPTIONS, CELLS, FEATURES, WIDTH, VOCABULARY = 32, 5, 49, 1280, 512, 3000
 
@@ -96,7 +96,7 @@ def main() -> None:
     ways = {"tutorial": theirs}
     for order in ("look-first", "read-first"):
         model = build_model(options.model_copy(update={"order": order}), VOCABULARY, VOCABULARY).train()
-        optimizer = Optimizer(TrainingOptions(), model, moved(model), bfloat16=False)
+        optimizer = Optimizer(TrainingOptions(), model, trainable(model), bfloat16=False)
 
         def ours(model: object = model, optimizer: Optimizer = optimizer) -> None:
             (batch_loss(model, batch, 0.1).smoothed / tokens).backward()  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ def test_a_training_saves_and_says_so_by_its_exit_code(call, corpus, small_run, 
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     done = call("train", "--init-from", small_run, *files, "--out", tmp_path / "run")
     assert done.code == CODES[number]
-    assert f"go on with translucid train --resume --out {tmp_path / 'run'}" in done.err
+    assert f"resume with translucid train --resume --out {tmp_path / 'run'}" in done.err
     assert RunFolder(tmp_path / "run").load_state()[1]["place"]["step"] == 1
     assert call("train", "--resume", "--out", tmp_path / "run").code == CODES[number]
 

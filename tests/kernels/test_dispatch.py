@@ -9,7 +9,7 @@ import torch
 
 from translucid.data.batching import Batch
 from translucid.kernels import linear, onednn, reference_mode
-from translucid.kernels.dispatch import KERNELS, is_plain
+from translucid.kernels.dispatch import KERNELS, uses_reference
 from translucid.kernels.rounding import rounded_products
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
@@ -17,7 +17,7 @@ from translucid.training.objective import batch_loss
 
 
 def made_plain():
-    return {name for name in KERNELS if is_plain(name)}
+    return {name for name in KERNELS if uses_reference(name)}
 
 
 def test_without_names_all_are_plain_and_names_add_up():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from translucid.kernels import reference_mode
-from translucid.kernels.dropout import Dropout, _kind
+from translucid.kernels.dropout import Dropout, _integer_type
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
@@ -71,7 +71,7 @@ def test_the_cheapest_numbers_that_are_fine_enough_are_drawn():
         0.01: np.uint16,
     }
     for p, kind in (kinds | {0.0015: np.uint16, 1e-4: None, 1e-6: None}).items():
-        assert _kind(p) == (kind and np.dtype(kind)), p
+        assert _integer_type(p) == (kind and np.dtype(kind)), p
 
 
 def test_dropout_follows_the_seed_and_the_mode():

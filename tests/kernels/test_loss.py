@@ -9,7 +9,7 @@ from translucid.kernels import loss as kernel
 from translucid.kernels import reference_mode
 from translucid.kernels.loss import chunked_loss
 from translucid.kernels.rounding import rounded_products
-from translucid.training.objective import plain_loss, smoothed_loss
+from translucid.training.objective import reference_loss, smoothed_loss
 
 
 def inputs(rows=23, width=6, vocabulary=11, dtype=torch.float32):
@@ -113,7 +113,7 @@ def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():
         slope().backward()
     with reference_mode():
         slope().backward()
-    assert plain_loss(features, output, labels, 0.1).smoothed.requires_grad
+    assert reference_loss(features, output, labels, 0.1).smoothed.requires_grad
     assert features.grad.abs().sum() > 0
 
 
@@ -124,7 +124,7 @@ def test_chunks_on_a_gpu_have_the_values_and_gradients_of_plain(monkeypatch, smo
     x, labels = torch.randn(10, 6), torch.randint(11, (10,))
     output = nn.Linear(6, 11)
     weights = [x.requires_grad_(), output.weight, output.bias]
-    expected = plain_loss(x, output, labels, smoothing)
+    expected = reference_loss(x, output, labels, smoothing)
     gradients = torch.autograd.grad(expected.smoothed * 3, weights)
     with Emulation("cuda") as emulation:
         on_gpu = nn.Linear(6, 11)

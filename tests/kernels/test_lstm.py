@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from translucid.kernels import reference_mode
-from translucid.kernels.lstm import lstm, plain_lstm
+from translucid.kernels.lstm import lstm, reference_lstm
 from translucid.kernels.rounding import rounded_products
 
 B, T, D, H = 3, 7, 5, 4
@@ -29,7 +29,7 @@ def results(way, dtype, window=T):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-5)])
 def test_fused_is_the_equation(dtype, tolerance, window):
     found, gradients = results(lstm, dtype, window)
-    expected, others = results(plain_lstm, dtype, window)
+    expected, others = results(reference_lstm, dtype, window)
     for one, other in zip([*found, *gradients], [*expected, *others], strict=True):
         assert one.dtype == dtype
         torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
@@ -39,7 +39,7 @@ def test_the_equation_is_numpys():
     import numpy as np
 
     x, h, c, w, u, b = (part.detach().numpy() for part in parts(torch.float64))
-    found, (last, cell) = plain_lstm(*[torch.from_numpy(x), (torch.from_numpy(h), torch.from_numpy(c))],
+    found, (last, cell) = reference_lstm(*[torch.from_numpy(x), (torch.from_numpy(h), torch.from_numpy(c))],
                                      *map(torch.from_numpy, (w, u, b)))  # fmt: skip
     for t in range(T):
         i, f, g, o = np.split(x[:, t] @ w.T + h @ u.T + b, 4, axis=1)
@@ -54,7 +54,7 @@ def test_the_equation_is_numpys():
 def test_rounded_factors_change_little_and_come_back_in_float32():
     with rounded_products():
         found, gradients = results(lstm, torch.float32)
-    expected, others = results(plain_lstm, torch.float32)
+    expected, others = results(reference_lstm, torch.float32)
     for one, other in zip([*found, *gradients], [*expected, *others], strict=True):
         assert one.dtype == torch.float32
         assert (one - other).norm() < 0.03 * other.norm()
@@ -70,10 +70,10 @@ def test_within_plain_it_is_the_equation(monkeypatch):
         results(lstm, torch.float64)
     with reference_mode("lstm"), rounded_products():
         found, _ = results(lstm, torch.float64)
-    assert torch.equal(found[0], results(plain_lstm, torch.float64)[0][0])
+    assert torch.equal(found[0], results(reference_lstm, torch.float64)[0][0])
 
 
-@pytest.mark.parametrize("way", [lstm, plain_lstm])
+@pytest.mark.parametrize("way", [lstm, reference_lstm])
 def test_two_windows_are_one(way):
     x, h, c, w, u, b = (part.detach() for part in parts(torch.float64))
     whole, after = way(x, (h, c), w, u, b)

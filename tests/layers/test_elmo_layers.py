@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.kernels.lstm import plain_lstm
+from translucid.kernels.lstm import reference_lstm
 from translucid.layers.characters import BEGIN, END, LONGEST, SPECIALS, Characters, Highway, spelled
 from translucid.layers.mix import Mix
 from translucid.layers.projected_lstm import ProjectedLSTM
@@ -113,7 +113,7 @@ def test_a_projected_lstm_is_that_of_the_equation():
     h = x
     for number in range(3):
         part = lstm.layers[number]
-        states, last = plain_lstm(h, (cells[2 * number], cells[2 * number + 1]), part.w, part.u, part.b)
+        states, last = reference_lstm(h, (cells[2 * number], cells[2 * number + 1]), part.w, part.u, part.b)
         out = states @ lstm.projections[number].weight.t()
         h = out if number == 0 else h + out
         torch.testing.assert_close(seen[number], h)

@@ -44,7 +44,7 @@ def test_positions_may_begin_later():
 
 def test_a_start_token_may_be_nothing_but_its_place():
     tokens = token_embeddings(10, 10, 16, shared=True)[0]
-    embedding = Embedding(tokens, SinusoidalPositions(16), 0.0, scaled=False, nothing=2)
+    embedding = Embedding(tokens, SinusoidalPositions(16), 0.0, scaled=False, zero_token=2)
     found = embedding(torch.tensor([[2, 5]]))
     torch.testing.assert_close(found[0, 0], sinusoidal_positions(1, 16)[0])
     torch.testing.assert_close(found[0, 1], tokens.weight[5] + sinusoidal_positions(2, 16)[1])

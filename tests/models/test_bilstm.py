@@ -8,7 +8,7 @@ from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import BothWays, Stream
 from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL
-from translucid.kernels.lstm import plain_lstm
+from translucid.kernels.lstm import reference_lstm
 from translucid.models.build import build_model
 from translucid.models.language import BidirectionalLSTM
 from translucid.models.language_options import BiLSTMLanguageOptions
@@ -106,10 +106,10 @@ def test_each_half_is_a_language_model_of_plain_lstms():
         lstm = model.directions[way]
         x = model.output.weight[ids[:, way]] * 8**0.5
         torch.testing.assert_close(reading.layers[0][:, way], x)
-        first, cells = plain_lstm(x, (zeros, zeros), lstm.layers[0].w, lstm.layers[0].u, lstm.layers[0].b)
+        first, cells = reference_lstm(x, (zeros, zeros), lstm.layers[0].w, lstm.layers[0].u, lstm.layers[0].b)
         h = first @ lstm.projections[0].weight.t()
         torch.testing.assert_close(reading.layers[1][:, way], h)
-        second, _ = plain_lstm(h, (zeros, zeros), lstm.layers[1].w, lstm.layers[1].u, lstm.layers[1].b)
+        second, _ = reference_lstm(h, (zeros, zeros), lstm.layers[1].w, lstm.layers[1].u, lstm.layers[1].b)
         last = h + second @ lstm.projections[1].weight.t()
         torch.testing.assert_close(reading.features[:, way], last)
         torch.testing.assert_close(after.cells[4 * way], cells[0])

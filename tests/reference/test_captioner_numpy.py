@@ -91,6 +91,6 @@ def test_without_positions_the_order_of_the_cells_does_not_matter(kind, position
 def test_pixels_and_what_the_network_makes_of_them_are_one():
     model = model_of().float()
     pixels = torch.randint(256, (2, 32, 32, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-    grid = model.source_embedding.look(pixels)
+    grid = model.source_embedding.compute_grids(pixels)
     assert grid.shape == (2, 4, 32)
     torch.testing.assert_close(model(pixels, TARGETS), model(grid, TARGETS))

@@ -241,7 +241,7 @@ def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, t
     guarded.before = {"bleu": 20.0, GENERAL: 30.0}
     found = guarded.measure(None, None)
     assert (found.score, found.measures) == (score, {"bleu": 50.0, GENERAL: general})
-    assert guarded.told(found.score) == told
+    assert guarded.describe(found.score) == told
 
 
 def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):

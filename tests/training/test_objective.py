@@ -10,11 +10,11 @@ from translucid.kernels import reference_mode
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 from translucid.training import objective
-from translucid.training.objective import batch_loss, plain_loss, smoothed_loss
+from translucid.training.objective import batch_loss, reference_loss, smoothed_loss
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("path", [plain_loss, smoothed_loss])
+@pytest.mark.parametrize("path", [reference_loss, smoothed_loss])
 @pytest.mark.parametrize("rows", [1, 7, 512])
 def test_both_paths_are_the_loss_of_torch(path, smoothing, rows, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)

@@ -47,7 +47,7 @@ def test_perplexity_a_word_and_bits_a_character_by_hand():
     assert found.measures["perplexity_word"] == pytest.approx(math.exp(nats / words), rel=1e-5)
     assert found.measures["bits_per_character"] == pytest.approx(nats / math.log(2) / characters, rel=1e-5)
     assert found.score == -found.measures["perplexity_word"]
-    assert StreamValidator(encoded, tokenizer, window=4).told(-12.5) == "perplexity 12.50 a word"
+    assert StreamValidator(encoded, tokenizer, window=4).describe(-12.5) == "perplexity 12.50 a word"
 
 
 def test_two_vocabularies_compare():

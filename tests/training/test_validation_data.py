@@ -48,7 +48,7 @@ def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change
         data, settings = corpora, ["training.validate_sentences=2"]
     said = io.StringIO()
     train(run.path, "training.max_steps=21", *settings, data=data, resume=True, said=said)
-    assert "what it is validated on has changed: scores are not compared with those before" in said.getvalue()
+    assert "the validation data has changed: scores are not compared with earlier ones" in said.getvalue()
     place = run.load_state()[1]["place"]
     assert place["best_step"] == 21 and place["best_score"] < 99
     assert load_tensors(run.model_file)[1]["step"] == 21

@@ -1,7 +1,8 @@
 """Attention as differentiable memory: scores, then weights, then context.
 
-The exact path, `attend`, is the equation and returns the weights. The fused path, `attend_fused`, gives the same
-context from a kernel (`translucid.kernels.attention`) and no weights; it is what runs whenever nobody asks to see them.
+The exact path, `attend`, is the equation and returns the weights. The fused path, `attend_fused`, computes the same
+context with a kernel (`translucid.kernels.attention`) and returns no weights. Models use it unless the caller asks for
+weights.
 """
 
 import math
@@ -17,7 +18,7 @@ from translucid.kernels.attention import SharedMask, fast_attention, is_scaled_d
 def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None = None) -> Tensor:
     """Return scores Q K^T * scale [.., n_q, n_k] of queries [.., n_q, d_k] and keys [.., n_k, d_k].
 
-    Without a scale it is 1 / sqrt(d_k) (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1).
+    The default scale is 1 / sqrt(d_k) (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1).
     """
     if scale is None:
         scale = 1 / math.sqrt(query.size(-1))
@@ -25,15 +26,16 @@ def scaled_dot_product(query: Tensor, key: Tensor, scale: float | Tensor | None 
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return the weights [.., n_q, n_k] of scores: each row sums to 1, and is exactly 0 where the mask is False.
+    """Return the weights [.., n_q, n_k] for scores: each row sums to 1, and is exactly 0 where the mask is False.
 
-    A row that may look nowhere is all zeros, never NaN, and passes no gradient.
+    A row whose mask is False everywhere is all zeros, never NaN, and passes no gradient.
     """
     if mask is None:
         return scores.softmax(-1)
-    # The lowest finite number instead of -inf: a row of nothing but -inf would be NaN, forwards and backwards.
+    # The lowest finite number instead of -inf: a row that contains only -inf would be NaN, forwards and backwards.
     hidden = ~mask
     weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
+    # A fully masked row is uniform now, so set it to zero.
     return weights.masked_fill(hidden, 0)
 
 
@@ -45,38 +47,42 @@ def attend(
     score: Callable[[Tensor, Tensor], Tensor] = scaled_dot_product,
     focus: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention(Q, K, V) = softmax(score(Q, K)) V, the exact path; one function for every model of this package.
+    """Attention(Q, K, V) = softmax(score(Q, K)) V: the exact path, one function for every model of this package.
 
-    With the scaled dot product it is equation 1 of Vaswani et al. 2017 (arXiv 1706.03762); with the scores of
-    `translucid.attention.scores` it is Bahdanau's and Luong's attention.
+    With the scaled dot product, this is equation 1 of Vaswani et al. 2017 (arXiv 1706.03762). With the scores of
+    `translucid.attention.scores`, it is Bahdanau's and Luong's attention.
 
     Args:
-        query: [.., n_q, d_k].
-        key: [.., n_k, d_k].
-        value: [.., n_k, d_v]; the keys themselves if not given.
+        query: queries [.., n_q, d_k].
+        key: keys [.., n_k, d_k].
+        value: values [.., n_k, d_v]; the keys by default.
         mask: boolean, broadcastable to [.., n_q, n_k], True = may look.
-        score: from queries and keys to scores [.., n_q, n_k].
-        focus: what the weights are multiplied by in the end, broadcastable to [.., n_q, n_k], if anything: they then
-            no longer sum to 1 (Luong's local attention).
+        score: a function from queries and keys to scores [.., n_q, n_k].
+        focus: factors for the weights, broadcastable to [.., n_q, n_k]. The weights then no longer sum to 1. Luong's
+            local attention uses this.
 
     Returns:
         The context [.., n_q, d_v] and the weights [.., n_q, n_k].
     """
+    if value is None:
+        value = key
     weights = masked_softmax(score(query, key), mask)
     if focus is not None:
         weights = weights * focus
-    return weights @ (key if value is None else value), weights
+    return weights @ value, weights
 
 
 def attend_fused(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
 ) -> Tensor:
-    """Return the context of `attend` [.., n_q, d_v] without the weights, from the kernel that is fastest here.
+    """Return the context of `attend` [.., n_q, d_v] without the weights, from the fastest kernel for this machine.
 
-    `causal` stands for `causal_mask(n_q)`, for n_q = n_k, and lets a kernel skip the future altogether; with a mask,
-    both hold. If `attend` has been edited, no kernel computes it, and it is what runs.
+    `causal=True` stands for `causal_mask(n_q)`, where n_q = n_k, and lets a kernel skip the future. Both masks apply
+    if `mask` is given too. If someone edits `attend`, no kernel computes the new equation, so `attend` itself runs.
     """
-    context = fast_attention(query, key, value, mask, causal=causal) if is_scaled_dot_product(attend) else None
-    if context is None:
-        context, _ = attend(query, key, value, whole_mask(mask, query, causal))
+    if is_scaled_dot_product(attend):
+        context = fast_attention(query, key, value, mask, causal=causal)
+        if context is not None:
+            return context
+    context, _ = attend(query, key, value, whole_mask(mask, query, causal))
     return context

@@ -9,24 +9,25 @@ from translucid.kernels.attention import SharedMask, with_causal
 
 
 def padding_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
-    """Return [B, 1, 1, S], False at the positions of ids [B, S] that hold `pad`, one id or a set of ids."""
+    """Return [B, 1, 1, S], False where ids [B, S] equal `pad` or, if `pad` is a set of ids, one of them."""
     if isinstance(pad, int):
         return (ids != pad)[:, None, None, :]
-    return ~torch.isin(ids, torch.tensor(sorted(pad), device=ids.device))[:, None, None, :]
+    padding_ids = torch.tensor(sorted(pad), device=ids.device)
+    return ~torch.isin(ids, padding_ids)[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Return [T, T], True on and below the diagonal: position t sees positions 0..t."""
+    """Return [T, T], True on and below the diagonal: position t may look at positions 0..t."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 def whole_mask(mask: Tensor | SharedMask | None, query: Tensor, causal: bool) -> Tensor | None:
-    """Return one mask of what queries [.., T, d] are given: a mask, the causal mask, both of them or neither."""
+    """Combine the mask and, if `causal`, the causal mask of queries [.., T, d] in one tensor; None if there is none."""
     if causal:
         return with_causal(query, mask)
     return mask.allowed if isinstance(mask, SharedMask) else mask
 
 
 def target_mask(ids: Tensor, pad: int | Collection[int]) -> Tensor:
-    """Return [B, 1, T, T] for ids [B, T]: neither padding nor the future may be looked at."""
+    """Return [B, 1, T, T] for ids [B, T]: a position may look neither at padding nor at the future."""
     return padding_mask(ids, pad) & causal_mask(ids.size(1), ids.device)

@@ -1,7 +1,9 @@
 """Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2)."""
 
 import math
+from typing import TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
@@ -9,18 +11,26 @@ from translucid.attention.masks import whole_mask
 from translucid.kernels.attention import SharedMask
 from translucid.kernels.linear import Linear
 
+KeyValue: TypeAlias = tuple[Tensor, Tensor]
+"""Keys and values [B, H, S, d]."""
+
+
+def append(past: KeyValue, key: Tensor, value: Tensor) -> KeyValue:
+    """Append keys and values [N, H, T, d] to those of the t positions before: [N, H, t + T, d]."""
+    return torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+
 
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, .., head_H) W^O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
-    Keys and values are read from the same memory, so their projections are one matrix of width 2 D.
+    Keys and values are projections of the same memory, so one matrix of width 2 D computes both.
     """
 
     def __init__(self, width: int, heads: int) -> None:
         """Build the projections of `width` D for `heads` H.
 
         Raises:
-            ValueError: the heads do not divide the width.
+            ValueError: the number of heads does not divide the width.
         """
         super().__init__()
         if width % heads:
@@ -29,16 +39,17 @@ class MultiHeadAttention(nn.Module):
         self.query = Linear(width, width, feeds_product=True)
         self.key_value = Linear(width, 2 * width, feeds_product=True)
         self.output = Linear(width, width)
-        # Glorot for each of W^Q, W^K, W^V on its own; 1/sqrt(2) as the three together fan out of one input.
+        # Glorot initialisation for each of W^Q, W^K and W^V separately. The gain 1/sqrt(2) is that of one matrix
+        # [3 D, D]: its Glorot bound is sqrt(6 / (D + 3 D)), that of a matrix [D, D] is sqrt(6 / (D + D)).
         for matrix in (self.query.weight, *self.key_value.weight.chunk(2)):
             nn.init.xavier_uniform_(matrix.data, gain=1 / math.sqrt(2))
         nn.init.xavier_uniform_(self.output.weight)
         for linear in (self.query, self.key_value, self.output):
             nn.init.zeros_(linear.bias)
 
-    def project(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def project(self, memory: Tensor) -> KeyValue:
         """Return the keys and values [B, H, S, d] of a memory [B, S, D]."""
-        key, value = self.key_value(memory).unflatten(-1, (2, self.heads, -1)).unbind(2)
+        key, value = self.key_value(memory).unflatten(-1, (2, self.heads, -1)).unbind(2)  # [B, S, H, d] each
         return key.transpose(1, 2), value.transpose(1, 2)
 
     def forward(
@@ -50,14 +61,15 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Let every position of x [B, T, D] look into a memory [B, S, D]; x itself for self-attention.
+        """Attend from every position of x [B, T, D] to a memory [B, S, D], which is x itself for self-attention.
 
         Returns:
             The output [B, T, D] and, if `weights`, the attention weights [B, H, T, S].
         """
-        return self.look(x, *self.project(memory), mask, causal=causal, weights=weights)
+        key, value = self.project(memory)
+        return self.attend_heads(x, key, value, mask, causal=causal, weights=weights)
 
-    def look(
+    def attend_heads(
         self,
         x: Tensor,
         key: Tensor,
@@ -67,13 +79,19 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,
         weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The same with keys and values [B, H, S, d] that `project` has made before."""
-        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-        # A projection may come in a shorter dtype than x has. Weights are shown in that of x.
-        dtype = x.dtype if weights else query.dtype
-        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+        """Do the same as `forward` with keys and values [B, H, S, d] that `project` computed before.
+
+        A search projects the memory of a sentence once, and every target token once.
+        """
+        query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, d]
+        attention_weights = None
         if weights:
-            context, seen = attend(query, key, value, whole_mask(mask, query, causal))
+            # Large projections return bfloat16 in training; the weights are returned in the dtype of x.
+            query, key, value = query.to(x.dtype), key.to(x.dtype), value.to(x.dtype)
+            context, attention_weights = attend(query, key, value, whole_mask(mask, query, causal))
         else:
-            context, seen = attend_fused(query, key, value, mask, causal=causal), None
-        return self.output(context.transpose(1, 2).flatten(2)), seen
+            # Only one of the projections may be large enough to return bfloat16; kernels need one dtype.
+            key, value = key.to(query.dtype), value.to(query.dtype)
+            context = attend_fused(query, key, value, mask, causal=causal)
+        # Concatenate the heads: [B, H, T, d] -> [B, T, D].
+        return self.output(context.transpose(1, 2).flatten(2)), attention_weights

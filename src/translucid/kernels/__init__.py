@@ -1,4 +1,4 @@
-"""What is fast, and why it may be: products, attention, dropout and loss; `reference_mode` turns all of it off."""
+"""Fast implementations of products, attention, dropout, loss and LSTMs; `reference_mode` disables all of them."""
 
 from translucid.kernels.dispatch import reference_mode
 

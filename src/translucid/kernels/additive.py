@@ -1,18 +1,17 @@
-"""Additive scores without a tanh for each pair, and without keeping what is in between.
+"""Additive scores without a tanh per pair, and without storing the hidden values.
 
     e_qk = v^T tanh(q + k)
 
-has D hidden values for each pair of a query and a key, and both a tanh and the memory for it are what such a model
-spends most of its time on. With a = exp(-2 k) and b = exp(-2 q), which are of keys and queries alone,
+has D hidden values for each pair of a query and a key. The tanh of them and the memory for them take most of the time
+of such a model. With a = exp(-2 k) and b = exp(-2 q), which depend on keys or queries alone,
 
     tanh(q + k) = 2 / (1 + a b) - 1,    so    e_qk = 2 v^T r - sum_d v_d,    r = 1 / (1 + a b)
 
-takes a product and a division for each hidden value. With de the gradient of e,
+takes a product and a division per hidden value. With the gradient de of e,
 
     dk = 4 v sum_q de (r - r^2),    dq = 4 v sum_k de (r - r^2),    dv = sum_qk de (2 r - 1)
 
-and r is computed again, a few rows at a time, in a block of memory that stays in the processor's cache. Keys and
-queries beyond +-20 count as that: tanh is 1 in float32 from 9 on, and the exponentials have to stay finite.
+The backward pass computes r again, a few rows at a time, in a block of memory that fits in the processor's cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,31 +20,33 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.kernels.dispatch import is_plain
+from translucid.kernels.dispatch import uses_reference
 
 BLOCK = 1 << 18
-"""Hidden values that are held at a time."""
+"""The number of hidden values in memory at a time: 1 MiB of float32."""
 BOUND = 20.0
+"""Keys and queries are clamped to this range: exp(4 * 20) is finite in float32, and tanh is 1 there from 9 on."""
 
 
 def additive_over(key: Tensor, v: Tensor) -> Callable[[Tensor], Tensor] | None:
-    """Return what gives e [N, n_q, n_k] of queries [N, n_q, D], for keys [N, n_k, D] and v [D]; None if it can't.
+    """Return a function from queries [N, n_q, D] to scores e [N, n_q, n_k] for keys [N, n_k, D] and v [D].
 
-    What is of the keys alone is computed once for all queries to come.
+    It computes a = exp(-2 k) once for all queries. None if the tensors are not float32 on a CPU with these shapes.
     """
     suits = key.dim() == 3 and key.device.type == "cpu" and key.dtype == v.dtype == torch.float32
-    if not suits or is_plain("additive"):
+    if not suits or uses_reference("additive"):
         return None
     a = _exponential(key.detach())
 
     def scores(query: Tensor) -> Tensor:
-        found: Tensor = _Additive.apply(query.to(torch.float32), key, a, v)  # type: ignore[no-untyped-call]
-        return found
+        e: Tensor = _Additive.apply(query.to(torch.float32), key, a, v)  # type: ignore[no-untyped-call]
+        return e
 
     return scores
 
 
 def _exponential(x: Tensor) -> Tensor:
+    """Return exp(-2 x)."""
     return x.clamp(-BOUND, BOUND).mul_(-2).exp_()
 
 
@@ -69,7 +70,7 @@ class _Additive(torch.autograd.Function):
             dv += de.flatten() @ r.flatten(0, 2)
             slope = torch.addcmul(r, r, r, value=-1, out=r)  # r - r^2
             torch.matmul(de[:, :, None], slope, out=dq[rows][:, :, None])
-            if slope.size(1) == 1:
+            if slope.size(1) == 1:  # one query per call, as in a recurrent decoder: no sum over queries is needed
                 torch.mul(slope[:, 0], de[:, 0, :, None], out=dk[rows])
             else:
                 torch.sum(slope.mul_(de[..., None]), 1, out=dk[rows])
@@ -77,11 +78,11 @@ class _Additive(torch.autograd.Function):
 
 
 def _reciprocals(a: Tensor, b: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Yield r [n, n_q, n_k, D] of a few rows at a time, each in the same memory, and which rows they are."""
-    together = max(1, BLOCK // max(1, a[0].numel() * b.size(1)))
+    """Yield slices of n rows with their r [n, n_q, n_k, D]; every slice overwrites the memory of the one before."""
+    rows_per_block = max(1, BLOCK // max(1, a[0].numel() * b.size(1)))
     one = a.new_ones(())
-    memory = a.new_empty(min(together, len(a)), b.size(1), *a.shape[1:])
-    for start in range(0, len(a), together):
-        rows = slice(start, min(start + together, len(a)))
+    memory = a.new_empty(min(rows_per_block, len(a)), b.size(1), *a.shape[1:])
+    for start in range(0, len(a), rows_per_block):
+        rows = slice(start, min(start + rows_per_block, len(a)))
         r = memory[: rows.stop - rows.start]
         yield rows, torch.addcmul(one, b[rows, :, None], a[rows, None], out=r).reciprocal_()

@@ -1,17 +1,17 @@
-"""Scaled dot-product attention without its weights: which kernel makes it.
+"""Scaled dot-product attention without its weights: the choice of a kernel.
 
     P = softmax(s Q K^T),  C = P V,  s = 1 / sqrt(d)
 
-PyTorch's fused kernel makes C tile by tile, with a running maximum and sum for each row, and never has all of P in
-memory (Dao et al. 2022, arXiv 2205.14135). It is taken everywhere but where products have been rounded to bfloat16 on a
-CPU: of that dtype it takes no advantage there, and for short memories it is slower than the products of all heads at
-once. These keep P for the way back:
+PyTorch's fused kernel computes C tile by tile, with a running maximum and sum for each row, and never has all of P in
+memory (Dao et al. 2022, arXiv 2205.14135). It runs everywhere except for inputs in bfloat16 on a CPU: there it gains
+nothing from that dtype, and for short memories it is slower than batched products of all heads. These keep P for the
+backward pass:
 
     dV = P^T dC,   dP = dC V^T,   dS = P * (dP - rows' sums of P * dP),   dQ = s dS K,   dK = s dS^T Q
 
 The third is the derivative of softmax, dp_i / ds_j = p_i (1[i = j] - p_j), applied to dP. Where the mask hides a
-position, p is 0 and so is dS, so the mask needs no derivative of its own. P and what is made of it are rounded to the
-dtype of Q, as within `torch.autocast`.
+position, p is 0 and so is dS, so the mask needs no derivative. P and dS are rounded to the dtype of Q, as within
+`torch.autocast`.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from translucid.kernels.dispatch import is_plain
+from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.rounding import rounding
 
 LONGEST = 128
-"""Positions of a memory up to which keeping the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""
+"""The longest memory for which storing the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""
 
 
 @dataclass(frozen=True)
 class SharedMask:
-    """A mask that all layers use, and what the kernels need to know of it; computed once for a batch."""
+    """A mask in all forms that the kernels need, computed once per batch and shared by all layers."""
 
     allowed: Tensor
     """boolean [.., n_q, n_k], True where a query may look."""
     filled: Tensor
-    """The same for PyTorch's kernel, but a query that may look nowhere may look everywhere: kernels disagree on rows
-    without any key. On a CPU boolean; elsewhere what is added to the scores, 0 or -inf, in the dtype of products,
-    which the kernel would otherwise make of it in each layer."""
+    """The mask for PyTorch's kernel. Kernels disagree on queries that may look nowhere, so these may look everywhere
+    here. Boolean on a CPU; elsewhere the numbers to add to the scores, 0 or -inf, in the dtype of products, because
+    the kernel would otherwise convert the mask in each layer."""
     nowhere: Tensor | None
-    """boolean [.., n_q, 1], the queries that may look nowhere, whose context is 0; None if there are none."""
+    """boolean [.., n_q, 1], True for queries that may look nowhere, whose context is 0; None if there are none."""
     everywhere: bool
-    """Whether all queries are known to look everywhere. On a GPU it is not known: the host would have to wait."""
+    """Whether all queries may look everywhere; False on a GPU, where the host would have to wait for the answer."""
 
 
 def share_mask(allowed: Tensor) -> SharedMask:
-    """Return a mask with what the kernels need to know of it.
+    """Return a mask [.., n_q, n_k] in all forms that the kernels need.
 
-    A GPU is never asked whether there are such rows, and neither is a tensor while a graph is compiled.
+    The function reads no value from a GPU, because the host would wait for it, and none while a graph is compiled.
     """
     host_reads = allowed.device.type == "cpu" and not torch.compiler.is_compiling()
     if host_reads and allowed.all():
@@ -76,12 +76,13 @@ def fast_attention(
 ) -> Tensor | None:
     """Return C [.., n_q, d_v] of Q [.., n_q, d], K [.., n_k, d] and V [.., n_k, d_v]; None in the reference mode.
 
-    `mask` [.., n_q, n_k] is True where a query may look, `causal` keeps query i from looking further than key i, for
-    n_q = n_k; both may be given. The context of a query that may look nowhere is 0.
+    `mask` [.., n_q, n_k] is True where a query may look. `causal` lets query i look at the keys 0..i, where n_q = n_k.
+    Both may be given. The context of a query that may look nowhere is 0.
     """
-    if is_plain("attention"):
+    if uses_reference("attention"):
         return None
     products = _products_are_faster(query, key, value)
+    # PyTorch's kernel takes a mask or `is_causal`, not both; our products take a mask only.
     if causal and (products or mask is not None):
         mask, causal = with_causal(query, mask), False
     if isinstance(mask, Tensor):
@@ -92,17 +93,19 @@ def fast_attention(
 
 
 def is_scaled_dot_product(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
-    """Whether a function computes the equation above, as it does unless somebody has edited it; found out once.
+    """Whether a function computes the equation above: True for `attend` unless someone has edited it.
 
-    While a graph is traced nothing can be tried out, and it is taken to be so.
+    The answer comes from one comparison on a small sample, which is cached. While a graph is traced, no sample can be
+    computed, so the answer is True.
     """
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or is_plain("attention"):
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or uses_reference("attention"):
         return True
     return _same_on_a_sample(attend)
 
 
 @cache
 def _same_on_a_sample(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]) -> bool:
+    # Fixed numbers, since a random draw here would change the random state of the caller.
     query, key, value = (torch.arange(24.0).view(1, 4, 6).mul(step).sin() for step in (0.7, 1.9, 2.3))
     mask = torch.tensor([True, True, True, False]).expand(1, 4, 4)
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
@@ -111,18 +114,19 @@ def _same_on_a_sample(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[T
 
 
 def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether `_Products` is faster than PyTorch's kernel for these inputs."""
     return (
         query.dtype == torch.bfloat16
         and query.device.type == "cpu"
         and key.size(-2) <= LONGEST
-        and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]  # nothing to broadcast
-        and torch.is_grad_enabled()  # without gradients nothing is kept, and PyTorch's has less to do
+        and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]  # the batched products do not broadcast
+        and torch.is_grad_enabled()  # without gradients PyTorch's kernel stores nothing and is faster
         and not torch.is_autocast_enabled("cpu")
     )
 
 
 def with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
-    """Return a mask, if there is one, together with the causal mask of queries [.., T, d]."""
+    """Return the causal mask of queries [.., T, d], combined with `mask` if it is not None."""
     length = query.size(-2)
     causal = torch.ones(length, length, dtype=torch.bool, device=query.device).tril()
     if mask is None:
@@ -131,23 +135,25 @@ def with_causal(query: Tensor, mask: Tensor | SharedMask | None) -> Tensor:
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, causal: bool) -> Tensor:
-    """PyTorch's kernel; of rounded products in float32, which on a CPU it is faster in."""
-    if rounding() and query.dtype == torch.bfloat16:
+    """Return C from PyTorch's kernel."""
+    if rounding() and query.dtype == torch.bfloat16:  # on a CPU, where this kernel is faster in float32
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
     if mask is None:
         with without_cudnn(query.device):
             return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
     with without_cudnn(query.device):
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask.filled)
-    return context if mask.nowhere is None else context.masked_fill(mask.nowhere, 0)
+    if mask.nowhere is None:
+        return context
+    return context.masked_fill(mask.nowhere, 0)
 
 
 @contextmanager
 def without_cudnn(device: torch.device) -> Iterator[None]:
-    """Within it, attention on a GPU is never cuDNN's.
+    """Exclude cuDNN's attention kernel on a GPU.
 
-    PyTorch prefers that kernel on Hopper, but it is planned anew for every new shape, and batches of text hardly ever
-    have a shape twice: a training of the preset `tiny` in bfloat16 took 9 times as long with it on an H200.
+    PyTorch prefers that kernel on Hopper. But cuDNN plans anew for every new shape, and two batches of text rarely have
+    the same shape: training the preset `tiny` in bfloat16 took 9 times as long with it on an H200.
     """
     if torch.compiler.is_compiling() or device.type != "cuda" or not torch.backends.cuda.cudnn_sdp_enabled():
         yield
@@ -160,6 +166,8 @@ def without_cudnn(device: torch.device) -> Iterator[None]:
 
 
 class _Products(torch.autograd.Function):
+    """C by batched products of all heads, with the backward pass above."""
+
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None) -> Tensor:
         q, k, v = (x.flatten(0, -3) for x in (query, key, value))
@@ -170,7 +178,7 @@ class _Products(torch.autograd.Function):
         else:
             hidden = ~mask.allowed
             weights = scores.masked_fill_(hidden, torch.finfo(scores.dtype).min).softmax(-1)
-            if mask.nowhere is not None:  # a row that may look nowhere has looked everywhere now
+            if mask.nowhere is not None:  # the softmax of a fully masked row is uniform, so set it to zero
                 weights.masked_fill_(hidden, 0)
         weights = weights.flatten(0, -3)
         ctx.save_for_backward(q, k, v, weights)
@@ -188,5 +196,5 @@ class _Products(torch.autograd.Function):
 
 
 def _product(a: Tensor, b: Tensor, scale: float) -> Tensor:
-    """Return scale * a b of batches of matrices, rounded once."""
+    """Return scale * a b for batches of matrices; the result is rounded once, after scaling."""
     return torch.baddbmm(a.new_empty(()), a, b, beta=0, alpha=scale)

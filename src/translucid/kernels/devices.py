@@ -1,4 +1,4 @@
-"""Where to compute: a GPU when there is one, and the settings that make a CPU or a GPU quick."""
+"""The choice of a device, and the settings that make a CPU or a GPU fast."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def choose_device(name: str = "auto") -> torch.device:
     """Return the device of that name; `auto` is CUDA, else Apple's MPS, else the CPU.
 
-    `cuda` is the GPU of this process: that of its number on this machine where torchrun has started several.
+    `cuda` is the GPU of this process. If torchrun has started several processes on this machine, each uses the GPU
+    with its local rank.
 
     Raises:
         UserError: this machine or this build of PyTorch has no such device.
@@ -28,38 +30,44 @@ def choose_device(name: str = "auto") -> torch.device:
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    available = {"cpu": True, "cuda": gpus > 0, "mps": torch.backends.mps.is_available()}
+    numbered = [f"cuda:{index}" for index in range(gpus)]
+    available = ["cpu"]
+    if torch.backends.mps.is_available():
+        available.append("mps")
+    if gpus:
+        available.insert(1, "cuda")
     if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+        name = available[1] if len(available) > 1 else "cpu"  # CUDA goes before MPS
     if name == "cuda" and gpus:
-        own = int(os.environ.get("LOCAL_RANK", "0"))
-        if own >= gpus:
+        rank = int(os.environ.get("LOCAL_RANK", "0"))
+        if rank >= gpus:
             raise UserError(
-                f"process {own} of this machine has no GPU of its own: there are {gpus}",
+                f"process {rank} of this machine has no GPU of its own: there are {gpus}",
                 fix=f"Start torchrun with --nproc-per-node={gpus}, or train with --device cpu.",
             )
-        return torch.device("cuda", own)
-    names = {"cpu", "mps", *(f"cuda:{index}" for index in range(gpus))}
-    if name not in names or not available[name.partition(":")[0]]:
-        known = [kind for kind, here in available.items() if here] + [f"cuda:{index}" for index in range(gpus)]
-        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {', '.join(known)}.")
+        return torch.device("cuda", rank)
+    if name not in [*available, *numbered]:
+        known = ", ".join([*available, *numbered])
+        raise UserError(f"there is no device {name!r} here", fix=f"Available: auto, {known}.")
     return torch.device(name)
 
 
 def certainly_cpu(name: str) -> bool:
-    """Whether a name means the CPU, as far as can be told without loading PyTorch: if in doubt, it may not."""
+    """Whether a device name certainly means the CPU; decided without loading PyTorch, so False if in doubt."""
     return name == "cpu" or (name == "auto" and _no_gpu())
 
 
 def _no_gpu() -> bool:
     if metadata.version("torch").endswith("+cpu"):
         return True
-    gpus = "nvidia*", "nvhost*", "kfd", "dxg"  # Nvidia's, its small boards', AMD's, Windows' from within Linux
-    return sys.platform == "linux" and not any(next(Path("/dev").glob(name), None) for name in gpus)
+    # The device files of NVIDIA's GPUs and small boards, of AMD's GPUs, and of Windows' GPUs within WSL.
+    patterns = "nvidia*", "nvhost*", "kfd", "dxg"
+    device_files = chain.from_iterable(map(Path("/dev").glob, patterns))
+    return sys.platform == "linux" and not any(device_files)
 
 
 def device_of_worker(name: str, worker: int) -> str:
-    """Return the device of one of several workers on this machine: `auto` and `cuda` are dealt out over its GPUs."""
+    """Return the device of one of several workers on this machine: `auto` and `cuda` distribute them over its GPUs."""
     if certainly_cpu(name):
         return "cpu"
     import torch
@@ -70,56 +78,57 @@ def device_of_worker(name: str, worker: int) -> str:
 
 
 def same_sums_on_any_threads() -> None:
-    """Let matrix products on a CPU not depend, in their last digits, on how many threads make them.
+    """Make matrix products on a CPU independent, to the last digit, of the number of threads.
 
-    So Intel's library promises it, which PyTorch has on x86; it costs no time that could be measured. It is asked for
-    before the first product of a process, and what the environment says goes before.
+    This is a setting of Intel's MKL, PyTorch's library on x86, and costs no measurable time. MKL reads it at the first
+    product of a process. A value that the user has set stays.
     """
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 KEPT = 32
-"""Products of different shapes that oneDNN stays prepared for; by itself it keeps 1,024, some 200 KiB each, though
-batches of text hardly ever have a shape twice."""
+"""The number of compiled products that oneDNN caches. By default it caches 1,024 of about 200 KiB each, although two
+batches of text rarely have the same shape."""
 
 
 def tune_cpu() -> None:
-    """Set up this whole process for our work on a CPU; for commands and training, not for a program that imports us.
+    """Set up the whole process for work on a CPU; for commands and training, not for a program that imports Translucid.
 
-    Freed memory is kept for the next step, and so are few of oneDNN's prepared products, if it has made none yet and
-    the environment says nothing else. Numbers too small to matter are taken as 0: denormal ones, which Adam's averages
-    of rarely seen words decay into, are slow.
+    Freed memory is kept for the next step. oneDNN caches few compiled products, unless it has run before or the
+    environment sets another number.
     """
     import torch
 
+    # Denormal numbers are slow, and Adam's averages for rare words decay into them; 0 is as good.
     torch.set_flush_denormal(True)
     keep_freed_memory()
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # its own, and that of PyTorch's layer on it
+    # The caches of oneDNN and of PyTorch's layer on top of it.
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, str(KEPT))
 
 
 def round_to_tf32(wanted: bool) -> None:
-    """Let matrix products, convolutions and recurrent layers of float32 on CUDA GPUs round their factors, or not.
+    """Choose whether products, convolutions and recurrent layers of float32 on CUDA GPUs round their factors to TF32.
 
-    TF32 has 10 binary digits of 23, and an H100 multiplies such numbers about eight times as fast. CPUs are not
-    concerned: `torch.set_float32_matmul_precision` would also let some of them round.
+    TF32 has 10 binary digits instead of 23, and an H100 multiplies such numbers about eight times as fast. CPUs keep
+    their precision, unlike with `torch.set_float32_matmul_precision`, which lets some CPUs round too.
     """
     import torch
 
     if not torch.cuda.is_available():
         return
     precision = "tf32" if wanted else "ieee"
-    backends: Any = torch.backends  # whose parts have no types
+    backends: Any = torch.backends  # PyTorch's stubs lack these attributes
     for operation in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
         operation.fp32_precision = precision
 
 
 @contextmanager
 def fixed_order(wanted: bool) -> Iterator[None]:
-    """Within it, if wanted, GPUs add in a fixed order; PyTorch warns of operations that have no such form."""
+    """Make GPUs add in a fixed order, if wanted; PyTorch warns of operations that have no deterministic form."""
     import torch
 
-    name = "CUBLAS_WORKSPACE_CONFIG"  # which cuBLAS asks for
+    name = "CUBLAS_WORKSPACE_CONFIG"  # cuBLAS is deterministic only with this setting
     missing = wanted and name not in os.environ
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     if wanted:
@@ -134,7 +143,7 @@ def fixed_order(wanted: bool) -> Iterator[None]:
 
 
 def own_random_state(device: torch.device | str) -> AbstractContextManager[None]:
-    """Within it, random numbers are drawn on the CPU and a GPU without a trace; other GPUs are not asked for theirs."""
+    """Restore the random states of the CPU and of this GPU afterwards; the states of other GPUs are not read."""
     import torch
 
     return torch.random.fork_rng([device] if torch.device(device).type == "cuda" else [])

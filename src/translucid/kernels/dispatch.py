@@ -1,8 +1,7 @@
-"""The one switch of all fast paths.
+"""The dispatch between fast kernels and reference implementations.
 
-The rooms above this one hold equations; this one holds other ways to the same numbers. Within `plain()` none of them is
-taken: what runs then is the equation, by PyTorch's own operations, in the dtype of its inputs. Tests compare the two,
-and benchmarks measure what each way brings.
+Within `reference_mode()`, no kernel of this package runs. PyTorch's own operations compute the equation instead, in the
+dtype of the inputs. Tests compare both, and benchmarks measure the gain of each kernel.
 """
 
 from __future__ import annotations
@@ -12,41 +11,42 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 KERNELS = frozenset({"linear", "attention", "additive", "dropout", "loss", "lstm"})
-"""What can be made plain, each named after its file. `linear` is all products of the package: their library and the
-rounding of their factors, in linear layers and in the loss."""
+"""The kernels, named after their files. `linear` stands for all products of the package, in linear layers and in the
+loss: for their library and the rounding of their factors."""
 
-_plain: ContextVar[frozenset[str]] = ContextVar("plain", default=frozenset())
+_reference: ContextVar[frozenset[str]] = ContextVar("reference", default=frozenset())
 
 
 @contextmanager
 def reference_mode(*names: str) -> Iterator[None]:
-    """Within it these kernels are plain, all of them if none is named; other threads are not concerned.
+    """Replace these kernels, or all of them by default, by their reference implementations in this thread.
 
     Raises:
         ValueError: there is no kernel of that name.
     """
-    if unknown := set(names) - KERNELS:
+    unknown = set(names) - KERNELS
+    if unknown:
         raise ValueError(f"there is no kernel {unknown.pop()!r}, but {', '.join(sorted(KERNELS))}")
-    before = _plain.set(_plain.get() | (frozenset(names) or KERNELS))
+    before = _reference.set(_reference.get() | (frozenset(names) or KERNELS))
     try:
         yield
     finally:
-        _plain.reset(before)
+        _reference.reset(before)
 
 
-def is_plain(name: str) -> bool:
-    """Whether this kernel is not to be taken now.
+def uses_reference(name: str) -> bool:
+    """Whether the reference implementation replaces this kernel now.
 
-    While `torch.compile` traces, only fused attention is taken: the compiler makes kernels of its own, and reading the
-    context variable would end its graph. Who compiles has to ask for the mode before: see `in_reference_mode`.
+    While `torch.compile` traces, this is true for all kernels but attention: the compiler generates kernels itself, and
+    reading the context variable would break its graph. Code that compiles must check `in_reference_mode` before.
     """
-    import torch  # here, as commands without PyTorch import this package too
+    import torch  # imported here because commands without PyTorch import this package too
 
     if torch.compiler.is_compiling():
         return name != "attention"
-    return name in _plain.get()
+    return name in _reference.get()
 
 
 def in_reference_mode() -> bool:
-    """Whether any kernel is not to be taken now."""
-    return bool(_plain.get())
+    """Whether a reference implementation replaces any kernel now."""
+    return bool(_reference.get())

@@ -3,10 +3,10 @@
     y_i = m_i x_i,    m_i = 0 with probability p, else 1 / (1 - p)
 
 so that y is x on average; and dx_i = m_i dy_i. PyTorch draws a float from a Mersenne Twister for every element, which
-is a large part of a small model's training step. Here one or two bytes of a faster generator, itself seeded by
-PyTorch's, decide an element: of the 256 (or 65,536) values that they can have, all equally likely, k drop it. So p is
-rounded to k / 256 (or k / 65536), by 2 % of itself at most, and what is kept is divided by 1 minus that, so that the
-mean is exact. A p that is too small for it goes PyTorch's way.
+is a large part of a small model's training step. Here, one or two bytes of a faster generator, which PyTorch's
+generator seeds, decide about an element: k of their 256 (or 65,536) equally likely values drop it. So p is rounded to
+k / 256 (or k / 65536), by 2 % of itself at most. The other elements are divided by 1 minus that, so the mean is exact.
+PyTorch's dropout handles a p that is too small for this.
 """
 
 from functools import cache
@@ -16,17 +16,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from translucid.kernels.dispatch import is_plain
+from translucid.kernels.dispatch import uses_reference
 
 COARSE = 0.02
-"""Share of itself by which a dropout may be rounded."""
+"""The largest relative rounding error of p."""
 
 
 class Dropout(nn.Module):
     """Zero each element with probability p while training, and scale the others by 1 / (1 - p)."""
 
     def __init__(self, p: float) -> None:
-        """`p`: from 0 (nothing is dropped) to below 1.
+        """Drop elements with probability `p`, from 0 to below 1.
 
         Raises:
             ValueError: p is outside that range.
@@ -37,30 +37,34 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape in, the same shape out."""
+        """Return x, of any shape, with some elements dropped in training."""
         if not self.training or self.p == 0:
             return x
-        kind = _kind(self.p) if x.device.type == "cpu" and not is_plain("dropout") else None
-        return nn.functional.dropout(x, self.p) if kind is None else x * _mask(x, self.p, kind)
+        if x.device.type == "cpu" and not uses_reference("dropout"):
+            dtype = _integer_type(self.p)
+            if dtype is not None:
+                return x * _mask(x, self.p, dtype)
+        return nn.functional.dropout(x, self.p)
 
 
 @cache
-def _kind(p: float) -> np.dtype[Any] | None:
-    """Return the smallest kind of whole numbers that are fine enough for p."""
-    for kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
-        steps = 256**kind.itemsize
+def _integer_type(p: float) -> np.dtype[Any] | None:
+    """Return the smallest type of integers that is fine enough for p; None if there is none."""
+    for dtype in (np.dtype(np.uint8), np.dtype(np.uint16)):
+        steps = 256**dtype.itemsize
         if abs(min(round(steps * p), steps - 1) / steps - p) <= COARSE * p:
-            return kind
+            return dtype
     return None
 
 
-def _mask(x: Tensor, p: float, kind: np.dtype[Any]) -> Tensor:
-    """Return a mask like x: 0 with probability p, else 1 / (1 - p)."""
-    steps = 256**kind.itemsize
+def _mask(x: Tensor, p: float, dtype: np.dtype[Any]) -> Tensor:
+    """Return a mask of the shape of x: 0 with probability p, else 1 / (1 - p)."""
+    steps = 256**dtype.itemsize
     dropped = min(round(steps * p), steps - 1)
+    # The seed comes from PyTorch's generator, so torch.manual_seed makes the mask reproducible.
     seed = int(torch.randint(2**63 - 1, ()))
-    words = np.random.SFC64(seed).random_raw((x.numel() * kind.itemsize + 7) // 8)
-    # Comparing, and turning booleans into numbers, takes PyTorch ten times as long as arithmetic does. Of whole numbers
-    # those from `dropped` on become 1 so, and those below it 0.
-    mask = torch.from_numpy(words.view(kind))[: x.numel()].view(x.shape).to(torch.float32)
+    words = np.random.SFC64(seed).random_raw((x.numel() * dtype.itemsize + 7) // 8)  # 8 bytes each, rounded up
+    # Comparing, and converting booleans to numbers, takes PyTorch ten times as long as arithmetic. Subtracting and
+    # clamping turns integers of at least `dropped` into 1 and smaller ones into 0.
+    mask = torch.from_numpy(words.view(dtype))[: x.numel()].view(x.shape).to(torch.float32)
     return mask.sub_(dropped - 1).clamp_(0, 1).mul_(steps / (steps - dropped)).to(x.dtype)

@@ -1,12 +1,12 @@
-"""Linear layers on a CPU: large products by the faster library, in training of rounded factors.
+"""Linear layers on a CPU: the faster library computes large products, in training from rounded factors.
 
     y = x W^T + b,    dx = dy W,    dW = dy^T x,    db = sum of dy over all rows
 
-`nn.Linear` makes the same four. Here each of the three products is made by the library that is faster
-(`kernels/onednn.py`) and, within `rounded_products`, of factors rounded to bfloat16 (`kernels/rounding.py`). W and x
-are rounded once on the way forward and kept so for the way back, which halves what is kept of x. A y that is on its way
-to be a factor again (`feeds_product`) would be rounded there, so it need not become a float32 in between: nothing that
-stands between the two, such as ReLU or the reading of heads, gives other numbers for that.
+`nn.Linear` computes the same four. Here, the faster library (`kernels/onednn.py`) computes the three products and,
+within `rounded_products`, their factors are rounded to bfloat16 (`kernels/rounding.py`). W and x are rounded once in
+the forward pass and stored rounded for the backward pass, which halves the memory for x. If y is a factor of another
+product (`feeds_product`), that product would round it anyway, so y stays in bfloat16. The operations between the two
+products, such as ReLU or the split into heads, return the same numbers in either type.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from translucid.kernels.dispatch import is_plain
+from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.onednn import fast_products, onednn_is_better
 from translucid.kernels.rounding import rounding
 
 LARGE = 2_000_000
-"""Multiplications in a product from which on oneDNN is the faster one, and rounding pays; it takes longer to begin."""
+"""Multiplications from which oneDNN is faster and rounding pays off; for smaller products its set-up takes too long."""
 
 
 class Linear(nn.Linear):
-    """x W^T + b, as `nn.Linear` has it, but faster where it can be."""
+    """x W^T + b: `nn.Linear` with faster products on a CPU."""
 
     def __init__(
         self,
@@ -40,28 +40,30 @@ class Linear(nn.Linear):
         *,
         feeds_product: bool = False,
     ) -> None:
-        """What `nn.Linear` takes, and `feeds_product`: what comes out is to be a factor again.
+        """Build the layer with the arguments of `nn.Linear`.
 
-        It may stay in bfloat16 then, where it was rounded.
+        `feeds_product`: whether the output is a factor of another product, so that it may stay in bfloat16.
         """
         super().__init__(inputs, outputs, bias, device, dtype)
         self.feeds_product = feeds_product
 
     def forward(self, x: Tensor) -> Tensor:
-        """[.., inputs] -> [.., outputs], in the dtype of the weights but for `feeds_product`."""
+        """Map x [.., inputs] to [.., outputs], in the dtype of the weights except with `feeds_product`."""
         weight, bias = self.weight, self.bias
         if not _float32_on_cpu(weight):
             return F.linear(x, weight, bias)
-        large = not is_plain("linear") and x.numel() * self.out_features >= LARGE
+        large = not uses_reference("linear") and x.numel() * self.out_features >= LARGE
         if large and torch.is_grad_enabled() and (rounding() or onednn_is_better()):
             return _Linear.apply(x, weight, bias, self.feeds_product)  # type: ignore[no-untyped-call]
-        if x.dtype != weight.dtype:  # the layer before may have been large
+        if x.dtype != weight.dtype:  # a large layer before this one may have returned bfloat16
             x = x.to(weight.dtype)
         with fast_products() if large else nullcontext():
             return F.linear(x, weight, bias)
 
 
 class _Linear(torch.autograd.Function):
+    """The four equations above."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, feeds_product: bool) -> Tensor:
         ctx.dtypes = x.dtype, weight.dtype
@@ -79,11 +81,16 @@ class _Linear(torch.autograd.Function):
         x_dtype, dtype = ctx.dtypes
         flat = dy.reshape(-1, dy.size(-1))
         dy_factor = flat.to(x.dtype)
+        dx = dw = db = None
+        # Frozen weights, and inputs that no weight has computed, need no gradient.
         with fast_products():
-            dx = torch.mm(dy_factor, weight).to(x_dtype) if ctx.needs_input_grad[0] else None
-            dw = torch.mm(dy_factor.t(), x).to(dtype) if ctx.needs_input_grad[1] else None
-        db = flat.sum(0).to(dtype) if ctx.needs_input_grad[2] else None
-        return None if dx is None else dx.view(*dy.shape[:-1], -1), dw, db, None
+            if ctx.needs_input_grad[0]:
+                dx = torch.mm(dy_factor, weight).to(x_dtype).view(*dy.shape[:-1], -1)
+            if ctx.needs_input_grad[1]:
+                dw = torch.mm(dy_factor.t(), x).to(dtype)
+        if ctx.needs_input_grad[2]:
+            db = flat.sum(0).to(dtype)  # of the unrounded dy
+        return dx, dw, db, None
 
 
 def _float32_on_cpu(weight: Tensor) -> bool:

@@ -1,25 +1,27 @@
-"""Label-smoothed cross-entropy of features x [n, D] without all of its logits: equal, faster on a CPU, flat in memory.
+"""Label-smoothed cross-entropy of features x [n, D] in chunks: the same numbers, less memory, and faster on a CPU.
 
-All logits of 25,000 positions and 32,000 pieces, and what is made of them, would take 17 GB.
+All logits of 25,000 positions and 32,000 pieces, and the tensors computed from them, would take 17 GB.
 
-With logits l = W x + b [V] and z = sum_v exp l_v, the loss of one row whose label is y is, and its derivative,
+With logits l = W x + b [V] and z = sum_v exp l_v, the loss of one row with label y and its derivative are
 
     (1 - e) * (log z - l_y) + e * (log z - mean_v l_v),      dl_v = exp l_v / z - (1 - e) * 1[v = y] - e / V
 
-Five things make it cheap:
+Five ideas make it cheap:
 
-1. Chunks. The rows are taken some at a time, and of each chunk the gradients are made at once: dx = dl W and
-   dW = sum of dl^T x. So no more than one chunk of logits is ever held, in one buffer, and none is made twice. The
-   gradient of what follows the loss, a number, is multiplied in the end. Gradients that nobody wants are not made.
-2. Bias. It is the weight of one more feature that is always 1, so it is added, and its gradient made, within products.
-3. Mean. The smoothing needs a row's sum of logits, which is x times the sum of the rows of W: n D operations in place
-   of n V. Its share of the gradient, e / V on every entry, is likewise made of sums, after all chunks.
-4. Maximum. Where no logit of a chunk is above `SAFE` or has a maximum below -`SAFE`, exp can neither overflow nor
-   leave z at 0, so nothing is subtracted before it.
-5. Division. exp l / z is a row's division by z, and a row of a product may as well be divided after it, and a row of
-   x before it: D numbers a row instead of V. So what is multiplied is z dl = exp l - (1 - e) z 1[v = y].
+1. Chunks. The loss is computed for some rows at a time, and the gradients of a chunk at once: dx = dl W and
+   dW = sum of dl^T x. So only one chunk of logits is in memory at a time, in one buffer, and none is computed twice.
+   The backward pass multiplies these gradients by the gradient of the loss, a number. If nobody needs gradients, none
+   are computed.
+2. Bias. It is the weight of one more feature that is always 1, so products include the bias and its gradient.
+3. Mean. The smoothing needs a row's sum of logits, which is x times the sum of the rows of W: n D operations instead
+   of n V. Its share of the gradient, e / V on every entry, is likewise computed from sums, after all chunks.
+4. Maximum. If no logit of a chunk is above `SAFE` and no row has its maximum below -`SAFE`, exp can neither overflow
+   nor leave z at 0, so no maximum is subtracted before it.
+5. Division. exp l / z divides a row by z. It is equal to divide a row of a product after it, or a row of x before it:
+   D numbers per row instead of V. So the factor of the products is z dl = exp l - (1 - e) z 1[v = y].
 
-On a GPU, 4 would wait for it, and 2 and 5 gain nothing; its chunks are larger, since many short kernels are slow.
+On a GPU, 4 would wait for the device, and 2 and 5 gain nothing. Its chunks are larger, since many short kernels are
+slow.
 """
 
 from __future__ import annotations
@@ -31,59 +33,63 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from translucid.kernels.dispatch import is_plain
+from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.onednn import fast_products
 from translucid.kernels.rounding import factor
 
 ROWS = 1024
-"""Target positions whose logits are held at a time; 1,024 rows of 10,000 entries are 40 MB, half that in bfloat16."""
+"""Target positions per chunk; the logits of 1,024 positions and 10,000 pieces take 40 MB, half of that in bfloat16."""
 
 LOGITS_ON_GPU = 1 << 27
-"""How many are held at a time there: 512 MiB in float32."""
+"""The number of logits per chunk on a GPU: 512 MiB in float32."""
 
 SAFE = 60.0
-"""Highest logit of a row, plus or minus, up to which exp of them is safe in float32, and so is 1 / their sum."""
+"""The largest absolute value of a row's highest logit for which exp and 1 / z are safe in float32."""
 
 
 class Sums(NamedTuple):
-    """Over all rows, each []."""
+    """Sums over all rows, each []."""
 
     smoothed: Tensor
-    """The loss, with a gradient if one is wanted."""
+    """The loss, with a gradient if an input requires one."""
     right: Tensor
     """-log p of the labels."""
     correct: Tensor
-    """Rows whose label has the highest logit."""
+    """The number of rows whose label has the highest logit."""
 
 
 def chunks_suit(features: Tensor, output: nn.Linear) -> bool:
-    """Whether `chunked_loss` is the way to take: on a GPU, and on a CPU in float32 or float64."""
-    if is_plain("loss") or output.bias is None:
+    """Whether `chunked_loss` supports these tensors: all on a GPU, float32 and float64 on a CPU."""
+    if uses_reference("loss") or output.bias is None:
         return False
     same = features.dtype == output.weight.dtype and features.dtype in (torch.float32, torch.float64)
     return features.device.type != "cpu" or same
 
 
 def chunked_loss(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Sums:
-    """Return the sums for features [n, D] and labels [n], with W [V, D] and b [V]."""
+    """Return the sums for features [n, D] and labels [n], given W [V, D] and b [V]."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias)):
         return Sums(*_ChunkedLoss.apply(features, weight, bias, labels, smoothing))  # type: ignore[no-untyped-call]
     return _sums(features, weight, bias, labels, smoothing, None)
 
 
 class _Gradients(NamedTuple):
+    """The gradients of the loss, filled chunk by chunk."""
+
     features: Tensor
     """[n, D]."""
     weight: Tensor
-    """[V, D + 1], the bias' last."""
+    """[V, D + 1]; the last column belongs to the bias."""
 
 
 class _ChunkedLoss(torch.autograd.Function):
+    """The forward pass computes the gradients too, so that the logits need not be stored or computed again."""
+
     @staticmethod
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float) -> Sums:
-        made = _Gradients(torch.empty_like(features), weight.new_zeros(len(weight), weight.size(1) + 1))
-        sums = _sums(features, weight, bias, labels, e, made)
-        ctx.save_for_backward(made.features, made.weight[:, :-1], made.weight[:, -1])
+        gradients = _Gradients(torch.empty_like(features), weight.new_zeros(len(weight), weight.size(1) + 1))
+        sums = _sums(features, weight, bias, labels, e, gradients)
+        ctx.save_for_backward(gradients.features, gradients.weight[:, :-1], gradients.weight[:, -1])
         ctx.mark_non_differentiable(sums.right, sums.correct)
         return sums
 
@@ -95,55 +101,57 @@ class _ChunkedLoss(torch.autograd.Function):
 
 
 @fast_products()
-def _sums(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None) -> Sums:
-    """Return the sums; the gradients, if they are wanted, are left in `made`."""
+def _sums(
+    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
+) -> Sums:
+    """Return the sums, and fill `gradients` if they are given."""
     sums = _sums_on_cpu if features.device.type == "cpu" else _sums_on_gpu
-    return sums(features, weight, bias, labels, e, made)
+    return sums(features, weight, bias, labels, e, gradients)
 
 
 def _sums_on_cpu(
-    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None
+    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
 ) -> Sums:
-    """Make the sums by the five ways above."""
+    """Compute the sums with the five ideas above."""
     rows, vocabulary = len(features), len(weight)
-    x = torch.cat([features, features.new_ones(rows, 1)], 1)
-    w = torch.cat([weight, bias[:, None]], 1)
+    x = torch.cat([features, features.new_ones(rows, 1)], 1)  # [n, D + 1]
+    w = torch.cat([weight, bias[:, None]], 1)  # [V, D + 1]
     right, smoothed = features.new_zeros(()), features.new_zeros(())
     correct = labels.new_zeros(())
     w_factor = factor(w)
     buffer = w_factor.new_empty(min(ROWS, rows), vocabulary)
     w_sum = w.sum(0)
     for first in range(0, rows, ROWS):
-        own, y = x[first : first + ROWS], labels[first : first + ROWS]
-        at = (torch.arange(len(own)), y)  # not scatter: of bfloat16 it copies all of its target
-        logits = torch.mm(factor(own), w_factor.t(), out=buffer[: len(own)])
+        chunk, y = x[first : first + ROWS], labels[first : first + ROWS]
+        at = (torch.arange(len(chunk)), y)  # not scatter, which copies its whole target if that is bfloat16
+        logits = torch.mm(factor(chunk), w_factor.t(), out=buffer[: len(chunk)])
         at_label, highest = logits[at], logits.amax(1)
         correct += (at_label == highest).sum()
         extreme = bool(highest.abs().max() > SAFE)
         if extreme:
             logits -= highest[:, None]
         exp = logits.exp_()
-        z = exp.sum(1).to(own.dtype)
+        z = exp.sum(1).to(chunk.dtype)
         log_z = z.log() + highest if extreme else z.log()
         chunk_right = (log_z - at_label).sum()
         right += chunk_right
         smoothed += (1 - e) * chunk_right
         if e:
-            smoothed += e * (log_z.sum() - (own @ w_sum).sum() / vocabulary)
-        if made:
-            exp[at] -= (1 - e) * z
-            made.features[first : first + ROWS] = (exp @ w_factor[:, :-1]) / z[:, None]
-            made.weight.add_(exp.t() @ factor(own / z[:, None]))
-    if made and e:
-        made.features.sub_(e / vocabulary * w_sum[:-1])
-        made.weight.sub_(e / vocabulary * x.sum(0))
+            smoothed += e * (log_z.sum() - (chunk @ w_sum).sum() / vocabulary)
+        if gradients:
+            exp[at] -= (1 - e) * z  # z dl, except for the term e / V
+            gradients.features[first : first + ROWS] = (exp @ w_factor[:, :-1]) / z[:, None]
+            gradients.weight.add_(exp.t() @ factor(chunk / z[:, None]))
+    if gradients and e:  # the term e / V of dl, for all chunks at once
+        gradients.features.sub_(e / vocabulary * w_sum[:-1])
+        gradients.weight.sub_(e / vocabulary * x.sum(0))
     return Sums(smoothed, right, correct)
 
 
 def _sums_on_gpu(
-    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, made: _Gradients | None
+    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
 ) -> Sums:
-    """Make the sums by PyTorch's own kernels, with products in the dtype of autocast, if that is on."""
+    """Compute the sums with PyTorch's kernels; products are in the dtype of autocast if that is on."""
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     vocabulary, rows = len(weight), max(1, LOGITS_ON_GPU // len(weight))
@@ -153,23 +161,23 @@ def _sums_on_gpu(
     with torch.autocast(device, enabled=False):
         x, w, b = features.to(dtype), weight.to(dtype), bias.to(dtype)
         for first in range(0, len(x), rows):
-            own, y = x[first : first + rows], labels[first : first + rows, None]
-            logits = F.linear(own, w, b)
+            chunk, y = x[first : first + rows], labels[first : first + rows, None]
+            logits = F.linear(chunk, w, b)
             log_p = logits.float().log_softmax(-1)
             at_label = log_p.gather(1, y)
             correct += (at_label == log_p.amax(1, keepdim=True)).sum()
             right -= at_label.sum()
-            log_z += (logits.gather(1, y).float() - at_label).sum()
-            if made:
+            log_z += (logits.gather(1, y).float() - at_label).sum()  # log z = l_y - log p_y
+            if gradients:
                 dl = log_p.exp_().scatter_add_(1, y, torch.full_like(at_label, e - 1)).to(dtype)
-                made.features[first : first + rows] = dl @ w
-                made.weight[:, :-1] += dl.t() @ own
-                made.weight[:, -1] += dl.sum(0, dtype=torch.float32)
+                gradients.features[first : first + rows] = dl @ w
+                gradients.weight[:, :-1] += dl.t() @ chunk
+                gradients.weight[:, -1] += dl.sum(0, dtype=torch.float32)
         x_sum = features.sum(0, dtype=weight.dtype)
         sum_of_logits = x_sum @ w_sum + len(x) * bias.sum()
         smoothed = (1 - e) * right + e * (log_z - sum_of_logits / vocabulary)
-        if made and e:
-            made.features.sub_(e / vocabulary * w_sum)
-            made.weight[:, :-1].sub_(e / vocabulary * x_sum)
-            made.weight[:, -1].sub_(e / vocabulary * len(x))
+        if gradients and e:
+            gradients.features.sub_(e / vocabulary * w_sum)
+            gradients.weight[:, :-1].sub_(e / vocabulary * x_sum)
+            gradients.weight[:, -1].sub_(e / vocabulary * len(x))
     return Sums(smoothed, right, correct)

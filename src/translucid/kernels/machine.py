@@ -1,4 +1,4 @@
-"""What this machine has; without PyTorch, so that it is quick to import."""
+"""The cores, memory and processor of this machine, and settings of the process; imports no PyTorch, which is slow."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from translucid.ground.errors import UserError
 
 
 def cores() -> int:
-    """Return how many CPU cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def processes() -> int:
-    """Return how many processes to start for work that all cores share; on Windows, a pool waits for 61 at most."""
+    """Return the number of processes to start for work on all cores; on Windows, a pool waits for 61 at most."""
     return min(cores(), 61) if sys.platform == "win32" else cores()
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory that this machine has, or 0 where that can't be told."""
+    """Return the bytes of memory of this machine, or 0 if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -32,12 +34,12 @@ def physical_memory() -> int:
 
 
 def refuse_more_than_memory(size: int, file: Path, fix: str = "", *, verb: str = "has") -> None:
-    """Compare the bytes that a file has, or unpacks to, with the memory of this machine.
+    """Compare the size of a file, or of its unpacked content, in bytes with the memory of this machine.
 
-    A file full of holes may have any number and take no room on the disk.
+    A sparse file may have any size and take no space on the disk.
 
     Raises:
-        UserError: they are more.
+        UserError: the size exceeds the memory.
     """
     memory = physical_memory()
     if memory and size > memory:
@@ -45,10 +47,12 @@ def refuse_more_than_memory(size: int, file: Path, fix: str = "", *, verb: str =
 
 
 def processor() -> str:
-    """Return what the processor calls itself, as far as can be told."""
-    lines = (line.partition(":") for line in _cpuinfo().splitlines())
-    named = (value.strip() for key, _, value in lines if key.strip() == "model name")
-    return next(named, "") or platform.processor() or "unknown"
+    """Return the model name of the processor, if the system says it."""
+    for line in _cpuinfo().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name" and value.strip():
+            return value.strip()
+    return platform.processor() or "unknown"
 
 
 def amd() -> bool:
@@ -57,37 +61,36 @@ def amd() -> bool:
 
 
 def avx512() -> bool:
-    """Whether the processor surely has the parts of AVX-512 that are in general use; on Linux only."""
+    """Whether the processor is known to have the common parts of AVX-512; False outside Linux."""
     return {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"} <= set(_cpuinfo().split())
 
 
 def bfloat16() -> bool:
-    """Whether the processor surely multiplies bfloat16 by instructions of its own; on Linux only."""
+    """Whether the processor is known to have instructions that multiply bfloat16; False outside Linux."""
     return avx512() and "avx512_bf16" in _cpuinfo().split()
 
 
 @cache
 def _cpuinfo() -> str:
-    """Return what Linux says of the first core, and of some more."""
+    """Return Linux's description of the first cores."""
     try:
         with Path("/proc/cpuinfo").open(errors="replace") as file:
-            return file.read(8192)
+            return file.read(8192)  # enough for the first core; a large machine has hundreds of them
     except OSError:  # not Linux
         return ""
 
 
 SPIN = "30000"
-"""Turns of a thread that waits, before it sleeps."""
+"""The number of rounds that a waiting thread spins before it sleeps."""
 
 
 def wait_asleep() -> None:
-    """Let PyTorch's threads soon sleep when they wait for each other, for processes of our own command.
+    """Let PyTorch's threads sleep soon while they wait for each other, in processes of the command `translucid`.
 
-    By default they spin. Where another program takes a core, a thread that spins keeps the one that it waits for from
-    running: a recurrent model, whose operations are tiny, trains at a quarter of the speed then. Where none does, to be
-    woken takes longer than most waits last, so GNU's threads, those of PyTorch on Linux, spin for a third of a
-    millisecond first (docs/speed.md). It must be asked for before PyTorch is loaded, and what the environment says
-    goes before.
+    By default they spin. If another program uses a core, a spinning thread can keep the thread that it waits for from
+    running: a recurrent model, whose operations are tiny, then trains at a quarter of the speed. On an idle machine,
+    waking up takes longer than most waits last, so the threads of GNU's OpenMP, which PyTorch uses on Linux, spin for a
+    third of a millisecond first (docs/speed.md). Call this before PyTorch is loaded. Values that the user has set stay.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "passive"
@@ -95,28 +98,26 @@ def wait_asleep() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Keep what is freed for the next time.
+    """Keep freed memory in the process.
 
-    glibc gives every large block back to the system when it is freed and asks for it again a moment later: page
-    faults for nothing.
+    By default, glibc returns every large block to the system when it is freed, and the next step requests it again,
+    with a page fault for every page.
     """
     if platform.libc_ver()[0] == "glibc":
-        trim_threshold, mmap_threshold = -1, -3
+        trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
         libc = ctypes.CDLL(None)
         libc.mallopt(trim_threshold, 2**31 - 1)
         libc.mallopt(mmap_threshold, 2**30)
 
 
 def give_memory_back() -> None:
-    """Give what is freed back to the system after all, where `keep_freed_memory` keeps it."""
+    """Return freed memory to the system now, although `keep_freed_memory` keeps it."""
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def lower_priority() -> None:
-    """Let this thread, and those that it starts, work when no other has something to do; on Linux only.
-
-    There, and only there, a priority is a thread's own.
-    """
+    """Lower the priority of this thread and the threads that it starts, on Linux only."""
+    # On other systems a priority belongs to the whole process, which would slow down all its threads.
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5)

@@ -1,4 +1,4 @@
-"""Settings of a whole process, which our own command changes and a program that merely imports us keeps."""
+"""Settings of the whole process: the command `translucid` changes them, a program that imports the package does not."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _ours = False
 
 
 def configure_process() -> None:
-    """Say that this process is our own command, or a worker of it, which may be set up for speed as a whole.
+    """Allow settings for speed in the whole process, as the command `translucid` and its workers do.
 
-    Freed memory is kept, denormal numbers are 0 as soon as a model is loaded into PyTorch, and CTranslate2 takes its
-    kernels for AVX-512 where they are faster: on AMD's processors; on Intel's, some of which slow down for them, they
-    have not been measured. What the environment says goes before. A program of another kind that works at length on a
-    CPU may ask for it too.
+    Freed memory is kept, denormal numbers become 0 when a model is loaded into PyTorch, and CTranslate2 uses its
+    kernels for AVX-512 on AMD's processors. Values that the user has set stay. Other programs that work on a CPU for a
+    long time can call this too.
     """
     global _ours
     _ours = True
     keep_freed_memory()
+    # Not on Intel's processors, some of which lower their clock for AVX-512: there, nobody has measured it.
     if amd() and avx512():
         os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
 
 
 def tune_ours(*, exact: bool = False) -> None:
-    """Set up PyTorch in this thread, and in those that it starts, if the process is ours.
+    """Set up PyTorch in this thread and the threads that it starts, if `configure_process` has been called.
 
-    `exact`: whether a CUDA GPU makes products of float32 with all their digits. If not, it rounds factors to TF32, the
-    10 binary digits that its fast units take.
+    `exact`: whether a CUDA GPU computes products of float32 with all digits. Otherwise it rounds factors to TF32, the
+    10 binary digits of its fast units.
     """
     if _ours:
         tune_cpu()

@@ -1,1 +1,1 @@
-"""What stands beside attention: embeddings, positions, residual connections, feed-forward, recurrence."""
+"""The layers of a model other than attention: embeddings, positions, residuals, feed-forward and recurrent layers."""

@@ -12,10 +12,10 @@ _FUNCTIONS: dict[Nonlinearity, Callable[[Tensor], Tensor]] = {"relu": F.relu, "s
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = f(x W_1 + b_1) W_2 + b_2, at each position on its own; in the paper, f(x) = max(0, x)."""
+    """FFN(x) = f(x W_1 + b_1) W_2 + b_2, at each position separately; in the paper, f(x) = max(0, x)."""
 
     def __init__(self, width: int, inner: int, nonlinearity: Nonlinearity = "relu") -> None:
-        """`width`: D; `inner`: F; `nonlinearity`: f."""
+        """Build W_1 [D, F] and W_2 [F, D], where D is the `width` and F is `inner`."""
         super().__init__()
         self.nonlinearity = nonlinearity
         self.inner = Linear(width, inner, feeds_product=True)
@@ -25,5 +25,6 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> [B, T, F] -> [B, T, D]."""
-        return self.outer(_FUNCTIONS[self.nonlinearity](self.inner(x)))
+        """Map x [B, T, D] to [B, T, F] and back to [B, T, D]."""
+        f = _FUNCTIONS[self.nonlinearity]
+        return self.outer(f(self.inner(x)))

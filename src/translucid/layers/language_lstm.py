@@ -1,4 +1,4 @@
-"""What the AWD-LSTM is made of (Merity et al. 2018, arXiv 1708.02182, sections 2 and 4)."""
+"""The layers and dropouts of the AWD-LSTM (Merity et al. 2018, arXiv 1708.02182, sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Cells = tuple[Tensor, Tensor]
 
 
 class LSTMLayer(nn.Module):
-    """One LSTM (Hochreiter and Schmidhuber 1997), whose matrix from hidden state to hidden state loses some weights.
+    """One LSTM (Hochreiter and Schmidhuber 1997) with dropout on the matrix from hidden state to hidden state.
 
         i, f, g, o = split(W x_t + (M * U) h_{t-1} + b)
         c_t = sigmoid(f) * c_{t-1} + sigmoid(i) * tanh(g),    h_t = sigmoid(o) * tanh(c_t)
 
-    M zeroes each weight of U with probability p and scales the others by 1 / (1 - p); it is drawn once a call
-    (DropConnect, Wan et al. 2013), and without training it is 1.
+    M zeroes each weight of U with probability p and scales the others by 1 / (1 - p) (DropConnect, Wan et al. 2013).
+    It is drawn once per call in training and is 1 in evaluation.
     """
 
     def __init__(self, inputs: int, hidden: int, weight_dropout: float = 0.0) -> None:
-        """`inputs`: the width of what is read; `hidden`: H."""
+        """Build fresh weights W [4 H, inputs] and U [4 H, H] for `hidden` H; `weight_dropout` is p."""
         super().__init__()
         self.hidden, self.weight_dropout = hidden, weight_dropout
         self.w = nn.Parameter(torch.empty(4 * hidden, inputs))
@@ -34,22 +34,25 @@ class LSTMLayer(nn.Module):
         nn.init.xavier_uniform_(self.w)
         nn.init.uniform_(self.u, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
         nn.init.zeros_(self.b)
-        nn.init.ones_(self.b.data.chunk(4)[1])  # it remembers from the start (Jozefowicz et al. 2015, section 2.2)
+        # A forget gate that is open at first helps an LSTM to learn long dependencies (Jozefowicz et al. 2015,
+        # section 2.2).
+        nn.init.ones_(self.b.data.chunk(4)[1])
 
     def forward(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
-        """Go on from `cells` over x [B, T, inputs]: h [B, T, H] and the cells after."""
+        """Continue from `cells` over x [B, T, inputs]; return h [B, T, H] and the cells after the last position."""
         u = nn.functional.dropout(self.u, self.weight_dropout, self.training)
         return lstm(x, cells, self.w, u, self.b)
 
 
 class DroppedEmbedding(nn.Module):
-    """sqrt(D) E w, of which some words of the vocabulary lose all their vector in a window (section 4.3).
+    """sqrt(D) E w, where the whole vector of some words of the vocabulary is zero in a window (section 4.3).
 
-    E is shared with the output projection, which wants small entries; the root makes those that are read of variance 1.
+    E is shared with the output projection, which needs small entries; the factor sqrt(D) gives the embedded words
+    entries of variance 1.
     """
 
     def __init__(self, vocabulary: int, width: int, p: float) -> None:
-        """`p`: probability of a word to be dropped."""
+        """Build fresh weights E [vocabulary, width]; `p` is the probability that a word is dropped."""
         super().__init__()
         self.tokens = token_embedding(vocabulary, width)
         self.scale = math.sqrt(width)
@@ -60,12 +63,14 @@ class DroppedEmbedding(nn.Module):
         x = self.tokens(ids) * self.scale
         if not self.training or not self.p:
             return x
+        # One draw per word of the vocabulary [V], so that all occurrences of a word are dropped together.
         kept = (torch.rand(self.tokens.num_embeddings, device=x.device) >= self.p) / (1 - self.p)
         return x * kept[ids][..., None].to(x.dtype)
 
 
 def locked_dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Dropout on x [B, T, D] by one mask [B, 1, D] for all positions (Gal and Ghahramani 2016, arXiv 1512.05287)."""
+    """Apply dropout to x [B, T, D] with one mask for all positions (Gal and Ghahramani 2016, arXiv 1512.05287)."""
     if not training or not p:
         return x
-    return x * nn.functional.dropout(x.new_ones(x.size(0), 1, x.size(2)), p)
+    mask = nn.functional.dropout(x.new_ones(x.size(0), 1, x.size(2)), p)  # [B, 1, D]
+    return x * mask

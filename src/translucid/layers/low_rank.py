@@ -2,7 +2,7 @@
 
     W' = W + s B A,    A [r, inputs], B [outputs, r], B = 0 at the beginning
 
-Hu et al. 2021 (arXiv 2106.09685), section 4.1. W stays as it is, A and B are learned.
+Hu et al. 2021 (arXiv 2106.09685), section 4.1. W is frozen; A and B are learned.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from translucid.layers.feed_forward import FeedForward
 
 
 class LowRank(nn.Module):
-    """W + s B A."""
+    """W + s B A, as a parametrization of W."""
 
     def __init__(self, weight: Tensor, rank: int, scale: float) -> None:
-        """`weight`: W [outputs, inputs]; `rank`: r; `scale`: s."""
+        """Build A and B of `rank` r for `weight` W [outputs, inputs]; `scale` is s."""
         super().__init__()
         outputs, inputs = weight.shape
         self.down = nn.Parameter(weight.new_empty(rank, inputs))
@@ -32,12 +32,12 @@ class LowRank(nn.Module):
         nn.init.normal_(self.down, std=1 / math.sqrt(inputs))
 
     def forward(self, weight: Tensor) -> Tensor:
-        """[outputs, inputs] -> [outputs, inputs]."""
+        """Return W' for W [outputs, inputs]."""
         return torch.addmm(weight, self.up, self.down, alpha=self.scale)
 
 
 class Difference(NamedTuple):
-    """What is added to a matrix, before it is multiplied by s."""
+    """The factors of a difference s B A."""
 
     up: Tensor
     """B [outputs, r]."""
@@ -46,34 +46,40 @@ class Difference(NamedTuple):
 
 
 def adapt(model: nn.Module, rank: int, scale: float, parts: Collection[str]) -> int:
-    """Let a model learn a difference for each matrix that has not been frozen, and freeze all else of it.
+    """Add a low-rank difference to each matrix that is not frozen, and freeze all other weights of the model.
 
     Args:
-        model: a Transformer.
-        rank: of the differences.
-        scale: by what they are multiplied.
-        parts: of `attention`, `feed-forward` and `embeddings`, the output projection among the last.
+        model: a Transformer; other models have no such matrices.
+        rank: r, the rank of the differences.
+        scale: s, the factor of the differences.
+        parts: any of `attention`, `feed-forward` and `embeddings`, which includes the output projection.
 
     Returns:
-        How many matrices that are; of another kind of model none. One that several modules share is one.
+        The number of adapted matrices. A matrix that several modules share counts once.
     """
     chosen = [module for module in _modules(model, parts) if module.weight.requires_grad]
     model.requires_grad_(False)
-    made: dict[Tensor, LowRank] = {}
+    # Modules that share a matrix also share its difference, so that the matrices stay equal.
+    adapters: dict[Tensor, LowRank] = {}
     for module in chosen:
         weight = module.weight
-        if weight not in made:
-            made[weight] = LowRank(weight, rank, scale)
-        parametrize.register_parametrization(module, "weight", made[weight])
-    return len(made)
+        if weight not in adapters:
+            adapters[weight] = LowRank(weight, rank, scale)
+        parametrize.register_parametrization(module, "weight", adapters[weight])
+    return len(adapters)
 
 
 def merged(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights by name, as a model without differences has them, a shared one under its first name only."""
+    """Return the weights by name with the differences added; a shared weight appears under its first name only.
+
+    The names are those of a model without differences.
+    """
     weights = {}
     for name, parameter in model.named_parameters():
-        module, learned, rest = name.partition(".parametrizations.")
-        if not learned:
+        # PyTorch renames the weight `M.weight` to `M.parametrizations.weight.original`, and calls the parameters of
+        # the difference `M.parametrizations.weight.0.up` and `.down`.
+        module, parametrized, rest = name.partition(".parametrizations.")
+        if not parametrized:
             weights[name] = parameter.data
         elif rest.endswith(".original"):
             tensor = rest.removesuffix(".original")
@@ -82,16 +88,18 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
 
 
 def differences(model: nn.Module) -> dict[str, Difference]:
-    """Return what is learned for each matrix, by its name."""
-    found = {}
+    """Return the difference of each adapted matrix by the name of the matrix."""
+    by_name = {}
     for name, module in model.named_modules():
         if isinstance(module, LowRank):
+            # `M.parametrizations.weight.0` belongs to `M.weight`.
             linear, _, tensor = name.rpartition(".")[0].partition(".parametrizations.")
-            found[f"{linear}.{tensor}"] = Difference(module.up.data, module.down.data)
-    return found
+            by_name[f"{linear}.{tensor}"] = Difference(module.up.data, module.down.data)
+    return by_name
 
 
 def _modules(model: nn.Module, parts: Collection[str]) -> Iterator[nn.Linear | nn.Embedding]:
+    """Yield the modules whose weights belong to the parts; the output projection comes last."""
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and "attention" in parts:
             yield from (module.query, module.key_value, module.output)
@@ -99,5 +107,6 @@ def _modules(model: nn.Module, parts: Collection[str]) -> Iterator[nn.Linear | n
             yield from (module.inner, module.outer)
         if isinstance(module, nn.Embedding) and "embeddings" in parts:
             yield module
-    if "embeddings" in parts and isinstance(output := getattr(model, "output", None), nn.Linear):
+    output = getattr(model, "output", None)
+    if "embeddings" in parts and isinstance(output, nn.Linear):
         yield output

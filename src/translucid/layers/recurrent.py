@@ -1,6 +1,6 @@
-"""LSTM and GRU layers over right-padded batches, by PyTorch's fused kernels.
+"""LSTM and GRU layers over right-padded batches, with PyTorch's fused kernels.
 
-On a GPU they compute in float32 within autocast as well, which would take float16 for them.
+On a GPU they always compute in float32, because autocast would choose float16 for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Cells: TypeAlias = tuple[Tensor, ...]
 
 
 class Recurrence(nn.Module):
-    """A stack of layers; the outputs of the two directions, D/2 wide each, are concatenated."""
+    """A stack of layers; if it is bidirectional, the outputs of both directions, D/2 wide each, are concatenated."""
 
     def __init__(
         self,
@@ -32,37 +32,43 @@ class Recurrence(nn.Module):
         bidirectional: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        """`inputs`: the width of what is read; `width`: D of the outputs; `dropout`: between layers."""
+        """Build fresh weights.
+
+        Args:
+            cell: the kind of recurrent unit.
+            inputs: the width of the inputs.
+            width: D, the width of the outputs.
+            layers: L, the number of layers.
+            bidirectional: whether to read in both directions.
+            dropout: the dropout between layers.
+        """
         super().__init__()
+        # PyTorch warns of dropout with one layer, which has nothing between layers.
         self.dropout = dropout if layers > 1 else 0.0
-        self.rnn = (nn.LSTM if cell == "lstm" else nn.GRU)(
-            inputs,
-            width // 2 if bidirectional else width,
-            layers,
-            batch_first=True,
-            bidirectional=bidirectional,
-            dropout=self.dropout,
-        )
-        if cell == "lstm":  # an LSTM that remembers from the start learns faster (Jozefowicz et al. 2015, section 2.2)
+        network = nn.LSTM if cell == "lstm" else nn.GRU
+        hidden = width // 2 if bidirectional else width
+        self.rnn = network(inputs, hidden, layers, batch_first=True, bidirectional=bidirectional, dropout=self.dropout)
+        if cell == "lstm":
+            # A forget gate that is open at first helps an LSTM to learn (Jozefowicz et al. 2015, section 2.2).
             for name, bias in self.rnn.named_parameters():
                 if name.startswith("bias_ih"):
                     nn.init.ones_(bias.data.chunk(4)[1])
 
     @property
     def weight(self) -> Tensor:
-        """One of the weights, which all have its device and dtype."""
+        """One of the weights; all have the same device and dtype."""
         weight = self.rnn.weight_hh_l0
         assert isinstance(weight, Tensor)
         return weight
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
-        """Read whole sentences x [B, S, inputs] of these lengths [B], which are on the CPU, from zero states.
+        """Read whole sentences x [B, S, inputs] from zero states; their lengths [B] are on the CPU.
 
-        What stands behind the end of a sentence costs nothing and changes nothing.
+        Padding after the end of a sentence costs no time and changes no number.
 
         Returns:
-            The outputs of the last layer [B, S, D], zero behind the end, and the last states of all layers, each
-            [L, B, D]: that at the end of the sentence, and of a backward direction that at its beginning.
+            The outputs of the last layer [B, S, D], zero at padding, and the last states of all layers, each
+            [L, B, D]: the state at the end of the sentence, or at its beginning for the backward direction.
         """
         if bool((lengths == x.size(1)).all()):
             outputs, last = self._run(x)
@@ -74,12 +80,12 @@ class Recurrence(nn.Module):
         return outputs, tuple(self._side_by_side(part) for part in last)
 
     def _read_sorted(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
-        """Do what packing does with `enforce_sorted=False`, where PyTorch waits for the GPU three times."""
+        """Sort the sentences as packing with `enforce_sorted=False` does, which would wait for the GPU three times."""
         order = lengths.argsort(descending=True, stable=True)
-        rows, places = upload(order, x.device), upload(order.argsort(), x.device)
+        rows, original_rows = upload(order, x.device), upload(order.argsort(), x.device)
         packed = pack_padded_sequence(x.index_select(0, rows), lengths[order], batch_first=True)
         outputs, last = self._read_packed(packed, x.size(1))
-        return outputs.index_select(0, places), tuple(part.index_select(1, places) for part in last)
+        return outputs.index_select(0, original_rows), tuple(part.index_select(1, original_rows) for part in last)
 
     def _read_packed(self, packed: PackedSequence, length: int) -> tuple[Tensor, Cells]:
         packed_outputs, last = self._run(packed)
@@ -87,50 +93,57 @@ class Recurrence(nn.Module):
         return outputs, last
 
     def _run(self, x: Any, cells: Cells | None = None) -> tuple[Any, Cells]:
-        """Run all layers over x, [B, T, inputs] or packed, from `cells`, or from zero: outputs like x, states after."""
+        """Run all layers over x, [B, T, inputs] or packed, from `cells` or from zero states.
+
+        Returns:
+            The outputs, of the same type as x, and the states after the last position.
+        """
         weight = self.weight
+        before: Any = None
+        if cells is not None:
+            parts = tuple(part.to(weight.dtype).contiguous() for part in cells)
+            before = parts if len(parts) > 1 else parts[0]  # PyTorch's GRU takes a tensor, its LSTM takes a pair
         with _without_autocast(weight.device):
             if weight.device.type != "cpu":
                 x = x.to(weight.dtype)
-            before = None if cells is None else self._states(cells)
             if weight.device.type == "cuda" and torch.is_grad_enabled() and not self.training:
                 outputs, after = self._run_for_gradients(x, before)
             else:
                 outputs, after = self.rnn(x, before)
-        return outputs, after if isinstance(after, tuple) else (after,)
-
-    def _states(self, cells: Cells) -> Any:
-        """Return the states as PyTorch's layers take them: two of an LSTM, one of a GRU."""
-        parts = tuple(part.to(self.weight.dtype).contiguous() for part in cells)
-        return parts if len(parts) > 1 else parts[0]
+        if isinstance(after, Tensor):
+            after = (after,)
+        return outputs, after
 
     def _run_for_gradients(self, x: Any, before: Any) -> tuple[Any, Any]:
-        """Run without dropout what has a backward pass, which cuDNN refuses in evaluation mode."""
+        """Run without dropout, but with cuDNN in training mode: in evaluation mode it has no backward pass."""
         rnn = self.rnn
-        data = x.data if isinstance(x, PackedSequence) else x
+        is_lstm = isinstance(rnn, nn.LSTM)
+        if isinstance(x, PackedSequence):
+            data, rows = x.data, int(x.batch_sizes[0])
+        else:
+            data, rows = x, len(x)
         if before is None:
-            rows = int(x.batch_sizes[0]) if isinstance(x, PackedSequence) else len(x)
-            layers = rnn.num_layers * (2 if rnn.bidirectional else 1)
+            layers = rnn.num_layers * (1 + rnn.bidirectional)
             zeros = data.new_zeros(layers, rows, rnn.hidden_size)
-            before = (zeros, zeros) if isinstance(rnn, nn.LSTM) else zeros
-        function: Any = torch.lstm if isinstance(rnn, nn.LSTM) else torch.gru
+            before = (zeros, zeros) if is_lstm else zeros
+        function: Any = torch.lstm if is_lstm else torch.gru
         settings = rnn._flat_weights, True, rnn.num_layers, 0.0, True, rnn.bidirectional
-        if not isinstance(x, PackedSequence):
-            outputs, *after = function(x, before, *settings, True)
-            return outputs, tuple(after)
-        outputs, *after = function(data, x.batch_sizes, before, *settings)
-        return x._replace(data=outputs), tuple(after)
+        if isinstance(x, PackedSequence):
+            outputs, *after = function(data, x.batch_sizes, before, *settings)
+            return x._replace(data=outputs), tuple(after)
+        outputs, *after = function(data, before, *settings, True)
+        return outputs, tuple(after)
 
     def _side_by_side(self, part: Tensor) -> Tensor:
-        """[L * directions, B, d] -> [L, B, D]."""
+        """Concatenate the states of both directions: [L * directions, B, d] -> [L, B, D]."""
         return part.unflatten(0, (self.rnn.num_layers, -1)).transpose(1, 2).flatten(2)
 
     def forward(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
-        """Go on from the states `cells` over all of x [B, T, inputs]: outputs [B, T, D] and the states after."""
+        """Continue from the states `cells` over x [B, T, inputs]; return outputs [B, T, D] and the states after."""
         return self._run(x, cells)
 
     def step(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
-        """The same over one position x [B, inputs], for loops in which the next input depends on this output."""
+        """Do the same for one position x [B, inputs], where the next input depends on this output."""
         weight = self.weight
         with _without_autocast(weight.device):
             if weight.device.type != "cpu":
@@ -138,19 +151,22 @@ class Recurrence(nn.Module):
             return self._step(x, cells)
 
     def _step(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
-        states = []
+        states: list[Cells] = []
         for layer, weights in enumerate(self.rnn.all_weights):
             if layer and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
             before = tuple(part[layer].to(x.dtype) for part in cells)
-            after = (
-                (torch.gru_cell(x, before[0], *weights),) if len(cells) == 1 else torch.lstm_cell(x, before, *weights)
-            )
+            if len(before) == 1:
+                after: Cells = (torch.gru_cell(x, before[0], *weights),)
+            else:
+                after = torch.lstm_cell(x, before, *weights)
             x = after[0]
             states.append(after)
         return x, tuple(torch.stack(part) for part in zip(*states, strict=True))
 
 
 def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Within it, nothing on a GPU is cast; a CPU never is."""
-    return nullcontext() if device.type == "cpu" else torch.autocast(device.type, enabled=False)
+    """Turn autocast off on a GPU; recurrent layers are never cast on a CPU."""
+    if device.type == "cpu":
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)

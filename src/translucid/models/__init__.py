@@ -1,1 +1,1 @@
-"""Sequence models that speak one protocol (`protocol.py`)."""
+"""Sequence models with one interface (`protocol.py`)."""

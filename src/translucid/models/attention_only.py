@@ -19,38 +19,38 @@ from translucid.models.protocol import Maps, Memory, SequenceModel
 
 
 class BareAttention(nn.Module):
-    """softmax(g Q K^T) V with a learned scale g: no projections, no heads, no skip, no norm, no feed-forward."""
+    """softmax(g Q K^T) V with a learned scale g: no projections, heads, residuals, normalisation or feed-forward."""
 
     def __init__(self, width: int) -> None:
-        """`width`: D; g begins at the 1 / sqrt(D) of arXiv 1706.03762."""
+        """Start with g = 1 / sqrt(D), as in arXiv 1706.03762, for `width` D."""
         super().__init__()
         self.score = Dot(scaled=True, first=1 / math.sqrt(width))
 
     def forward(
         self, query: Tensor, memory: Tensor, mask: Tensor | None, maps: Maps | None = None, name: str = ""
     ) -> Tensor:
-        """query [B, T, D], memory [B, S, D] -> [B, T, D]."""
+        """Attend from a query [B, T, D] to a memory [B, S, D] and return the context [B, T, D]."""
         context, weights = attend(query, memory, mask=mask, score=self.score)
         if maps is not None:
-            maps[name] = weights[:, None]
+            maps[name] = weights[:, None]  # [B, T, S] -> [B, 1, T, S]: one head
         return context
 
 
 @dataclass(frozen=True)
 class AttentionOnlyState:
-    """The inputs of each layer of the decoder so far, which are its keys and values."""
+    """The inputs of each decoder layer so far, which are its keys and values."""
 
     length: int
-    """Tokens seen so far, t."""
+    """t, the number of tokens so far."""
     past: list[Tensor]
-    """Of each layer's self-attention, [N, t, D]."""
+    """The keys of each layer's self-attention, [N, t, D]."""
     memory: Tensor
-    """[N, S, D]."""
+    """The encoder's output [N, S, D]."""
     mask: Tensor
-    """[N, 1, S], where the source may be looked at."""
+    """[N, 1, S], True where the decoder may look."""
 
     def select(self, rows: Tensor) -> AttentionOnlyState:
-        """Reorder, repeat or drop hypotheses."""
+        """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
         return replace(
             self,
             past=[layer.index_select(0, rows) for layer in self.past],
@@ -72,7 +72,7 @@ class AttentionOnly(SequenceModel[AttentionOnlyState]):
         """Build a model with fresh weights.
 
         Raises:
-            ValueError: embeddings are to be shared between two different vocabularies.
+            ValueError: the options share embeddings between two different vocabularies.
         """
         super().__init__(special)
         o = self.options = options
@@ -89,28 +89,32 @@ class AttentionOnly(SequenceModel[AttentionOnlyState]):
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
         x = embedded
-        for i, look in enumerate(self.encoder):
-            x = look(x, x, mask[:, None], maps, f"encoder.{i}.self")
+        for i, self_attention in enumerate(self.encoder):
+            x = self_attention(x, x, mask[:, None], maps, f"encoder.{i}.self")
         return Memory(x, mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the last decoder states [B, T, D] for target ids [B, T]."""
         x = self.target_embedding(targets_in)
-        past = causal_mask(x.size(1), x.device)
-        for i, (look_back, look_across) in enumerate(zip(self.decoder_self, self.decoder_cross, strict=True)):
-            x = look_back(x, x, past, maps, f"decoder.{i}.self")
-            x = look_across(x, memory.states, memory.mask[:, None], maps, f"decoder.{i}.cross")
+        no_future = causal_mask(x.size(1), x.device)
+        for i, (self_attention, cross_attention) in enumerate(zip(self.decoder_self, self.decoder_cross, strict=True)):
+            x = self_attention(x, x, no_future, maps, f"decoder.{i}.self")
+            x = cross_attention(x, memory.states, memory.mask[:, None], maps, f"decoder.{i}.cross")
         return x
 
     def start(self, memory: Memory) -> AttentionOnlyState:
         """Return the state before the first token."""
-        nothing = memory.states[:, :0]
-        return AttentionOnlyState(0, [nothing for _ in self.decoder_self], memory.states, memory.mask[:, None])
+        no_keys = memory.states[:, :0]  # [N, 0, D]
+        return AttentionOnlyState(0, [no_keys] * len(self.decoder_self), memory.states, memory.mask[:, None])
 
     def advance(self, tokens: Tensor, state: AttentionOnlyState) -> tuple[Tensor, AttentionOnlyState]:
-        """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
-        x, past = self.target_embedding(tokens[:, None], state.length), []
-        for look_back, look_across, before in zip(self.decoder_self, self.decoder_cross, state.past, strict=True):
-            past.append(torch.cat([before, x], 1))
-            x = look_across(look_back(x, past[-1], None), state.memory, state.mask)
+        """Feed one token per row [N]; return the last decoder states [N, D] and the state after the token."""
+        x = self.target_embedding(tokens[:, None], state.length)
+        past = []
+        layers = zip(self.decoder_self, self.decoder_cross, state.past, strict=True)
+        for self_attention, cross_attention, keys in layers:
+            keys = torch.cat([keys, x], 1)
+            past.append(keys)
+            x = self_attention(x, keys, None)  # the last position may look at all before it, so it needs no mask
+            x = cross_attention(x, state.memory, state.mask)
         return x[:, 0], replace(state, length=state.length + 1, past=past)

@@ -1,4 +1,4 @@
-"""From options to a model."""
+"""Build a model from its options."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ def build_model(
 ) -> Model:
     """Return a model of this kind and shape, with fresh weights from PyTorch's random state.
 
-    Only a network for images that has learned before has its own weights. `pieces`: how the target vocabulary is
-    written, for models that read characters.
+    Only a pre-trained network for images has other weights.
+
+    Args:
+        options: the kind and shape of the model.
+        source_vocabulary: the size of the source vocabulary.
+        target_vocabulary: the size of the target vocabulary.
+        pieces: the target vocabulary as text, for models that read characters.
 
     Raises:
-        ValueError: embeddings are to be shared between two different vocabularies.
-        UserError: this machine has not the memory for its weights.
+        ValueError: the options share embeddings between two different vocabularies.
+        UserError: the weights do not fit into the memory of this machine.
     """
+    # The check needs no memory, unlike the model.
     refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary, pieces))
     model = _built(options, source_vocabulary, target_vocabulary, pieces)
     if isinstance(options, CaptioningShape):
@@ -48,39 +54,40 @@ def build_model(
 def hollow_model(
     options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
 ) -> Model:
-    """Return a model whose weights have shapes but neither memory nor values; nothing is drawn at random.
+    """Return a model whose weights have shapes but neither memory nor values; no random number is drawn.
 
-    All else of it is there, such as tables of positions.
+    Buffers, such as tables of positions, are complete.
 
     Raises:
-        ValueError: embeddings are to be shared between two different vocabularies.
+        ValueError: the options share embeddings between two different vocabularies.
     """
     with _Hollow():
         return _built(options, source_vocabulary, target_vocabulary, pieces)
 
 
 def weight_shapes(model: Model) -> dict[str, torch.Size]:
-    """Return the shape of each of a model's weights by name, a shared one under its first."""
+    """Return the shape of each weight of a model by name; a shared weight appears under its first name only."""
     return {name: weight.shape for name, weight in model.named_parameters()}
 
 
 def refuse_too_large(model: Model) -> None:
-    """Compare the weights of a model, which may be hollow, to the memory of this machine.
+    """Compare the weights of a model, which may be hollow, with the memory of this machine.
 
     Raises:
         UserError: they don't fit.
     """
-    weights = sum(shape.numel() for shape in weight_shapes(model).values())
-    memory = physical_memory()
-    if memory and 4 * weights > memory:
-        needed, there = (f"{size / 2**30:,.0f} GiB" for size in (4 * weights, memory))
+    weights = sum(weight.numel() for weight in model.parameters())
+    needed, memory = 4 * weights, physical_memory()  # 4 bytes each; a memory of 0 is unknown
+    if memory and needed > memory:
         raise UserError(
-            f"the model has {weights / 1e6:,.0f} million weights, which take {needed}; this machine has {there}",
+            f"the model has {weights / 1e6:,.0f} million weights, which take {needed / 2**30:,.0f} GiB; this machine "
+            f"has {memory / 2**30:,.0f} GiB",
             fix="Set smaller model.width, layers or data.tokenizer.vocabulary.",
         )
 
 
 def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str]) -> Model:
+    """Call the class that the options belong to."""
     if isinstance(options, RecurrentOptions):
         return RecurrentModel(source_vocabulary, target_vocabulary, options)
     if isinstance(options, LSTMLanguageOptions):
@@ -98,10 +105,8 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
 
         return build_custom(options, source_vocabulary, target_vocabulary)
     if isinstance(options, CaptionerOptions | CaptioningTransformerOptions):
-        from translucid.models.captioner import (
-            CaptioningLSTM,
-            CaptioningTransformer,
-        )  # only those who want images load it
+        # Imported here because only captioners need the modules for images.
+        from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 
         if isinstance(options, CaptionerOptions):
             return CaptioningLSTM(target_vocabulary, options)
@@ -110,16 +115,18 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
 
 
 class _Hollow(TorchFunctionMode):
-    """Gives new weights shapes but no memory, and does not fill them.
+    """Creates tensors without memory, and skips their initialisation.
 
-    `with torch.device("meta")` does so too, but loads PyTorch's compiler for it, which takes seconds.
+    `with torch.device("meta")` does so too, but imports PyTorch's compiler, which takes seconds.
     """
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = function.__name__
-        if name == "empty":
+        if name == "empty":  # all modules create their weights with torch.empty
             return function(*args, **{**kwargs, "device": "meta"})
-        if name.endswith("_") and not name.startswith("_"):  # normal_, zeros_, kaiming_uniform_ and their like
-            return kwargs.get("tensor", args[0] if args else None)
+        if name.endswith("_") and not name.startswith("_"):  # in-place functions such as normal_ and zeros_
+            if args:
+                return args[0]
+            return kwargs.get("tensor")
         return function(*args, **kwargs)

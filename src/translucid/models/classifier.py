@@ -19,7 +19,7 @@ from translucid.models.protocol import Model
 
 
 class Classifier(Model):
-    """A language model reads the text, and two blocks make of all its states what the text is.
+    """A language model that reads the text, and two blocks that compute the label from all its states.
 
         h_c = [norm(h_T), norm(max_t h_t), norm(mean_t h_t)]
         z = relu(W_1 drop(h_c) + b_1),    p(label) = softmax(W_2 drop(norm(z)) + b_2)
@@ -27,15 +27,15 @@ class Classifier(Model):
     h are the features of an `LSTMLanguageModel`, or ELMo's vectors, the mix of all layers of a `BidirectionalLSTM`
     (Peters et al. 2018, arXiv 1802.05365, equation 1).
 
-    The paper normalises over the batch; here it is over the entries of each vector (Ba et al. 2016, arXiv 1607.06450),
-    so that what is made of a text does not depend on its company; and each of the three by itself, as maxima are larger
-    than means.
+    The paper uses batch normalisation. Layer normalisation (Ba et al. 2016, arXiv 1607.06450) makes the result for a
+    text independent of the other texts in its batch. It is separate for the three parts, as maxima are larger than
+    means.
     """
 
     options: ClassifierOptions
 
     def __init__(self, vocabulary: int, options: ClassifierOptions, pieces: Sequence[str] = ()) -> None:
-        """Build a model with fresh weights for `vocabulary` V, written as `pieces`, and the labels of the options."""
+        """Build a model with fresh weights for a vocabulary of V `pieces` and the labels of the options."""
         super().__init__()
         o = self.options = options
         self.language: LSTMLanguageModel | BidirectionalLSTM
@@ -51,22 +51,25 @@ class Classifier(Model):
         )
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return logits [B, labels] of texts ids [B, S], padded on the right, in the order that the model reads."""
+        """Return logits [B, labels] for texts ids [B, S], padded on the right, in the model's reading order."""
         return self.judge(self.language.embedding(ids), ids != SPECIAL.pad)
 
     def judge(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        """Return logits [B, labels] of embedded texts [B, S, D]; `mask` [B, S] is True where there is a token."""
-        return self.second(self.first(pooled(self._states(embedded, mask), mask)).relu())
+        """Return logits [B, labels] for embedded texts [B, S, D]; `mask` [B, S] is True where there is a token."""
+        h = self._states(embedded, mask)
+        return self.second(self.first(pooled(h, mask)).relu())
 
     def _states(self, embedded: Tensor, mask: Tensor) -> Tensor:
-        """Return h [B, S, D], or [B, S, 2 D] of two directions."""
+        """Return h [B, S, D], or [B, S, 2 D] for two directions."""
         if isinstance(self.language, BidirectionalLSTM):
             mixed: Tensor = self.mix(self.language.both_ways(embedded, mask))
             return mixed
-        return self.language.read_embedded(embedded, self.language.begin(len(mask), mask.device))[0].features
+        start = self.language.begin(len(mask), mask.device)
+        reading, _ = self.language.read_embedded(embedded, start)
+        return reading.features
 
     def after_each(self, ids: Tensor) -> Tensor:
-        """Return what the labels' probabilities [B, S, labels] are when each token of ids [B, S] has just been read.
+        """Return the probabilities of the labels [B, S, labels] after each token of ids [B, S].
 
         Raises:
             UserError: the model reads from both ends.
@@ -77,17 +80,18 @@ class Classifier(Model):
         reading, _ = self.language.read_on(ids, self.language.begin(len(ids), ids.device))
         h = reading.features
         count = torch.arange(1, h.size(1) + 1, device=h.device, dtype=h.dtype)[:, None]
-        seen = torch.cat([h, h.cummax(1).values, h.cumsum(1) / count], -1)
-        return self.second(self.first(seen).relu()).float().softmax(-1)
+        # `pooled` for every prefix of the text: the last state, the running maximum and the running mean.
+        prefixes = torch.cat([h, h.cummax(1).values, h.cumsum(1) / count], -1)  # [B, S, 3 D]
+        return self.second(self.first(prefixes).relu()).float().softmax(-1)
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
-        """See `Model`: the layers of the language model, then the blocks."""
-        own = [part for name, part in self.named_parameters() if not name.startswith("language.")]
-        return [*self.language.layer_groups(), own]
+        """Return the layers of the language model, then the blocks of the classifier as one group."""
+        blocks = [weight for name, weight in self.named_parameters() if not name.startswith("language.")]
+        return [*self.language.layer_groups(), blocks]
 
 
 class ThirdsNorm(nn.LayerNorm):
-    """Layer normalisation of each third of a vector by itself."""
+    """Layer normalisation of each third of a vector separately."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x [.., 3 D]."""
@@ -96,7 +100,7 @@ class ThirdsNorm(nn.LayerNorm):
 
 
 def pooled(h: Tensor, mask: Tensor) -> Tensor:
-    """Return the last state, the maximum and the mean of states h [B, S, D] where mask [B, S] is True: [B, 3 D]."""
+    """Concatenate the last, the maximum and the mean of states h [B, S, D] where `mask` [B, S] is True: [B, 3 D]."""
     lengths = mask.sum(1)
     last = h[torch.arange(len(h), device=h.device), lengths - 1]
     highest = h.masked_fill(~mask[..., None], -torch.inf).amax(1)

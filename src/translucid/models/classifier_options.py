@@ -1,4 +1,4 @@
-"""What can be chosen about classifiers of texts."""
+"""The options of text classifiers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class ClassifierOptions(ModelShape):
     language: LSTMLanguageOptions | BiLSTMLanguageOptions = Field(
         default_factory=LSTMLanguageOptions, discriminator="kind"
     )
-    """The language model that reads the text; `train --init-from` takes its shape and weights from a run. Of one that
-    reads from both ends, the classifier is given ELMo's vectors."""
+    """The language model that reads the text; `train --init-from` takes its shape and weights from a run. If it is
+    bidirectional, the classifier reads ELMo's vectors."""
     labels: list[str] = Field(default_factory=list)
-    """What a text may be, in order; found in the training data."""
+    """The labels in order; by default, those of the training data."""
     hidden: int = Field(50, ge=1, le=16384)
-    """Width of the layer between what was read and the labels."""
+    """The width of the layer between the language model and the labels."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    """Dropout on what was read."""
+    """Dropout on the output of the language model."""
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the layer between."""
 
     reads: ClassVar[Literal["texts with labels"]] = "texts with labels"
-    """What a source is."""
+    """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
     longest: ClassVar[None] = None
@@ -38,10 +38,11 @@ class ClassifierOptions(ModelShape):
 
     @field_validator("language", mode="before")
     @classmethod
-    def _of_one_direction_by_default(cls, language: Any) -> Any:
+    def _one_direction_by_default(cls, language: Any) -> Any:
+        # The discriminator needs `kind`, which users need not write.
         return {"kind": "language-lstm", **language} if isinstance(language, dict) else language
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """A classifier has no attention."""
         return {}

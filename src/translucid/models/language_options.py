@@ -1,4 +1,4 @@
-"""What can be chosen about language models."""
+"""The options of language models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from translucid.models.model_shape import ModelShape
 
 
 class LanguageShape(ModelShape):
-    """What language models have in common."""
+    """The options of all language models."""
 
     width: int = Field(256, ge=1, le=16384)
     """D, the width of embeddings and features."""
@@ -20,9 +20,9 @@ class LanguageShape(ModelShape):
     """Share the embeddings with the output projection."""
 
     reads: ClassVar[Literal["running text"]] = "running text"
-    """What a source is."""
+    """The kind of source."""
     directions: ClassVar[int] = 1
-    """In how many a text is read at once."""
+    """The number of directions in which the model reads a text at the same time."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
     longest: ClassVar[None] = None
@@ -30,7 +30,7 @@ class LanguageShape(ModelShape):
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """Recurrent language models have no attention."""
         return {}
 
 
@@ -46,21 +46,22 @@ class LSTMLanguageOptions(LanguageShape):
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on the features, before the output projection; one mask for all positions of a window."""
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
-    """The same between layers."""
+    """The same dropout between layers."""
     input_dropout: float = Field(0.1, ge=0, lt=1)
-    """The same on the embedded tokens."""
+    """The same dropout on the embedded tokens."""
     embedding_dropout: float = Field(0.02, ge=0, lt=1)
-    """Share of the vocabulary whose vectors are 0 in a window."""
+    """The share of the vocabulary whose vectors are 0 in a window."""
     weight_dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of the weights from hidden state to hidden state that are 0 in a window (DropConnect)."""
+    """The share of the weights from hidden state to hidden state that are 0 in a window (DropConnect)."""
     activation: float = Field(0.0, ge=0, le=1e9)
-    """alpha of the activation regularisation, the mean square of the features."""
+    """alpha, the weight of activation regularisation: the mean square of the features."""
     smoothness: float = Field(0.0, ge=0, le=1e9)
-    """beta of the temporal one, the mean square of the change of the last layer from position to position."""
+    """beta, the weight of temporal activation regularisation: the mean square of the difference between the last
+    layer's states at neighbouring positions."""
 
 
 class TransformerLanguageOptions(LanguageShape):
-    """The shape of a Transformer that reads nothing but what it writes."""
+    """The shape of a decoder-only Transformer."""
 
     kind: Literal["language-transformer"] = "language-transformer"
     """The family of model."""
@@ -75,7 +76,7 @@ class TransformerLanguageOptions(LanguageShape):
     norm: Literal["pre", "post"] = "pre"
     """Layer normalisation before each sublayer, or after it."""
     context: int = Field(128, ge=2, le=1 << 16)
-    """Tokens that it looks back over at most when it writes and is measured; no more than training.window."""
+    """The maximum number of tokens that the model attends to in generation and evaluation; at most training.window."""
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> TransformerLanguageOptions:
@@ -85,7 +86,7 @@ class TransformerLanguageOptions(LanguageShape):
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """One map for each block."""
         return {f"decoder.{i}.self": self.heads for i in range(self.layers)}
 
 
@@ -95,17 +96,17 @@ class BiLSTMLanguageOptions(LanguageShape):
     kind: Literal["language-bilstm"] = "language-bilstm"
     """The family of model."""
     hidden: int = Field(512, ge=1, le=16384)
-    """H, the width inside each LSTM, which is then projected down to D."""
+    """H, the width of each LSTM's states, which are then projected down to D."""
     layers: int = Field(2, ge=1, le=64)
     """L, LSTM layers in each direction."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout on what each layer reads and on the features; one mask for all positions of a window."""
+    """Dropout on the input of each layer and on the features; one mask for all positions of a window."""
     characters: bool = False
-    """Read each piece by its characters; the output projection then has weights of its own."""
+    """Compute the vectors of pieces from their characters; the output projection then does not share them."""
     filters: list[Annotated[int, Field(ge=1, le=16384)]] = Field([32, 32, 64, 128, 128], min_length=1, max_length=50)
-    """Of characters: how many filters span one, how many span two, and so on."""
+    """The number of convolutional filters over one character, over two characters, and so on."""
     backwards: Literal[False] = False
-    """It reads in both directions."""
+    """The model reads in both directions."""
 
     directions: ClassVar[int] = 2
-    """In how many a text is read at once."""
+    """The number of directions in which the model reads a text at the same time."""

@@ -1,4 +1,4 @@
-"""What can be chosen about each kind of model."""
+"""The options of each kind of model."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLangua
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"
-"""The name of a Python file and of a class in it, such as `my_model.py:MyModel`; user_code.py loads them."""
+"""A pattern for a Python file and a class in it, such as `my_model.py:MyModel`, which `user_code.py` loads."""
 
 
-class ToldOfContext(ModelShape):
-    """What translators have in common that can be told of their source by ELMo."""
+class ContextualOptions(ModelShape):
+    """The options of translators whose source embeddings may include ELMo."""
 
     elmo: BiLSTMLanguageOptions | None = None
     """The bidirectional language model that reads the source; `train --elmo` takes its shape from a run."""
     elmo_tuned: bool = False
-    """Let it learn too; else it stays as it is."""
+    """Train the language model too; by default it is frozen."""
 
 
-class TransformerOptions(BlocksShape, ToldOfContext):
+class TransformerOptions(BlocksShape, ContextualOptions):
     """The shape of a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     """The family of model."""
     positions: Literal[Sinusoids, "learned", "none"] = "sinusoidal"
-    """How the model knows where a token stands: sines and cosines in turn; sines first, then cosines (`-halves`: the
-    Marian models of Hugging Face); that with other wave lengths (`-tensor2tensor`: Marian, M2M100, NLLB); learned."""
+    """The positional encoding: alternating sines and cosines; sines first, then cosines (`-halves`: Hugging Face's
+    Marian models); the latter with other wavelengths (`-tensor2tensor`: Marian, M2M100, NLLB); learned; or none."""
     first_position: int = Field(0, ge=0, le=1 << 10)
-    """Where the first token stands on the sinusoids; M2M100 and NLLB begin at 2."""
+    """The sinusoidal position of the first token; M2M100 and NLLB begin at 2."""
     scale_embeddings: bool = True
     """Multiply embeddings by the square root of the width."""
     zero_start: bool = False
@@ -46,11 +46,11 @@ class TransformerOptions(BlocksShape, ToldOfContext):
 
     @property
     def longest(self) -> int | None:
-        """The most tokens on either side, start or end token included; None if there is no limit."""
+        """The maximum number of tokens per side, start or end token included; None if there is no limit."""
         return self.max_length if self.positions == "learned" else None
 
 
-class RecurrentOptions(ToldOfContext):
+class RecurrentOptions(ContextualOptions):
     """The shape of a recurrent encoder-decoder."""
 
     kind: Literal["recurrent"] = "recurrent"
@@ -67,12 +67,12 @@ class RecurrentOptions(ToldOfContext):
         Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"]
         | Annotated[str, Field(pattern=f"^{USER_CLASS}$", max_length=200)]
     ) = "luong-general"
-    """None, that of Bahdanau et al. 2015, or Luong et al. 2015's with one of its scores or with a score of your own
-    (`my_scores.py:Cosine`)."""
+    """No attention, the attention of Bahdanau et al. 2015, or that of Luong et al. 2015 with one of its scores or with
+    your own score (`my_scores.py:Cosine`)."""
     window: int | None = Field(None, ge=1, le=1 << 16)
-    """Luong's local attention (local-p): look at most so many positions to either side of a predicted one."""
+    """Luong's local attention (local-p): the number of positions to look at on either side of a predicted one."""
     input_feeding: bool = False
-    """Luong's input feeding: the decoder is told where it looked before; slower, as it then goes word by word."""
+    """Luong's input feeding: the decoder reads the previous attentional state; slower, as it must go word by word."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """Dropout on the embeddings, between layers, and before the output projection."""
     share_embeddings: bool = True
@@ -96,12 +96,12 @@ class RecurrentOptions(ToldOfContext):
 
     @property
     def code(self) -> str | None:
-        """The file and the class of the score, if it is a user's."""
+        """The user's file and class, if the score is a user's."""
         return self.attention if ":" in self.attention else None
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """One map with one head, if there is attention."""
         return {} if self.attention == "none" else {"decoder.0.cross": 1}
 
 
@@ -128,7 +128,7 @@ class AttentionOnlyOptions(ModelShape):
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """The maps of all layers; each has one head."""
         return stacked(self.encoder_layers, self.decoder_layers, 1)
 
 

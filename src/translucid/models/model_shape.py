@@ -1,4 +1,4 @@
-"""What every kind of model tells of itself without being built."""
+"""The options that all models have, and the facts about a model that are known before it is built."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class ModelShape(OptionGroup):
     """The base of the options of all kinds of models."""
 
     reads: ClassVar[Literal["text", "images", "running text", "texts with labels"]] = "text"
-    """What a source is."""
+    """The kind of source."""
 
     @property
     def maps(self) -> dict[str, int]:
-        """The attention maps by name (`encoder.0.self`, `decoder.1.cross`), and how many heads each has."""
+        """The number of heads of each attention map by its name, such as `encoder.0.self` and `decoder.1.cross`."""
         raise NotImplementedError
 
     @property
     def code(self) -> str | None:
-        """The Python file and the class of a user that the model needs, if any; see `user_code.py`."""
+        """The user's Python file and class that the model needs, if any; `user_code.py` loads it."""
         return None
 
     @property
@@ -33,7 +33,7 @@ class ModelShape(OptionGroup):
 
 
 class BlocksShape(ModelShape):
-    """What the blocks of a Transformer need to know, whatever they read."""
+    """The shape of a stack of Transformer blocks, for every kind of source."""
 
     kind: str
     """The family of model."""
@@ -64,12 +64,13 @@ class BlocksShape(ModelShape):
 
     @property
     def maps(self) -> dict[str, int]:
-        """See `ModelShape`."""
+        """The maps of all encoder and decoder blocks."""
         return stacked(self.encoder_layers, self.decoder_layers, self.heads)
 
 
 def stacked(encoder: int, decoder: int, heads: int) -> dict[str, int]:
-    """Return the maps of a stack of encoder and decoder layers, each with so many heads."""
-    names = [f"encoder.{i}.self" for i in range(encoder)]
-    names += [f"decoder.{i}.{kind}" for i in range(decoder) for kind in ("self", "cross")]
+    """Return the maps of a stack of encoder and decoder layers with this number of heads."""
+    names = [f"encoder.{layer}.self" for layer in range(encoder)]
+    for layer in range(decoder):
+        names += [f"decoder.{layer}.self", f"decoder.{layer}.cross"]
     return dict.fromkeys(names, heads)

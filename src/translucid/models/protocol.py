@@ -1,4 +1,4 @@
-"""The few verbs that every sequence model speaks, so that one trainer, one search and one inspector serve them all.
+"""The methods that every sequence model has, so that one trainer, one search and one inspector serve all models.
 
     encode(source)                 -> Memory                  `read` of the embedded source, under its mask
     features(memory, targets_in)   -> [B, T, D]               all positions at once, teacher-forced
@@ -7,13 +7,13 @@
     advance(tokens [N], state)     -> features [N, D], State  one token, nothing recomputed
     State.select(rows)             -> State                   reorder, repeat or drop rows
 
-`decode` is `features` with `output`, `step` is `advance` with `output`. Nothing else of a model is known to `training`,
-`decoding` and `inspection`.
+`decode` is `features` followed by `output`; `step` is `advance` followed by `output`. The packages `training`,
+`decoding` and `inspection` use nothing else of a model.
 
-What a source is, only the model and those who feed it know: ids [B, S] for a translator; for a captioner an image, as
-pixels or as a grid of features [B, S, F], one of S cells each. Two members hide the difference: `source_embedding`
-makes of it what the encoder reads, `source_mask` tells which positions there are. Everyone else passes sources on, and
-may ask for their number, which is their first dimension.
+Only the model and the code that prepares its data know what a source is: ids [B, S] for a translator; for a captioner
+an image, as pixels or as a grid of features [B, S, F] with S cells. Two members hide the difference: `source_embedding`
+maps sources to the encoder's input, and `source_mask` says which positions exist. All other code passes sources on. It
+may rely on their first dimension, the number of sources.
 """
 
 from __future__ import annotations
@@ -33,47 +33,48 @@ from translucid.models.model_options import ModelOptions
 Maps: TypeAlias = dict[str, Tensor]
 """Attention weights by name (`encoder.0.self`, `decoder.1.cross`), each [B, H, T, S].
 
-A dictionary handed to `encode` or `features` is filled; asking takes the exact path instead of the fused kernels.
+`encode` and `features` fill the dictionary that the caller passes. They then take the exact path instead of the fused
+kernels.
 """
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What the encoder hands to the decoder."""
+    """The output of the encoder, which the decoder reads."""
 
     states: Tensor
-    """[B, S, D], one vector a source position."""
+    """[B, S, D], one vector per source position."""
     mask: Tensor
-    """[B, S] boolean, True where the position may be looked at."""
+    """[B, S] boolean, True where the decoder may look."""
 
     def select(self, rows: Tensor) -> Memory:
-        """Return the memory of the sources `rows` [N], an index tensor that may repeat or drop."""
+        """Return the memory of the sources `rows` [N], an index tensor that may repeat or drop sources."""
         return Memory(self.states.index_select(0, rows), self.mask.index_select(0, rows))
 
 
 class State(Protocol):
-    """What a decoder remembers between two steps: a value, never changed behind the caller's back."""
+    """The state of a decoder between two steps: a value that nobody modifies in place."""
 
     def select(self, rows: Tensor) -> Self:
-        """Return the state of the hypotheses `rows` [N], an index tensor that may repeat, reorder or drop."""
+        """Return the state of the hypotheses `rows` [N], an index tensor that may repeat, reorder or drop them."""
         ...
 
 
 StateT = TypeVar("StateT", bound=State, default=Any)
-"""The state that a model hands out and takes back; a plain `SequenceModel` has any, for those who only pass it on."""
+"""The type of a model's state; code that only passes states on writes `SequenceModel` without it."""
 
 
 class Model(nn.Module):
-    """What is trained, kept and loaded: a sequence model, or a classifier of texts."""
+    """A model that can be trained, saved and loaded: a sequence model or a text classifier."""
 
     options: ModelOptions
-    """What it was built from."""
+    """The options that the model was built from."""
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
-        """Return its weights layer by layer, from those next to the input to those next to the output.
+        """Return the weights layer by layer, from the input to the output.
 
         Raises:
-            NotImplementedError: it does not say which layer is above which.
+            NotImplementedError: the layers of the model have no such order.
         """
         raise NotImplementedError
 
@@ -82,83 +83,80 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     """An encoder and an autoregressive decoder, whose state is a `StateT`."""
 
     special: SpecialTokens[int]
-    """Ids of the special tokens of its targets, and of its sources if those are ids."""
+    """Ids of the special tokens of targets, and of sources if those are ids."""
     max_length: int | None = None
-    """The longest sequence of tokens, end token included, that the model can take; None if there is no limit."""
+    """The longest sequence of tokens, end token included, that the model supports; None if there is no limit."""
     source_embedding: nn.Module
-    """From sources, such as ids [B, S], to what the encoder reads [B, S, D]; explanations hand that to `read`."""
+    """From sources, such as ids [B, S], to the encoder's input [B, S, D]; explanations pass that to `read`."""
     output: nn.Linear
     """From decoder features [.., D] to logits [.., V]."""
     has_auxiliary_loss: bool = False
     """Whether training adds `auxiliary_loss` to the loss."""
 
     def __init__(self, special: SpecialTokens[int] = SPECIAL) -> None:
-        """`special`: ids of the special tokens."""
+        """Store the ids of the special tokens."""
         super().__init__()
         self.special = special
 
     @property
     def pad(self) -> int:
-        """Id of the padding token, which nothing looks at."""
+        """The id of the padding token, which every mask hides."""
         return self.special.pad
 
     @property
     def bos(self) -> int:
-        """Id of the token that starts every target."""
+        """The id of the token that starts every target."""
         return self.special.start
 
     @property
     def eos(self) -> int:
-        """Id of the token that ends every target, and every source of ids."""
+        """The id of the token that ends every target, and every source of ids."""
         return self.special.end
 
     def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
-        """Read a batch of sources; those of ids [B, S] are padded on the right, each row ends in the end token.
+        """Read a batch of sources. Ids [B, S] are padded on the right, and each row ends in the end token.
 
-        `lengths`: the tokens of each source of ids, if they are known. PyTorch's recurrent layers want them on the
-        host, and to count them a GPU has to be waited for.
+        `lengths`: the number of tokens of each source of ids, if known. PyTorch's recurrent layers need the lengths on
+        the host, and counting them on a GPU would make the host wait.
         """
         return self.read(self.source_embedding(source), self.source_mask(source), maps)
 
     def source_mask(self, source: Tensor) -> Tensor:
-        """Return where a batch of sources may be looked at [B, S]; of ids, where there is no padding.
-
-        A model that reads something else says here which positions that has.
-        """
+        """Return a mask [B, S], True where the decoder may look; for ids, where there is no padding."""
         return source != self.pad
 
-    def nothing(self) -> Tensor:
-        """Return a source in which there is nothing [1, ..], for a process that has none and must go along."""
+    def empty_source(self) -> Tensor:
+        """Return one source without content [1, ..], for a process that has no source but must take part in a step."""
         return torch.tensor([[self.eos]])
 
     @abstractmethod
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
-        """Read embedded sources [B, S, D]; `mask` [B, S] is True where they may be looked at."""
+        """Read embedded sources [B, S, D]; `mask` [B, S] is True where a position exists."""
 
     @abstractmethod
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the decoder's last states [N, T, D] before the output projection, teacher-forced on ids [N, T].
 
-        `targets_in` is the target shifted right: the start token in front, no end token. A captioner takes several
-        captions of an image: of N = k B targets, k in a row are of the same source.
+        `targets_in` is the target shifted right: it begins with the start token and has no end token. A captioner may
+        get several captions per image: k consecutive targets of the N = k B belong to the same source.
         """
 
     @abstractmethod
     def start(self, memory: Memory) -> StateT:
-        """Return the state before the first token, one row a source of the memory."""
+        """Return the state before the first token, one row per source of the memory."""
 
     @abstractmethod
     def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Feed one token a row [N]; return the decoder's last states [N, D] and the state that has seen it."""
+        """Feed one token per row [N]; return the decoder's last states [N, D] and the state after the token."""
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
-        """Return what a batch costs beyond its words [], summed over targets, such as for where the decoder looked.
+        """Return a loss [] in addition to cross-entropy, summed over targets, such as a loss on attention weights.
 
         Args:
-            memory: of the B sources.
-            labels: [k B, T], what is to be answered.
-            maps: what `features` has filled while training, with gradients.
-            log_probs: gives log p of the labels [k B, T], 0 at padding, without gradients.
+            memory: the memory of the B sources.
+            labels: the expected tokens [k B, T].
+            maps: the attention maps that `features` filled in training, with gradients.
+            log_probs: a function that returns log p of the labels [k B, T], 0 at padding, without gradients.
         """
         raise NotImplementedError
 
@@ -167,7 +165,7 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         return self.output(self.features(memory, targets_in, maps))
 
     def step(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Feed one token a row [N]; return the logits of the next one [N, V] and the state that has seen it."""
+        """Feed one token per row [N]; return the logits of the next token [N, V] and the state after the token."""
         features, state = self.advance(tokens, state)
         return self.output(features), state
 

@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
 from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
-from translucid.layers.residual import Residual
+from translucid.layers.residual import Residual, final_norm
 from translucid.models.captioner_options import CaptioningTransformerOptions
-from translucid.models.language.elmo import in_context
+from translucid.models.language.elmo import with_elmo
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Maps, Memory, SequenceModel
-
-KeyValue = tuple[Tensor, Tensor]
 
 
 class EncoderBlock(nn.Module):
@@ -34,10 +32,12 @@ class EncoderBlock(nn.Module):
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
 
     def forward(self, x: Tensor, mask: SharedMask, maps: Maps | None, name: str) -> Tensor:
-        """x [B, S, D], mask [B, 1, 1, S] -> [B, S, D]."""
+        """Map the states x [B, S, D] to states [B, S, D]; `mask` [B, 1, 1, S] hides padding."""
 
         def self_attention(x: Tensor) -> Tensor:
-            return _noted(self.self_attention(x, x, mask, weights=maps is not None), maps, f"{name}.self")
+            output, weights = self.self_attention(x, x, mask, weights=maps is not None)
+            _store(weights, maps, f"{name}.self")
+            return output
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, self.feed_forward)
@@ -64,80 +64,79 @@ class DecoderBlock(nn.Module):
         maps: Maps | None = None,
         name: str = "",
     ) -> tuple[Tensor, KeyValue]:
-        """All positions x [N, T, D] of targets, or one x [N, 1, D] after those whose keys and values are `past`.
+        """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after those of `past`.
 
-        Targets are padded on the right, so the causal mask alone keeps every real position from looking at padding.
+        Targets are padded on the right, so the causal mask alone hides padding from every real position.
 
         Args:
-            x: what the block below says, of N = k B targets.
-            memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d], projected before.
+            x: the output of the block below, for N = k B targets.
+            memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d] if they are projected already.
             mask: [B, 1, 1, S], shared by all blocks.
-            past: keys and values [N, H, t, d] of this block's self-attention; t may be 0.
-            maps: filled with the weights of both attentions, if given.
-            name: of this block there.
+            past: the keys and values [N, H, t, d] of this block's self-attention for earlier positions; t may be 0.
+            maps: a dictionary for the weights of both attentions.
+            name: the prefix of this block's names in `maps`.
 
         Returns:
-            [N, T, D], and the keys and values of all positions so far.
+            The output [N, T, D], and the keys and values of all positions so far.
         """
         assert past is None or x.size(1) == 1
-        weights, seen = maps is not None, past
+        with_weights, keys_and_values = maps is not None, past
 
         def self_attention(x: Tensor) -> Tensor:
-            nonlocal seen
+            nonlocal keys_and_values
             key, value = self.self_attention.project(x)
             if past is not None:
-                key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-            seen = key, value
-            looked = self.self_attention.look(x, key, value, causal=past is None, weights=weights)
-            return _noted(looked, maps, f"{name}.self")
+                key, value = append(past, key, value)
+            keys_and_values = key, value
+            output, weights = self.self_attention.attend_heads(x, key, value, causal=past is None, weights=with_weights)
+            _store(weights, maps, f"{name}.self")
+            return output
 
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
-            shared = x.reshape(key.size(0), -1, x.size(2))  # the targets of a source one after the other
-            output, looked = self.cross_attention.look(shared, key, value, mask, weights=weights)
-            if looked is not None:  # [B, H, k T, S] -> [k B, H, T, S]
-                looked = looked.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
-            return _noted((output.view_as(x), looked), maps, f"{name}.cross")
+            # The k targets of a source attend together, so its keys need not be repeated: [k B, T, D] -> [B, k T, D].
+            together = x.reshape(key.size(0), -1, x.size(2))
+            output, weights = self.cross_attention.attend_heads(together, key, value, mask, weights=with_weights)
+            if weights is not None:  # [B, H, k T, S] -> [k B, H, T, S]
+                weights = weights.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
+            _store(weights, maps, f"{name}.cross")
+            return output.view_as(x)
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, cross_attention)
         x = self.residuals[2](x, self.feed_forward)
-        assert seen is not None
-        return x, seen
+        assert keys_and_values is not None
+        return x, keys_and_values
 
 
 @dataclass(frozen=True)
 class TransformerState:
-    """What the decoder remembers: the keys and values of each layer, never recomputed."""
+    """The state of the decoder: the keys and values of each layer, which are never recomputed."""
 
     length: int
-    """Tokens seen so far, t."""
+    """t, the number of tokens so far."""
     past: list[KeyValue]
-    """Of each layer's self-attention, [N, H, t, d]."""
+    """The keys and values of each layer's self-attention, [N, H, t, d]."""
     memory: list[KeyValue]
-    """Of each layer's cross-attention, [N, H, S, d]."""
+    """The keys and values of each layer's cross-attention, [N, H, S, d]."""
     mask: Tensor
-    """[N, 1, 1, S], where the source may be looked at."""
+    """[N, 1, 1, S], True where the decoder may look."""
     sentence: Tensor
-    """[N], the sentence that a row belongs to."""
+    """[N], the index of the sentence that a row belongs to."""
 
     def select(self, rows: Tensor) -> TransformerState:
-        """Reorder, repeat or drop hypotheses."""
-
-        def pick(pairs: list[KeyValue]) -> list[KeyValue]:
-            return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
-
-        past, sentence = pick(self.past), self.sentence.index_select(0, rows)
-        # Where a beam was only reordered, each row's memory stays where it is. A GPU would have to be waited for, which
-        # takes longer than to move the memory.
+        """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
+        past, sentence = _select(self.past, rows), self.sentence.index_select(0, rows)
+        # If a beam was only reordered, every row keeps its memory, which need not be copied. On a GPU, the host would
+        # wait for this comparison longer than the copy takes.
         if sentence.device.type == "cpu" and torch.equal(sentence, self.sentence):
             return replace(self, past=past)
-        mask = self.mask.index_select(0, rows)
-        return replace(self, past=past, memory=pick(self.memory), mask=mask, sentence=sentence)
+        memory, mask = _select(self.memory, rows), self.mask.index_select(0, rows)
+        return replace(self, past=past, memory=memory, mask=mask, sentence=sentence)
 
 
 class BlockStacks(SequenceModel[TransformerState]):
-    """N encoder blocks and N decoder blocks; who derives from it says what is embedded, and how."""
+    """N encoder blocks and N decoder blocks; derived classes provide the embeddings."""
 
     def __init__(
         self,
@@ -152,17 +151,15 @@ class BlockStacks(SequenceModel[TransformerState]):
         self.source_embedding, self.target_embedding = source_embedding, target_embedding
         self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
         self.decoder = nn.ModuleList(DecoderBlock(o) for _ in range(o.decoder_layers))
-        # A stack of pre-norm blocks ends without a norm, so it gets one.
-        self.encoder_norm, self.decoder_norm = (
-            nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity() for _ in range(2)
-        )
+        self.encoder_norm = final_norm(o.width, o.norm)
+        self.decoder_norm = final_norm(o.width, o.norm)
         self.output = output_projection(target_embedding.tokens, tied=o.tie_output)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
-        x, shared = embedded, share_mask(mask[:, None, None])
+        x, shared_mask = embedded, share_mask(mask[:, None, None])  # [B, S] -> [B, 1, 1, S]
         for i, block in enumerate(self.encoder):
-            x = block(x, shared, maps, f"encoder.{i}")
+            x = block(x, shared_mask, maps, f"encoder.{i}")
         return Memory(self.encoder_norm(x), mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
@@ -174,25 +171,29 @@ class BlockStacks(SequenceModel[TransformerState]):
         return self.decoder_norm(x)
 
     def start(self, memory: Memory) -> TransformerState:
-        """Project the memory once for all steps to come."""
-        blocks = [block for block in self.decoder if isinstance(block, DecoderBlock)]
-        projected = [block.cross_attention.project(memory.states) for block in blocks]
-        past = [(key[:, :, :0], value[:, :, :0]) for key, value in projected]
+        """Return the state before the first token; the memory is projected here, once for all steps."""
+        projected: list[KeyValue] = []
+        past: list[KeyValue] = []
+        for block in self.decoder:
+            assert isinstance(block, DecoderBlock)
+            key, value = block.cross_attention.project(memory.states)
+            projected.append((key, value))
+            past.append((key[:, :, :0], value[:, :, :0]))  # no position yet: [N, H, 0, d]
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
-        """Feed one token a row [N]: the last decoder states [N, D] and the state after it."""
+        """Feed one token per row [N]; return the last decoder states [N, D] and the state after the token."""
         x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
         past = []
-        for block, seen, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, seen = block(x, memory, mask, seen)
-            past.append(seen)
+        for block, earlier, memory in zip(self.decoder, state.past, state.memory, strict=True):
+            x, keys_and_values = block(x, memory, mask, earlier)
+            past.append(keys_and_values)
         return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
 
 
 class Transformer(BlockStacks):
-    """Blocks between embeddings of ids and an output projection, shared as the options say."""
+    """Blocks between embeddings of ids and an output projection; the options say which of them share weights."""
 
     options: TransformerOptions
 
@@ -206,17 +207,16 @@ class Transformer(BlockStacks):
         """Build a model with fresh weights.
 
         Raises:
-            ValueError: embeddings are to be shared between two different vocabularies.
+            ValueError: the options share embeddings between two different vocabularies.
         """
         o = options
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        source, target = (
-            Embedding(tokens, _positions(o), o.dropout, scaled=o.scale_embeddings, nothing=nothing)
-            for tokens, nothing in ((source_tokens, None), (target_tokens, special.start if o.zero_start else None))
-        )
-        super().__init__(o, in_context(source, o), target, special)
+        zero_token = special.start if o.zero_start else None
+        source = Embedding(source_tokens, _positions(o), o.dropout, scaled=o.scale_embeddings)
+        target = Embedding(target_tokens, _positions(o), o.dropout, scaled=o.scale_embeddings, zero_token=zero_token)
+        super().__init__(o, with_elmo(source, o), target, special)
         self.max_length = o.longest
 
 
@@ -228,9 +228,11 @@ def _positions(options: TransformerOptions) -> nn.Module:
     return SinusoidalPositions(options.width, options.positions, options.first_position)
 
 
-def _noted(looked: tuple[Tensor, Tensor | None], maps: Maps | None, name: str) -> Tensor:
-    """Take the weights off an attention's result and file them under their name, if they were asked for."""
-    output, weights = looked
+def _store(weights: Tensor | None, maps: Maps | None, name: str) -> None:
+    """Add attention weights to the maps under a name, if the caller asked for maps."""
     if maps is not None and weights is not None:
         maps[name] = weights
-    return output
+
+
+def _select(pairs: list[KeyValue], rows: Tensor) -> list[KeyValue]:
+    return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]

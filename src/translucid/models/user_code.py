@@ -1,7 +1,8 @@
-"""Attention scores and models in Python files of users: `my_scores.py:Cosine`, `my_model.py:MyModel`.
+"""Attention scores and models in the user's own Python files: `my_scores.py:Cosine`, `my_model.py:MyModel`.
 
-A run names the file and the class. Whoever uses the run names the file again, so that no run folder of a stranger
-executes anything: `translucid --code my_model.py ...`, the variable TRANSLUCID_CODE, or `allow_code` in Python.
+A run stores the names of the file and the class. To use the run, the user names the file again, so that a run folder
+from a stranger cannot execute code: `translucid --code my_model.py ...`, the variable TRANSLUCID_CODE, or `allow_code`
+in Python.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from translucid.models.model_options import CustomOptions
 
 VARIABLE = "TRANSLUCID_CODE"
-"""Files that may be executed, as PATH is written; processes that are started inherit it."""
+"""The environment variable with the files that may be executed, separated like PATH; child processes inherit it."""
 
 Class = TypeVar("Class", bound=type)
 
@@ -45,24 +46,24 @@ def allow_code(*files: str | Path) -> None:
 
 
 def load_score(reference: str, width: int) -> Score:
-    """Return a score of a user's class.
+    """Return an instance of a user's score.
 
     Args:
         reference: the file and the class, such as `my_scores.py:Cosine`.
-        width: D of queries and of encoder outputs; the class is called with it.
+        width: D, the width of queries and encoder outputs; the argument of the class.
 
     Raises:
         UserError: the file is not allowed, can't be executed, or has no such score.
     """
     # Only the base class is abstract, and only the user's class knows its arguments: hence Any.
-    score: Any = _load_class(reference, Score, "translucid.attention.Score")
+    score_class: Any = _load_class(reference, Score, "translucid.attention.Score")
     try:
-        built: Score = score(width)
-    except TypeError as error:
-        what = f"{score.__name__}({width}) fails: {error}"
+        score: Score = score_class(width)
+    except TypeError as error:  # the class takes other arguments
+        what = f"{score_class.__name__}({width}) fails: {error}"
         fix = "The class takes the width, and has `keys` and `forward`."
         raise UserError(what, file=_file(reference), fix=fix) from error
-    return built
+    return score
 
 
 def load_model_class(reference: str) -> type[CustomModel]:
@@ -136,6 +137,11 @@ def _load_class(reference: str, base: Class, base_name: str) -> Class:
 
 
 def _file(reference: str) -> Path:
+    """Return the path of the file that a model names.
+
+    Raises:
+        UserError: the user has not allowed it.
+    """
     name = reference.partition(":")[0]
     file = _allowed().get(name)
     if file is None:
@@ -146,17 +152,18 @@ def _file(reference: str) -> Path:
 
 def _allowed() -> dict[str, Path]:
     """Return the allowed files by name."""
-    files = [Path(file) for file in os.environ.get(VARIABLE, "").split(os.pathsep) if file]
+    files = map(Path, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))
     return {file.name: file for file in files}
 
 
 @cache
 def _module(file: Path) -> ModuleType:
+    """Execute a file as a module, once per process."""
     spec = spec_from_file_location(f"translucid_user_code.{file.stem}", file)
     assert spec and spec.loader
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except Exception as error:  # the user's code may raise anything
         raise UserError(f"can't be executed ({type(error).__name__}: {error})", file=file, fix="Mend it.") from error
     return module

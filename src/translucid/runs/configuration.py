@@ -21,7 +21,7 @@ from translucid.ground.option_group import OptionGroup
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
-from translucid.models.model_options import ModelOptions, ToldOfContext, TransformerOptions
+from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.renamed_settings import with_original_names
@@ -123,7 +123,7 @@ class Configuration(OptionGroup):
 
     @model_validator(mode="after")
     def _language_models_are_for_translators(self) -> Configuration:
-        if isinstance(self.model, ToldOfContext):
+        if isinstance(self.model, ContextualOptions):
             if self.model.elmo and self.training.sharded:
                 raise ValueError("training.sharded is not for models that ELMo tells of their source")
             if self.training.elmo and not self.model.elmo:

@@ -1,4 +1,4 @@
-"""What a caption that a model has drawn is worth: how much of it people say of the same image."""
+"""The reward of a sampled caption: its similarity to people's captions of the same image."""
 
 from __future__ import annotations
 
@@ -14,58 +14,65 @@ from translucid.ground.special import SPECIAL, SPELLED
 from translucid.training.self_critical import Ids
 
 PRECISION = 2.0
-"""Weight of the n-gram precision."""
+"""The weight of the n-gram precision."""
 
 
 class CaptionReward:
-    """r(c) = CIDEr-D(c) + w · precision(c), 0 to 10 + w, of the words that evaluation counts, the end one of them.
+    """r(c) = CIDEr-D(c) + w · precision(c), from 0 to 10 + w, over the words of the evaluation and the end token.
 
-    Words and not tokens, since words are what is measured, and to make them costs little. Without the end, a caption
-    that stops after `in front of a` would lose nothing. CIDEr-D asks for rare words, and those that a model has learned
-    for the images of its training are often wrong for others; the precision asks for words that are right.
+    The reward compares words, as the evaluation does, rather than tokens. Without the end token, a caption that stops
+    after `in front of a` would lose nothing. CIDEr-D rewards rare words, and those that a model has learned for its
+    training images are often wrong for other images. The precision rewards correct words.
     """
 
     def __init__(
         self, tokenizer: Tokenizer, references: Iterable[Sequence[Ids]], *, precision: float = PRECISION
     ) -> None:
-        """Count how rare n-grams are.
+        """Count the document frequencies of n-grams in the training captions.
 
         Args:
-            tokenizer: of the captions.
-            references: of each training image the captions.
+            tokenizer: the tokenizer of the captions.
+            references: the captions of each training image.
             precision: w.
         """
         self.tokenizer, self.precision = tokenizer, precision
-        self.cider = Cider([self.words(ids) for ids in of_image] for of_image in references)
+        self.cider = Cider(map(self.words_of_all, references))
 
     def __call__(self, captions: Sequence[Ids], references: Sequence[Ids]) -> list[float]:
-        """Return of each caption of an image what it is worth."""
-        ours, theirs = ([self.words(ids) for ids in side] for side in (captions, references))
+        """Return the reward of each caption of an image, given the references of the image."""
+        ours, theirs = self.words_of_all(captions), self.words_of_all(references)
         both = zip(self.cider(ours, theirs), precisions(ours, theirs), strict=True)
         return [cider + self.precision * precision for cider, precision in both]
 
+    def words_of_all(self, captions: Sequence[Ids]) -> list[list[str]]:
+        """Return the words of each caption."""
+        return list(map(self.words, captions))
+
     def words(self, ids: Ids) -> list[str]:
-        """Return what is compared."""
-        end = [SPELLED.end] if ids and ids[-1] == SPECIAL.end else []
-        return papers_tokens(self.tokenizer.decode(ids)) + end
+        """Return the words of a caption, and the end token if the caption has one."""
+        words = papers_tokens(self.tokenizer.decode(ids))
+        if ids and ids[-1] == SPECIAL.end:
+            words.append(SPELLED.end)
+        return words
 
 
 def precisions(captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[float]:
-    """Return for each caption of an image BP · (p_1 + p_2 + p_3 + p_4) / 4, 0 to 1.
+    """Return BP · (p_1 + p_2 + p_3 + p_4) / 4, from 0 to 1, for each caption of an image.
 
-    p_n is the share of its n-grams that are in a reference, none counted more often than in one of them, and BP the
-    brevity penalty: those of BLEU (Papineni et al. 2002), which takes the geometric mean. That is 0 for most captions
-    taken by themselves, since p_4 is.
+    p_n is the clipped n-gram precision and BP the brevity penalty of BLEU (Papineni et al. 2002). BLEU takes the
+    geometric mean of p_n, which is 0 for most single captions, because their p_4 is.
     """
-    most = reduce(or_, map(grams, references))
-    lengths = [len(words) for words in references]
+    # The union of counters takes the maximum count of each n-gram in any reference: the limit of clipping.
+    limits = reduce(or_, map(grams, references))
+    lengths = list(map(len, references))
 
     def precision(words: Sequence[str]) -> float:
-        right = [0] * LONGEST
-        for gram, count in (grams(words) & most).items():
-            right[len(gram) - 1] += count
-        shares = (hits / max(len(words) - n, 1) for n, hits in enumerate(right))
+        matches = [0] * LONGEST
+        for gram, count in (grams(words) & limits).items():
+            matches[len(gram) - 1] += count
+        # A caption has len(words) - n + 1 n-grams.
+        shares = (hits / max(len(words) - shorter, 1) for shorter, hits in enumerate(matches))
         closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
         return min(1.0, math.exp(1 - closest / max(len(words), 1))) * sum(shares) / LONGEST
 
-    return [precision(words) for words in captions]
+    return list(map(precision, captions))

@@ -1,7 +1,7 @@
-"""The forward pass of a Transformer as one graph, of which `torch.compile` makes kernels that do more at once.
+"""The forward pass of a Transformer as one graph, from which `torch.compile` generates fused kernels.
 
-A graph is compiled for each length that it meets, which takes a while, so batches are padded to a few lengths. What is
-padded changes no number: nothing attends to it, and the loss does not read it. Rows may be any number.
+A graph is compiled for each length of a batch, which takes a while, so batches are padded to a few lengths. Padding
+changes no number: no position attends to it, and the loss does not read it. The number of rows may vary.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from translucid.models.protocol import SequenceModel
 from translucid.training.objective import Loss, batch_loss, target_loss
 
 SMALLEST_STEP = 8
-"""Lengths are multiples of it, as the fast units of GPUs want them."""
+"""All lengths are multiples of this, as the tensor cores of GPUs need."""
 GRAPHS = 64
-"""Different graphs of one training, more than there are lengths; PyTorch gives up after 8 by itself."""
+"""The maximum number of graphs in a training: more than there are lengths; PyTorch's default is 8."""
 
 
 class CompiledLoss:
-    """`batch_loss` with compiled features; the loss itself goes its own way in chunks, see `kernels.loss`."""
+    """`batch_loss` with compiled features; the loss itself is computed in chunks by `kernels.loss`."""
 
     def __init__(self, model: SequenceModel, backend: str = "inductor") -> None:
-        """Nothing is compiled before the first batch.
+        """Prepare the compilation, which starts at the first batch.
 
-        `backend`: of `torch.compile`; `eager` and `aot_eager` trace the graph and run PyTorch's own kernels.
+        `backend`: that of `torch.compile`; `eager` and `aot_eager` trace the graph and run PyTorch's own kernels.
         """
-        import torch._inductor.exc  # seconds to import
+        import torch._inductor.exc  # imported here because it takes seconds
 
         def features(source: Tensor, targets_in: Tensor) -> Tensor:
             return model.features(model.encode(source), targets_in)
 
         self.model = model
-        limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # which its stubs lack
+        limits: dict[str, Any] = {"recompile_limit": GRAPHS, "isolate_recompiles": True}  # missing in PyTorch's stubs
         self._features = torch.compile(features, backend=backend, fullgraph=True, **limits)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
-        """See `batch_loss`.
+        """Return the loss of a batch, as `batch_loss` does.
 
         Raises:
-            UserError: this machine lacks what the compiler needs.
+            UserError: the compiler fails, for instance because this machine has no C++ compiler.
         """
-        if in_reference_mode():  # the graph would not notice
+        if in_reference_mode():  # a compiled graph does not check the mode
             return batch_loss(self.model, batch, smoothing)
         source, targets_in = self._padded(batch)
         for ids in (source, targets_in):
-            torch._dynamo.maybe_mark_dynamic(ids, 0)
+            torch._dynamo.maybe_mark_dynamic(ids, 0)  # one graph for all numbers of rows
         try:
             with without_cudnn(source.device):
                 features = self._features(source, targets_in)
@@ -63,13 +63,16 @@ class CompiledLoss:
         return target_loss(self.model, features[:, : batch.labels.size(1)], batch, smoothing)
 
     def _padded(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return sources and targets padded on the right; images have one size as they are."""
+        """Return sources and targets padded on the right; images all have the same size already."""
         source, targets_in, pad = batch.source, batch.targets_in, self.model.pad
         is_ids = source.dim() == 2 and source.dtype == torch.int64
         longest = targets_in.size(1)
         if is_ids:
-            longest = max(longest, source.size(1))  # one length for both sides, or else there are many pairs of lengths
-        length = max(longest, min(padded_length(longest), self.model.max_length or padded_length(longest)))
+            # Both sides get the same length, because each pair of lengths would need its own graph.
+            longest = max(longest, source.size(1))
+        length = padded_length(longest)
+        if self.model.max_length:  # never more than the learned positions, unless the batch itself has more
+            length = max(longest, min(length, self.model.max_length))
         if is_ids:
             source = F.pad(source, (0, length - source.size(1)), value=pad)
         return source, F.pad(targets_in, (0, length - targets_in.size(1)), value=pad)
@@ -77,5 +80,6 @@ class CompiledLoss:
 
 def padded_length(length: int) -> int:
     """Return the length to pad to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256 and so on."""
+    # A step is a quarter of the next power of two, which limits both the padding and the number of lengths.
     step = max(SMALLEST_STEP, 1 << max(0, (length - 1).bit_length() - 2))
-    return -(-length // step) * step
+    return -(-length // step) * step  # rounded up

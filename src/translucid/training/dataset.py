@@ -1,4 +1,4 @@
-"""What a training learns from, as the trainer meets it; `text.py` and `images.py` make it ready."""
+"""The training data in the form that the trainer needs, and the interface of the datasets that prepare it."""
 
 from __future__ import annotations
 
@@ -22,73 +22,73 @@ from translucid.training.workers import Workers
 
 Stored = TypeVar("Stored")
 VALIDATION, GENERAL_PAIRS = "the validation text", "the general validation text (data.valid_general)"
-"""What their fingerprints are called in a checkpoint."""
+"""The names of their fingerprints in a checkpoint."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What is ready to be learned from."""
+    """The prepared data of a training."""
 
     epochs: Epochs
     validator: Validator
     fingerprints: dict[str, str]
-    """By name: what must be the same when the training goes on."""
+    """Fingerprints, by name, of the data that must not change when the training is resumed."""
     skipped: Skipped
     validated_on: Mapping[str, str]
-    """Fingerprints, by name, of what it is validated on: scores are compared as long as these are the same."""
+    """Fingerprints, by name, of the validation data: validation scores are compared only if these are the same."""
     reward: Reward | None = None
-    """What captions of the model's own are worth, if it is to learn from them."""
+    """The reward of sampled captions, for self-critical training."""
 
 
 @dataclass(frozen=True)
 class Initialization:
-    """What there is when a training begins or goes on."""
+    """The state of a run when its training begins or is resumed."""
 
     run: RunFolder
     tokenizer: Tokenizer
     model: Model
-    """On its device; a frozen network of it is asked what it makes of images."""
+    """The model on its device; its frozen network, if any, computes the grids of images."""
     workers: Workers
     console: Console
-    """Where progress is shown."""
+    """The console for progress."""
     before: Mapping[str, str] | None
-    """Fingerprints of what a checkpoint was made with, if there is one."""
+    """The fingerprints in the checkpoint, if there is one."""
 
-    def stored(self, make: Callable[[], Stored | None], opened: Callable[[], Stored | None]) -> Stored:
-        """Return what is kept in the run folder: the first process sees that it is there, then the others open it.
+    def stored(self, make: Callable[[], Stored | None], reopen: Callable[[], Stored | None]) -> Stored:
+        """Return a store of the run folder. The first process creates it if necessary, then the others open it.
 
         Args:
-            make: opens what there is, or makes it.
-            opened: opens it.
+            make: opens or creates the store.
+            reopen: opens the store.
         """
         stored = make() if self.workers.leads else None
         self.workers.wait()
         if stored is None:
-            stored = opened()
+            stored = reopen()
         assert stored is not None
         return stored
 
 
 class Dataset(Protocol):
-    """A corpus that is being made ready."""
+    """A corpus, and its preparation for training."""
 
     configuration: Configuration
-    """As it was given, with what only the corpus knows, such as its labels and the size of its vocabulary."""
+    """The user's configuration, completed with facts about the corpus, such as its labels and the vocabulary size."""
     corpora: Corpora
-    """Of text, or of names of images and captions."""
+    """Corpora of text, or of image names and captions."""
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of a new run.
 
         Raises:
-            UserError: the corpus leaves nothing to train on.
+            UserError: no training data is left after filtering.
         """
 
-    def lessons(self, at: Initialization) -> TrainingData:
-        """Write what the training reads into the run folder, as far as it is not there, and open it.
+    def training_data(self, start: Initialization) -> TrainingData:
+        """Prepare the corpus in the run folder, unless that has been done before, and open it.
 
         Raises:
-            UserError: the corpus can't be read, or is another than that of the checkpoint.
+            UserError: the corpus can't be read, or differs from that of the checkpoint.
         """
 
 
@@ -100,17 +100,17 @@ def learn_vocabulary(
     tagged: bool = False,
     reserved: Sequence[str] = (),
 ) -> tuple[Tokenizer, Configuration]:
-    """Learn a vocabulary; return it, and the configuration with the size that it has.
+    """Learn a vocabulary; return the tokenizer, and the configuration with the size of its vocabulary.
 
     Args:
-        pairs: the text; see `Tokenizer.learn`, as for the others.
-        configuration: says how.
-        console: where it is said what the text has changed.
-        tagged: whether the source vocabulary gets a tag.
-        reserved: pieces for what is no word.
+        pairs: the text.
+        configuration: the settings of the tokenizer.
+        console: the console for notes, for instance on a vocabulary that is smaller than requested.
+        tagged: whether the source vocabulary has a piece for the tag of synthetic pairs.
+        reserved: pieces that are no words, such as placeholders.
 
     Raises:
-        UserError: see `Tokenizer.learn`.
+        UserError: the text is too small for the requested vocabulary.
     """
     notes: list[str] = []
     tokenizer = Tokenizer.learn(
@@ -125,6 +125,12 @@ def learn_vocabulary(
     for note in notes:
         console.print(note, soft_wrap=True)
     return tokenizer, configuration.with_vocabulary(max(tokenizer.source_size, tokenizer.target_size))
+
+
+def say_held_out(corpora: Corpora, unit: str, console: Console) -> None:
+    """Say how many training pairs, texts or captions are held out, if there are no validation files."""
+    if corpora.held_out:
+        console.print(f"no validation files: {len(corpora.valid):,} training {unit} are held out")
 
 
 def sha256(text: str) -> str:

@@ -1,10 +1,9 @@
-"""What a person sees of a training, on standard error: a progress bar in a terminal, plain lines elsewhere."""
+"""The display of a training on standard error: a progress bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
@@ -14,18 +13,18 @@ from translucid.ground.console import EVERY, Console
 from translucid.training.validation import GENERAL, Validation
 
 QUIET_SECONDS = 20.0
-"""Between two plain lines where there is no terminal."""
+"""The time between two plain lines without a terminal."""
 
 
 class Status(NamedTuple):
-    """Where the training stands."""
+    """The progress and the recent figures of a training."""
 
     step: int
     epoch: int
     done: float
-    """Share of the whole training, 0 to 1."""
+    """The share of the whole training, 0 to 1."""
     seconds: float
-    """Spent so far, earlier runs included."""
+    """The time spent so far, earlier runs included."""
     loss: float
     perplexity: float
     accuracy: float
@@ -33,35 +32,40 @@ class Status(NamedTuple):
     """Target tokens."""
     learning_rate: float
     skipped: int
-    """Updates that were not made because the loss was not a finite number."""
+    """Updates that were skipped because the loss was not a finite number."""
     reward: float | None = None
-    """Of a self-critical training, the mean of what its own captions are worth."""
+    """The mean reward of sampled captions, in self-critical training."""
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate, once there is something to go by."""
+        """An estimate of the remaining time; None in the first thousandth of the training."""
         return self.seconds * (1 - self.done) / self.done if self.done > 0.001 else None
 
     def figures(self) -> dict[str, float | None]:
-        """All of it by name; None is what is not known."""
+        """Return all figures by name; those that are not known are None."""
         return {**self._asdict(), "total": 1.0, "seconds_left": self.seconds_left}
 
     def line(self) -> str:
-        """All of it in one line."""
-        left = "" if self.seconds_left is None else f"  {clock(self.seconds_left)} left"
-        left += f"  {self.skipped:,} skipped" if self.skipped else ""
-        reward = "" if self.reward is None else f"  reward {self.reward:.3f}"
-        return (
-            f"step {self.step:,}  epoch {self.epoch + 1}  loss {self.loss:.3f}  ppl {self.perplexity:.2f}  "
-            f"acc {self.accuracy:.1%}{reward}  {self.tokens_per_second:,.0f} tokens/s{left}"
-        )
+        """Return the figures in one line, without those that are not known."""
+        figures = [
+            f"step {self.step:,}  epoch {self.epoch + 1}  loss {self.loss:.3f}  ppl {self.perplexity:.2f}",
+            f"acc {self.accuracy:.1%}",
+        ]
+        if self.reward is not None:
+            figures.append(f"reward {self.reward:.3f}")
+        figures.append(f"{self.tokens_per_second:,.0f} tokens/s")
+        if self.seconds_left is not None:
+            figures.append(f"{clock(self.seconds_left)} left")
+        if self.skipped:
+            figures.append(f"{self.skipped:,} skipped")
+        return "  ".join(figures)
 
 
 class Display:
     """The progress bar and the lines above it."""
 
     def __init__(self, console: Console) -> None:
-        """`console`: on standard error."""
+        """Show the training on a console, which writes to standard error."""
         self.console = console
         self.bar = Progress(
             TextColumn("[bold]training"),
@@ -75,43 +79,34 @@ class Display:
         self.task = self.bar.add_task("training", total=1.0, line="")
         self.last_line = time.monotonic()
 
-    def __enter__(self) -> Display:
-        self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()
-
     def status(self, status: Status) -> None:
-        """Show where the training stands."""
+        """Show the progress, now and then if there is no terminal."""
         if self.console.is_terminal:
             self.bar.update(self.task, completed=status.done, line=status.line())
-        elif time.monotonic() - self.last_line > (EVERY if self.console.format == "json" else QUIET_SECONDS):
+            return
+        interval = EVERY if self.console.format == "json" else QUIET_SECONDS
+        if time.monotonic() - self.last_line > interval:
             self.last_line = time.monotonic()
             self.note(status.line(), figures=status.figures())
 
-    def validation(self, step: int, found: Validation, told: str, best: bool) -> None:
-        """Show the figures, the score in words, and three samples, others at each validation."""
-        self.note(
-            ("validation", "bold"),
-            f" at step {step:,}: loss {found.loss:.3f}  ppl {found.perplexity:.2f}  acc {found.accuracy:.1%}  ",
-            (told, "bold"),
-            f"  ({found.measures['bleu']:.1f}, on the rest {found.measures[GENERAL]:.1f})"
-            if GENERAL in found.measures
-            else "",
-            "  (best so far)" if best else "",
-            figures={"step": step, "loss": found.loss, "best": best, **found.measures},
-        )
-        for i in range(3 if found.samples else 0):
-            sample = found.samples[(step // 7 + i * 11) % len(found.samples)]
+    def validation(self, step: int, validation: Validation, score: str, best: bool) -> None:
+        """Show the figures of a validation, its score in words, and three samples."""
+        v = validation
+        figures = f" at step {step:,}: loss {v.loss:.3f}  ppl {v.perplexity:.2f}  acc {v.accuracy:.1%}  "
+        end = "  (best so far)" if best else ""
+        if GENERAL in v.measures:
+            end = f"  ({v.measures['bleu']:.1f}, on the rest {v.measures[GENERAL]:.1f}){end}"
+        by_name = {"step": step, "loss": v.loss, "best": best, **v.measures}
+        self.note(("validation", "bold"), figures, (score, "bold"), end, figures=by_name)
+        for i in range(3 if v.samples else 0):
+            # 7 and 11 are arbitrary: each validation should show other samples, and not three neighbours.
+            sample = v.samples[(step // 7 + i * 11) % len(v.samples)]
             self.note(("    source     ", "dim"), sample.source)
             self.note(("    reference  ", "dim"), sample.reference)
             self.note(("    hypothesis ", "dim"), sample.hypothesis)
 
     def note(self, *parts: str | tuple[str, str], figures: Mapping[str, Any] | None = None) -> None:
-        """Print one line above the bar, of parts with or without a style; `figures` for who reads JSON lines."""
+        """Print one line above the bar, from parts with or without a style; `figures` are for JSON lines."""
         self.console.print(Text.assemble(*parts), soft_wrap=True, figures=figures)
 
 
@@ -121,7 +116,7 @@ class _StatusColumn(ProgressColumn):
 
 
 def clock(seconds: float) -> str:
-    """75 -> `1:15`."""
+    """Return seconds as hours, minutes and seconds, such as `1:15` for 75."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

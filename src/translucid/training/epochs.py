@@ -1,11 +1,12 @@
-"""Pass after pass over the training data, each a pure function of the seed and its number."""
+"""The epochs of the training data. The batches of an epoch depend on nothing but the seed and its number."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Protocol, TypeAlias
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +21,29 @@ from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 
 Pairs: TypeAlias = EncodedCorpus | CaptionedImages | LabelledTexts
-"""What a batch is made of: sentence pairs, images with all their captions, or texts with labels."""
+"""The content of batches: sentence pairs, images with all their captions, or texts with labels."""
+Item = TypeVar("Item")
 
 AHEAD = 8
-"""Batches prepared while the model is at work."""
+"""The number of batches that are prepared while the model computes."""
 
 
 class Shared(NamedTuple):
-    """A batch, of which each process has its rows."""
+    """A batch whose rows are distributed over the processes."""
 
     rows: Batch | None
-    """This process's; None if there are fewer rows than processes."""
+    """The rows of this process; None if there are fewer rows than processes."""
     target_tokens: int
-    """Of all processes."""
+    """The target tokens of all processes."""
     rate: float = 1.0
-    """Share of the learning rate that is due to it."""
+    """The factor of the learning rate for this batch."""
 
 
 class Epochs(Protocol):
-    """Passes over what is learned from."""
+    """Passes over the training data."""
 
     def size(self, epoch: int) -> int:
-        """Return the number of batches of an epoch, or what one may expect."""
+        """Return the number of batches of an epoch, or an estimate of it."""
 
     def done(self, epoch: int, batch: int) -> float:
         """Return the share of an epoch that is over before batch `batch`."""
@@ -50,8 +52,20 @@ class Epochs(Protocol):
         """Yield the batches of an epoch from batch `first` on, prepared in the background."""
 
 
+def prefetched(make: Callable[[Item], Shared], items: Iterable[Item]) -> Iterator[Shared]:
+    """Yield make(item) for each item in order, computed in a thread, up to `AHEAD` items before it is needed."""
+    futures: deque[Future[Shared]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for item in items:
+            futures.append(thread.submit(make, item))
+            if len(futures) > AHEAD:
+                yield futures.popleft().result()
+        while futures:
+            yield futures.popleft().result()
+
+
 class PairEpochs:
-    """The training corpus, its batches in a new order each epoch and, with subword dropout, in new pieces."""
+    """Epochs over a corpus, with batches in a new order each time and, with subword dropout, in new pieces."""
 
     def __init__(
         self,
@@ -66,28 +80,29 @@ class PairEpochs:
         workers: Workers | None = None,
         block: int = BLOCK,
     ) -> None:
-        """Nothing is planned yet.
+        """Store the settings; batches are planned when they are needed.
 
         Args:
-            corpus: the pairs, in the same pieces always or in others each epoch.
-            sizes: how many of them come from each of the corpora that were put together.
-            shares: what part of an epoch each corpus is to be, in any unit; see `Order`.
-            count: pairs of an epoch, if not as many as there are.
-            max_tokens: pairs that come out longer, on either side, sit an epoch out; if not given, none does.
-            batch_tokens: see `plan_epoch`.
-            seed: decides the order and the pieces.
+            corpus: the pairs, with the same pieces in all epochs or with new ones in each.
+            sizes: the number of pairs from each of the concatenated corpora.
+            shares: the share of each corpus in an epoch, in any unit, for `Order`.
+            count: the number of pairs in an epoch; all by default.
+            max_tokens: the maximum length on either side; an epoch leaves out longer pairs.
+            batch_tokens: the maximum number of tokens in a batch, padding included.
+            seed: the seed of the order and the pieces.
             workers: the processes that share each batch.
-            block: pairs that are sorted into batches at a time.
+            block: the number of pairs that are sorted into batches at a time.
         """
         self.corpus, self.sizes, self.shares, self.count = corpus, sizes, shares, count
         self.max_tokens, self.batch_tokens, self.seed = max_tokens, batch_tokens, seed
         self.workers, self.block = workers or Workers(), block
         self._drawn: tuple[int, Pairs] | None = None
         self._planned: tuple[int, int, list[NDArray[np.int64]]] | None = None
-        self._counts: dict[int, list[int]] = {}  # by epoch: batches of each block, as far as they are planned
+        self._counts: dict[int, list[int]] = {}
+        """For the current epoch, the number of batches of each block that has been planned."""
 
     def size(self, epoch: int) -> int:
-        """Return the number of batches of an epoch; of a large corpus, what its first block makes one expect."""
+        """Return the number of batches of an epoch, estimated from the first block."""
         return len(self._plan(epoch, 0)) * self._order(epoch).blocks
 
     def done(self, epoch: int, batch: int) -> float:
@@ -100,34 +115,31 @@ class PairEpochs:
         """Yield the batches of an epoch from batch `first` on, prepared in the background.
 
         Raises:
-            UserError: there are none, because all pairs come out too long.
+            UserError: there are none, because all pairs are too long.
         """
-        coming: deque[Future[Shared]] = deque()
         corpus = self._draw(epoch)
-        block, skip = self._find(epoch, first)
         if self._find(epoch, 0)[0] == self._order(epoch).blocks:
             what = f"every training pair has more than {self.max_tokens} tokens"
             raise UserError(what, fix="Raise data.max_tokens, or lower data.subword_dropout.")
-        with ThreadPoolExecutor(1) as worker:
-            for number in range(block, self._order(epoch).blocks):
-                for indices in self._plan(epoch, number)[skip:]:
-                    coming.append(worker.submit(self._collate, corpus, indices))
-                    if len(coming) > AHEAD:
-                        yield coming.popleft().result()
-                skip = 0
-            while coming:
-                yield coming.popleft().result()
+        yield from prefetched(partial(self._collate, corpus), self._planned_batches(epoch, first))
+
+    def _planned_batches(self, epoch: int, first: int) -> Iterator[NDArray[np.int64]]:
+        """Yield the indices of the pairs of each batch, from batch `first` on."""
+        block, skip = self._find(epoch, first)
+        for number in range(block, self._order(epoch).blocks):
+            yield from self._plan(epoch, number)[skip:]
+            skip = 0
 
     def _collate(self, corpus: Pairs, indices: NDArray[np.int64]) -> Shared:
-        mine = indices[self.workers.rank :: self.workers.count]
-        rows = corpus.batch(mine).prepared() if len(mine) else None
+        own_indices = indices[self.workers.rank :: self.workers.count]
+        rows = corpus.batch(own_indices).prepared() if len(own_indices) else None
         return Shared(rows, corpus.target_tokens(indices))
 
     def _order(self, epoch: int) -> Order:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
 
     def _draw(self, epoch: int) -> Pairs:
-        """Return the corpus as it is read in this epoch."""
+        """Return the corpus of this epoch, with its own pieces or shifts of images."""
         if not isinstance(self.corpus, VariedCorpus | VariedImages):
             return self.corpus
         if self._drawn is None or self._drawn[0] != epoch:
@@ -135,7 +147,7 @@ class PairEpochs:
         return self._drawn[1]
 
     def _find(self, epoch: int, batch: int) -> tuple[int, int]:
-        """Return the block that a batch of an epoch is in, and its number there."""
+        """Return the block of a batch in an epoch, and the number of the batch within the block."""
         for block in range(self._order(epoch).blocks):
             counts = self._counts.get(epoch, [])
             count = counts[block] if block < len(counts) else len(self._plan(epoch, block))
@@ -152,8 +164,8 @@ class PairEpochs:
             fit = np.maximum(source, target) <= (self.max_tokens or np.inf)
             if not fit.all():
                 indices, source, target = indices[fit], source[fit], target[fit]
-            limits = {"batch_tokens": self.batch_tokens, "seed": self.seed, "epoch": epoch, "block": block}
-            batches = [indices[places] for places in plan_epoch(source, target, **limits)]
+            plan = plan_epoch(source, target, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch, block=block)
+            batches = [indices[places] for places in plan]
             self._planned = epoch, block, batches
             if epoch not in self._counts:
                 self._counts = {epoch: []}

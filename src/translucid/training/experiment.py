@@ -1,9 +1,9 @@
-"""From a configuration to a trained run: read, learn the tokenizer, build, train."""
+"""From a configuration to a trained run: read the corpus, learn the vocabulary, build the model, train."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.dataset import Dataset, Initialization, TrainingData, sha256
 from translucid.training.display import Display, clock
-from translucid.training.frozen import freeze
+from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.labels import LabelledDataset
@@ -44,12 +44,11 @@ from translucid.training.workers import Workers
 
 
 class Outcome(NamedTuple):
-    """How a training ended."""
+    """The result of a training."""
 
     progress: Progress
-    """How far it came."""
     leads: bool
-    """Whether this process is the first of those that train together, as one alone is."""
+    """Whether this process is the first of those that train together, or the only one."""
 
 
 def run_experiment(
@@ -63,10 +62,10 @@ def run_experiment(
     console: Console | None = None,
     command: Sequence[str] | None = None,
 ) -> Outcome:
-    """Train as configured and leave the run in `folder`; arguments and errors as of `prepared`.
+    """Train as configured and leave the run in `folder`; the arguments are those of `prepared`.
 
     Raises:
-        Interrupted: by Ctrl-C or SIGTERM; everything is saved.
+        Interrupted: by Ctrl-C or SIGTERM, after everything has been saved.
     """
     with prepared(
         configuration,
@@ -94,37 +93,39 @@ def prepared(
     console: Console | None = None,
     command: Sequence[str] | None = None,
 ) -> Iterator[tuple[Trainer, Display]]:
-    """Make all ready for a training as configured, which leaves its run in `folder`: what is left to do is `fit`.
+    """Prepare a training as configured, which leaves its run in `folder`; the caller calls `Trainer.fit`.
 
-    Settings of the process stay as they are; a program of its own gains speed by `kernels.process.configure_process`.
+    Settings of the process stay unchanged. A program can call `kernels.process.configure_process` for more speed.
 
     Args:
-        configuration: all settings; for a resumed run, those of its folder, with later limits if wanted.
-        folder: the run folder to make or to continue; other trainings are kept out of it meanwhile.
+        configuration: all settings; for a resumed run, those of its folder, possibly with new limits.
+        folder: the run folder to create or to continue; it is locked against other trainings.
         corpora: the sentence pairs, if they do not come from the configured files.
-        resume: go on from the last checkpoint of the folder; if there is none, begin.
-        overwrite: replace a run that is there.
+        resume: continue from the last checkpoint in the folder, if there is one.
+        overwrite: replace an existing run.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
-        console: where progress is shown; standard error if not given.
-        command: what was given to `translucid`, for the record.
+        console: the console for progress; standard error by default.
+        command: the arguments of the command `translucid`, for the provenance.
 
     Yields:
-        The trainer, where the training stands, and what shows its progress.
+        The trainer and the display of its progress.
 
     Raises:
-        UserError: for everything that the user can put right.
+        UserError: for every error that the user can correct.
     """
     place, options = choose_device(device), configuration.training
     tune_ours(exact=options.precision == "float32")
     with explained_when_full(options), fixed_order(options.deterministic), Workers.joined(place) as workers:
-        console = (console or Console(stderr=True)) if workers.leads else Console(quiet=True)
+        if not workers.leads:
+            console = Console(quiet=True)
+        console = console or Console(stderr=True)
         if workers.note:
             console.print(workers.note, soft_wrap=True)
         run = RunFolder(folder)
         if workers.leads:
             finish_replacing(run)
         resuming = workers.gather(resume and run.exists)[0]
-        if workers.leads and not resuming:  # before anything is written, a lock included
+        if workers.leads and not resuming:  # before anything is written, even a lock
             run.refuse_to_lose(overwrite)
             refuse_to_replace_sources(run, configuration)
         with run.locked() if workers.leads else nullcontext():
@@ -138,19 +139,23 @@ def prepared(
                 if missing := board_missing():
                     console.print(missing, soft_wrap=True)
             yield trainer, Display(console)
-            if not trainer.over:
-                console.print(f"interrupted; go on with translucid train --resume --out {run.path}", soft_wrap=True)
-            end = trainer.progress
-            best = ""
-            if end.best_score is not None:
-                best = f"best {trainer.validator.told(end.best_score)} at step {end.best_step:,}; "
-            console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {run.path}")
+            _show_end(trainer, console)
             if trainer.interrupted:
                 raise Interrupted(trainer.interrupted)
 
 
+def _show_end(trainer: Trainer, console: Console) -> None:
+    """Show how far the training came, and where its run is."""
+    end, folder, best = trainer.progress, trainer.run.path, ""
+    if not trainer.over:
+        console.print(f"interrupted; resume with translucid train --resume --out {folder}", soft_wrap=True)
+    if end.best_score is not None:
+        best = f"best {trainer.validator.describe(end.best_score)} at step {end.best_step:,}; "
+    console.print(f"step {end.step:,} after {clock(end.seconds)}; {best}kept in {folder}")
+
+
 class _Setup(NamedTuple):
-    """Where and by whom a training is run."""
+    """The place of a training."""
 
     run: RunFolder
     device: torch.device
@@ -161,48 +166,51 @@ class _Setup(NamedTuple):
 def _begun(
     configuration: Configuration, setup: _Setup, corpora: Corpora | None, *, resume: bool, overwrite: bool
 ) -> tuple[Trainer, Mapping[str, str]]:
-    """Prepare a new run, and let it replace what is in its folder when nothing can be refused any more.
+    """Prepare a new run in a staging folder, and move it to its folder when no error can occur any more.
 
-    It has a first checkpoint then, so that a resumed run need not find the weights again that it began with. Returned
-    with the SHA-256 of each corpus file.
+    The new run has a checkpoint, so that a resumed run does not need the weights again that training started from.
+
+    Returns:
+        The trainer, and the SHA-256 of each corpus file.
     """
     run, workers, console = setup.run, setup.workers, setup.console
     staging = staged(run, overwrite=overwrite, resume=resume) if workers.leads else nullcontext(prepared_folder(run))
     with staging as new:
         if workers.leads:
-            new.save_configuration(configuration)  # for whoever resumes after a crash while the corpus is read
+            new.save_configuration(configuration)  # for --resume after a crash while the corpus is read
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
             corpora = with_matches(configuration, corpora, console)
-            material = _material(configuration, corpora)
-            configuration = material.configuration
-            tokenizer = begun_tokenizer(configuration, lambda: material.learn(console), corpora)
-            configuration = material.configuration  # which knows now how large the vocabulary is
+            dataset = _dataset(configuration, corpora)
+            tokenizer = begun_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
+            configuration = dataset.configuration  # `learn` has added the size of the vocabulary
             new.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
         workers.wait()
         if not workers.leads:
             configuration = new.configuration()
-            material = _material_again(configuration, new, corpora, console)
-        trainer = _trainer(configuration, setup, new, material)
+            dataset = _dataset_of_run(configuration, new, corpora, console)
+        trainer = _trainer(configuration, setup, new, dataset)
         trainer.save()
         tokenizer, validates_in_bfloat16 = trainer.validator.tokenizer, trainer.validator.bfloat16
         if sys.platform == "win32":
-            del trainer.epochs, trainer.validator  # they map the encoded corpus, and no mapped file is moved
-        workers.wait()  # until all have opened, or closed, what is moved now
+            # They map files of the encoded corpus into memory, and Windows cannot move a mapped file.
+            del trainer.epochs, trainer.validator
+        workers.wait()  # until all processes have opened, or on Windows closed, the files to move
     workers.wait()
     trainer.run = run
     if sys.platform == "win32":
-        place = Initialization(run, tokenizer, trainer.weights.model, workers, Console(quiet=True), None)
-        moved = material.lessons(place)
-        trainer.epochs, trainer.validator = moved.epochs, moved.validator
+        start = Initialization(run, tokenizer, trainer.weights.model, workers, Console(quiet=True), None)
+        data = dataset.training_data(start)
+        trainer.epochs, trainer.validator = data.epochs, data.validator
         trainer.validator.bfloat16 = validates_in_bfloat16
-    return trainer, material.corpora.files
+    return trainer, dataset.corpora.files
 
 
 def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | None) -> tuple[Trainer, Mapping[str, str]]:
-    """Go back to the last checkpoint; whatever can be refused is refused before anything in the folder is changed.
+    """Restore the last checkpoint; all errors are raised before anything in the folder changes.
 
-    Returned with the SHA-256 of each corpus file.
+    Returns:
+        The trainer, and the SHA-256 of each corpus file.
     """
     run, workers, console = setup.run, setup.workers, setup.console
 
@@ -211,40 +219,38 @@ def _resumed(configuration: Configuration, setup: _Setup, corpora: Corpora | Non
 
     if run.model_file.exists() and not run.state_file.parent.is_dir():
         fix = "Put its state/ back, or begin a new run with another --out."
-        raise UserError("is a model to use, with no state/ to go on training from", file=run.path, fix=fix)
-    material = _material_again(configuration, run, corpora, console)
+        raise UserError("has a model, but no state/ to resume the training from", file=run.path, fix=fix)
+    dataset = _dataset_of_run(configuration, run, corpora, console)
     state = run.load_state(say)
-    trainer = _trainer(configuration, setup, run, material, state)
+    trainer = _trainer(configuration, setup, run, dataset, state)
     if state:
         trainer.resume(state, say)
-    say(f"resumed at step {trainer.progress.step:,}" if state else "no checkpoint yet: begun anew")
-    workers.wait()  # until all have read the checkpoint
+        say(f"resumed at step {trainer.progress.step:,}")
+    else:
+        say("no checkpoint yet: begun anew")
+    workers.wait()  # until all processes have read the checkpoint
     if workers.leads:
         run.tidy()
         run.forget_metrics_after(trainer.progress.validated_until)
         run.save_configuration(configuration)
-    return trainer, material.corpora.files
+    return trainer, dataset.corpora.files
 
 
 def _trainer(
-    configuration: Configuration,
-    setup: _Setup,
-    folder: RunFolder,
-    material: Dataset,
-    state: Checkpoint | None = None,
+    configuration: Configuration, setup: _Setup, folder: RunFolder, dataset: Dataset, state: Checkpoint | None = None
 ) -> Trainer:
-    """Build the model and encode the corpus; `folder` is where the run is now, `state` its checkpoint."""
+    """Build the model and encode the corpus of a run, which is in `folder` for now; `state` is its checkpoint."""
     options, workers, console = configuration.training, setup.workers, setup.console
     tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
-    model = _built(build_model, configuration, tokenizer)
+    model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary)
     if state is None or options.l2_sp or options.distillation_weight:
         begin(model, options, tokenizer)
-    _fit_for_tuning(model, options)
+    _prepare_fine_tuning(model, options)
     if isinstance(model, CustomModel):
         assert isinstance(configuration.model, CustomOptions)
         check_contract(model, configuration.model.implementation, configuration.model.maps)
-    if workers.rank:  # the same weights as the first, but dropout of its own
+    if workers.rank:  # all processes have the same weights, but each its own dropout
         torch.manual_seed(options.seed + workers.rank)
     origin = {
         "the tokenizer": tokenizer.fingerprint,
@@ -253,68 +259,70 @@ def _trainer(
     if options.l2_sp or options.distillation_weight or options.adapter_rank:
         assert options.begin_from
         origin[BEGUN] = RunFolder(Path(options.begin_from)).model_digest()
-    before = state[1].get("origin") if state else None
+    before = None
     if state:
+        before = state[1].get("origin")
         if not isinstance(before, dict):
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
         folder.refuse_changes(before, origin)
     refuse_too_large(model, setup.device, workers.count if options.sharded else 1)
     model.to(setup.device)
-    lessons = material.lessons(Initialization(folder, tokenizer, model, workers, console, before))
-    _tell_of_lines(lessons, material.corpora, folder, setup)
-    origin |= lessons.fingerprints
+    data = dataset.training_data(Initialization(folder, tokenizer, model, workers, console, before))
+    _tell_of_lines(data, dataset.corpora, folder, setup)
     trainer = Trainer(
         model,
-        lessons.epochs,
-        lessons.validator,
+        data.epochs,
+        data.validator,
         folder,
         options,
         setup.device,
         workers,
-        origin,
-        lessons.reward,
-        validated_on=lessons.validated_on,
-        begins_ready=bool(state) or not lacks_pieces(configuration),  # it can't use pieces that it has never read
+        origin | data.fingerprints,
+        data.reward,
+        validated_on=data.validated_on,
+        # The initial model cannot use pieces that it has never read.
+        begins_ready=bool(state) or not lacks_pieces(configuration),
     )
-    sizes = {parameter.requires_grad: 0 for parameter in model.parameters()}
-    for parameter in model.parameters():
-        sizes[parameter.requires_grad] += parameter.numel()
-    learned = f", of them {sizes[True] / 1e6:.2g}M that learn" if options.freeze or options.adapter_rank else ""
-    console.print(
-        f"model with {sum(sizes.values()) / 1e6:.1f}M parameters{learned}, vocabulary of {tokenizer.target_size:,}, "
-        f"{lessons.epochs.size(0):,} batches an epoch, on {setup.device}"
-        f"{' in bfloat16' if trainer.bfloat16 else ''}{workers}"
-    )
+    _show_size(trainer, tokenizer, console)
     return trainer
 
 
-def _tell_of_lines(lessons: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
-    """Show how much there is to learn from, and which lines were skipped."""
-    console, unit = setup.console, lessons.skipped.unit
-    console.print(f"training on {lessons.skipped.summary()}")
-    if corpora.bad and (count := len(corpora.bad.first)):
-        skipped = f"1 line is no {unit} and" if count == 1 else f"{count:,} lines are no {unit}s and"
+def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None:
+    """Show the size of the model, of its vocabulary and of an epoch."""
+    options, (learned, frozen) = trainer.options, sizes(trainer.weights.model)
+    size = f"{(learned + frozen) / 1e6:.1f}M parameters"
+    if options.freeze or options.adapter_rank:
+        size += f", of them {learned / 1e6:.2g}M that learn"
+    precision = " in bfloat16" if trainer.bfloat16 else ""
+    console.print(
+        f"model with {size}, vocabulary of {tokenizer.target_size:,}, {trainer.epochs.size(0):,} batches an epoch, "
+        f"on {trainer.device}{precision}{trainer.workers}"
+    )
+
+
+def _tell_of_lines(data: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:
+    """Show the size of the training data, and how many lines were skipped."""
+    console, unit = setup.console, data.skipped.unit
+    console.print(f"training on {data.skipped.summary()}")
+    bad = len(corpora.bad.first) if corpora.bad else 0
+    if bad:
+        skipped = f"1 line is no {unit} and" if bad == 1 else f"{bad:,} lines are no {unit}s and"
         console.print(f"of the validation files, {skipped} skipped")
     if folder.bad_lines_file.exists():
         console.print(f"the lines that are no {unit}s are in {setup.run.bad_lines_file}", soft_wrap=True)
 
 
-def _material_again(
+def _dataset_of_run(
     configuration: Configuration, folder: RunFolder, corpora: Corpora | None, console: Console
 ) -> Dataset:
-    """Read the corpus of a run that was begun."""
+    """Read the corpus of a run that exists already."""
     corpora = corpora or _corpora(configuration, folder.held_out())
-    return _material(configuration, with_matches(configuration, corpora, console))
+    return _dataset(configuration, with_matches(configuration, corpora, console))
 
 
-def _built(build: Callable[..., Model], configuration: Configuration, tokenizer: Tokenizer) -> Model:
-    sizes = tokenizer.source_size, tokenizer.target_size
-    return build(configuration.model, *sizes, tokenizer.target_vocabulary)
-
-
-def _fit_for_tuning(model: Model, options: TrainingOptions) -> None:
-    """Freeze what is to stay as it is, and let the rest learn differences of low rank, if it is to.
+def _prepare_fine_tuning(model: Model, options: TrainingOptions) -> None:
+    """Freeze the parts that the options name, and add low-rank differences to the others if the options ask for them.
 
     Raises:
         UserError: nothing is left to learn.
@@ -330,13 +338,14 @@ def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -
     return read_corpora(configuration.data, configuration.training.seed, held_out, texts=texts)
 
 
-def _material(configuration: Configuration, corpora: Corpora) -> Dataset:
+def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:
+    """Return the dataset for the kind of model."""
     if configuration.model.reads == "text":
         return TextDataset(configuration, corpora)
     if configuration.model.reads == "running text":
         return RunningTextDataset(configuration, corpora)
     if configuration.model.reads == "texts with labels":
         return LabelledDataset(configuration, corpora)
-    from translucid.training.images import ImageDataset  # which needs Pillow
+    from translucid.training.images import ImageDataset  # imported here because it needs Pillow
 
     return ImageDataset(configuration, corpora)

@@ -1,8 +1,8 @@
-"""Parts of a model that training leaves as they are, by names that people use."""
+"""Freezing of parts of a model, which `training.freeze` names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from torch import nn
 
@@ -11,34 +11,49 @@ from translucid.models.protocol import Model
 
 
 def freeze(model: Model, names: Sequence[str]) -> None:
-    """Let the parts of a model that have these names stay as they are, all that they share with others included.
+    """Freeze the parts of a model with these names, including weights that they share with other parts.
 
     Raises:
-        UserError: it has no such part, or nothing is left to learn.
+        UserError: the model has no such part, or nothing is left to learn.
     """
     for name in names:
-        part = [*_part(model, name)]
-        if not part:
+        weights = list(_weights_of(model, name))
+        if not weights:
             raise UserError(f"training.freeze: the model has no part {name!r}", fix=nearest(name, parts(model)))
-        for parameter in part:
-            parameter.requires_grad_(False)
-    if names and not any(parameter.requires_grad for parameter in model.parameters()):
+        for weight in weights:
+            weight.requires_grad_(False)
+    if names and not trainable(model):
         raise UserError(f"training.freeze={','.join(names)} leaves nothing to learn", fix="Name fewer parts.")
 
 
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """Return the weights that training updates: all that are not frozen."""
+    return [weight for weight in model.parameters() if weight.requires_grad]
+
+
+def sizes(model: nn.Module) -> tuple[int, int]:
+    """Return the numbers of trainable and of frozen weights."""
+    total = sum(weight.numel() for weight in model.parameters())
+    learned = sum(weight.numel() for weight in trainable(model))
+    return learned, total - learned
+
+
 def parts(model: Model) -> list[str]:
-    """Return the parts that can be named: the embeddings, and all that has a name in the model, from the outside."""
-    named = {name.rpartition(".")[0] for name, _ in model.named_parameters(remove_duplicate=False)}
-    within = {".".join(name.split(".")[:depth]) for name in named for depth in range(1, name.count(".") + 2)}
-    return ["embeddings", *sorted(within - {""}, key=lambda name: (name.count("."), name))]
+    """Return the names of all parts: `embeddings`, and all modules with weights, the outer ones first."""
+    modules = set[str]()
+    for name, _ in model.named_parameters(remove_duplicate=False):
+        # `encoder.0.norm.weight` belongs to `encoder.0.norm`, `encoder.0` and `encoder`.
+        while name := name.rpartition(".")[0]:
+            modules.add(name)
+    return ["embeddings", *sorted(modules, key=lambda name: (name.count("."), name))]
 
 
-def _part(model: Model, name: str) -> Iterable[nn.Parameter]:
-    """Yield the weights of a part; the norm that ends a stack of blocks belongs to it."""
-    if name == "embeddings":
+def _weights_of(model: Model, part: str) -> Iterator[nn.Parameter]:
+    """Yield the weights of a part; the norm after a stack of blocks belongs to the stack."""
+    if part == "embeddings":
         for module in model.modules():
             if isinstance(module, nn.Embedding):
                 yield from module.parameters()
-    for found, parameter in model.named_parameters(remove_duplicate=False):
-        if found.startswith((f"{name}.", f"{name}_norm.")) or found == name:
-            yield parameter
+    for name, weight in model.named_parameters(remove_duplicate=False):
+        if name == part or name.startswith((f"{part}.", f"{part}_norm.")):
+            yield weight

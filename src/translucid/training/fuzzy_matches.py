@@ -1,8 +1,7 @@
-"""Training pairs learned a second time with a near match behind their source; see `memory/augmenting.py`."""
+"""Training pairs that are repeated with a fuzzy match after their source, which `memory/augmenting.py` appends."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -20,55 +19,61 @@ from translucid.memory.database import ENDING, VERSION
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.training.dataset import sha256
 
 KEPT = 4
-"""Trainings whose matches stay, those used last."""
+"""The number of cached sets of matches; the least recently used ones are removed."""
 
 
 class _Matched:
-    """A corpus, and behind it those of its pairs that have a match, with it."""
+    """A corpus, followed by the pairs with a match in a file."""
 
     def __init__(self, corpus: Iterable[Pair], file: Path) -> None:
         self.corpus, self.file = corpus, file
 
     def __iter__(self) -> Iterator[Pair]:
-        again = read_pairs(self.file) if self.file.stat().st_size else iter(())
-        return chain(self.corpus, again)
+        yield from self.corpus
+        if self.file.stat().st_size:  # the reader rejects an empty file
+            yield from read_pairs(self.file)
 
 
 def with_matches(configuration: Configuration, corpora: Corpora, console: Console) -> Corpora:
-    """Return corpora with the matches that the configuration asks for; `data.mix`, `data.synthetic` .. have none.
+    """Add fuzzy matches to corpora if the configuration asks for them.
 
-    The matches are those of the training text in itself. They are looked up once and kept in the user's cache.
+    The matches of a training pair come from the other training pairs. They are computed once and cached. Corpora of
+    `data.mix`, `data.synthetic` and the like get none.
 
     Raises:
-        UserError: they can't be kept.
+        UserError: the cache can't be written.
     """
-    least, data = configuration.data.fuzzy_matches, configuration.data
-    if not least:
+    data = configuration.data
+    threshold = data.fuzzy_matches
+    if not threshold:
         return corpora
     if configuration.model.reads != "text":
         raise UserError("data.fuzzy_matches is for translators", fix="Leave it out.")
+    # The files of `data.train` come first; corpora that Python code passes directly have no files.
     count = len(data.train) or len(corpora.train)
-    own, rest = corpora.train[:count], corpora.train[count:]
-    text = hashlib.sha256(
-        f"{corpora.digest} {least} {VERSION} {MATCH} {data.filter.model_dump_json()}".encode()
-    ).hexdigest()
+    training, others = corpora.train[:count], corpora.train[count:]
+    key = sha256(f"{corpora.digest} {threshold} {VERSION} {MATCH} {data.filter.model_dump_json()}")
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        _look_up(own, data.filter, least, folder, console)
+        _write_matches(training, data.filter, threshold, folder, console)
 
     try:
-        folder = find_kept("matches", text) or keep_folder("matches", text, make, KEPT)
+        folder = find_kept("matches", key) or keep_folder("matches", key, make, KEPT)
     except OSError as error:
         what = f"data.fuzzy_matches needs a cache, which can't be written ({error.strerror or error})"
         raise UserError(what, fix="Set XDG_CACHE_HOME to a folder that can.") from error
-    matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(own)]
-    return replace(corpora, train=[*matched, *rest], digest=text)
+    matched = [_Matched(corpus, folder / f"{number}.tsv") for number, corpus in enumerate(training)]
+    return replace(corpora, train=[*matched, *others], digest=key)
 
 
-def _look_up(corpora: Sequence[Iterable[Pair]], wanted: Filter, least: int, folder: Path, console: Console) -> None:
+def _write_matches(
+    corpora: Sequence[Iterable[Pair]], wanted: Filter, threshold: int, folder: Path, console: Console
+) -> None:
+    """Write the pairs of each corpus that have a match, with the match, as `0.tsv`, `1.tsv` and so on."""
     index = folder / f"index{ENDING}"
     with counting(console, "indexing the corpus", None) as advance:
         pairs = chain.from_iterable(corpora)
@@ -76,7 +81,7 @@ def _look_up(corpora: Sequence[Iterable[Pair]], wanted: Filter, least: int, fold
     with TranslationMemory.open(index, fixed=True) as memory, counting(console, "looking for matches", None) as advance:
         for number, corpus in enumerate(corpora):
             with (folder / f"{number}.tsv").open("w", encoding="utf-8") as file:
-                for pair in augmented(keep(corpus, wanted, Skipped()), memory, least, advance):
+                for pair in augmented(keep(corpus, wanted, Skipped()), memory, threshold, advance):
                     file.write(f"{_column(pair.source)}\t{_column(pair.target)}\n")
     index.unlink()
 

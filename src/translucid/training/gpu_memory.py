@@ -1,4 +1,4 @@
-"""What a training says when it does not fit into the memory of a GPU."""
+"""Errors for a training that does not fit into the memory of a GPU."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from torch import nn
 from translucid.ground.errors import UserError
 from translucid.kernels.gpu_memory import gpu_memory, is_memory_full, memory_for_training
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.frozen import sizes
 
 
 @contextmanager
 def explained_when_full(options: TrainingOptions) -> Iterator[None]:
-    """Within it, a GPU without memory left is the user's error, who can take smaller batches.
+    """Turn PyTorch's errors about a full GPU into advice to use smaller batches.
 
     Raises:
         UserError: the memory is full.
@@ -35,19 +36,19 @@ def explained_when_full(options: TrainingOptions) -> Iterator[None]:
 
 
 def refuse_too_large(model: nn.Module, device: torch.device, parts: int) -> None:
-    """Compare what the weights take in a training with the memory of the GPU; `parts`: processes that share them.
+    """Compare the memory that the weights need in training with the memory of the GPU.
+
+    `parts`: the number of processes that share the weights.
 
     Raises:
-        UserError: they do not fit, whatever the batches are.
+        UserError: the weights do not fit, even with small batches.
     """
     memory = gpu_memory(device)
-    sizes = {True: 0, False: 0}
-    for parameter in model.parameters():
-        sizes[parameter.requires_grad] += parameter.numel()
-    needed = memory_for_training(sizes[True], sizes[False]) // parts
+    learned, frozen = sizes(model)
+    needed = memory_for_training(learned, frozen) // parts
     if memory is not None and needed > memory:
         raise UserError(
-            f"to train {sizes[True] / 1e6:,.0f}M weights takes at least {needed / 2**30:.1f} GiB, and the GPU has "
+            f"to train {learned / 1e6:,.0f}M weights takes at least {needed / 2**30:.1f} GiB, and the GPU has "
             f"{memory / 2**30:.1f} GiB of memory",
             fix="Take a smaller model, or share the weights among several GPUs with training.sharded=true.",
         )

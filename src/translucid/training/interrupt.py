@@ -1,4 +1,4 @@
-"""Ctrl-C that saves."""
+"""Interruption of a training by Ctrl-C or SIGTERM, after which a checkpoint is saved."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from translucid.ground.interruption import Interrupted
 
 
 class Interrupt:
-    """Within it, a first Ctrl-C or SIGTERM only asks for the end; a second one ends at once."""
+    """A context in which the first Ctrl-C or SIGTERM only requests the end, and a second one ends at once."""
 
     def __init__(self) -> None:
-        """Not asked yet."""
+        """Create a context without a request."""
         self.asked = 0
         """The number of the signal that asked for the end; 0 if none has."""
         self.before: dict[signal.Signals, object] = {}
@@ -21,7 +21,7 @@ class Interrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             try:
                 self.before[number] = signal.signal(number, self._ask)
-            except ValueError:  # not in the main thread: whoever runs us there handles signals
+            except ValueError:  # not the main thread, the only one that may set handlers; the caller handles signals
                 break
         return self
 

@@ -12,13 +12,13 @@ from translucid.runs.training_options import TrainingOptions
 
 
 class Layers:
-    """The weights of a model in layers, as far as anything is to be different from layer to layer."""
+    """The weights of a model by layer, or all in one group if the layers are trained alike."""
 
     def __init__(self, model: Model, options: TrainingOptions, parameters: Sequence[nn.Parameter]) -> None:
-        """`parameters`: those that training moves.
+        """Group the `parameters` that training updates.
 
         Raises:
-            UserError: layers are to differ, and the model does not say which is above which.
+            UserError: the options treat layers differently, and the model does not define an order of its layers.
         """
         self.decay, self.unfreeze = options.layer_decay, options.unfreeze
         self.groups = [[*parameters]]
@@ -29,18 +29,18 @@ class Layers:
         except NotImplementedError as error:
             what = "training.layer_decay and training.unfreeze are for language models and classifiers"
             raise UserError(what, fix="Leave them out.") from error
-        moved = {id(parameter) for parameter in parameters}
-        self.groups = [[parameter for parameter in group if id(parameter) in moved] for group in groups]
+        trained = set(map(id, parameters))
+        self.groups = [[parameter for parameter in group if id(parameter) in trained] for group in groups]
 
     def shares(self) -> Iterator[tuple[float, list[nn.Parameter]]]:
-        """Yield the share of the learning rate that each layer gets, decay^-(layers above it), and its weights."""
+        """Yield the factor of each layer's learning rate, decay^-(layers above it), and the weights of the layer."""
         top = len(self.groups) - 1
-        for place, group in enumerate(self.groups):
-            yield self.decay ** (place - top), group
+        for layer, group in enumerate(self.groups):
+            yield self.decay ** (layer - top), group
 
     def begin(self, epoch: int) -> None:
-        """Let only those layers move whose time has come: one in epoch 0, counted from the top, two in epoch 1."""
+        """Unfreeze one layer more in each epoch, from the top: the last layer in epoch 0, two layers in epoch 1."""
         if self.unfreeze:
-            for place, group in enumerate(reversed(self.groups)):
+            for layers_above, group in enumerate(reversed(self.groups)):
                 for parameter in group:
-                    parameter.requires_grad_(place <= epoch)
+                    parameter.requires_grad_(layers_above <= epoch)

@@ -1,4 +1,4 @@
-"""A run that learns what has come into a translation memory since it last did."""
+"""Fine-tuning of a run on the pairs that are new in a translation memory since the last time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import PAIRS, RunFolder
 
 FEWEST = 20
-"""Pairs from which something can be learned and seen to be learned."""
+"""The minimum number of pairs for training and validation."""
 HELD_OUT = 10
-"""One of so many pairs is not learned from, but shows what was learned; the same one whenever it is met."""
+"""One of this number of pairs is held out for validation: always the same pairs."""
 MOST_HELD_OUT = 500
+"""The maximum number of pairs for validation."""
 GENERAL_SHARE = 0.8
-"""Of each epoch, from what the run was trained on before; docs/fine-tuning.md has the trials."""
+"""The share of the run's earlier training data in each epoch; docs/fine-tuning.md has the experiments."""
 FEW: dict[str, Any] = {
     "warmup": 20,
     "max_epochs": None,
@@ -31,26 +32,27 @@ FEW: dict[str, Any] = {
     "validate_every": 25,
     "validate_sentences": 200,
 }
-"""How little is learned, of which an epoch has a handful of batches: the best of many validations stays."""
+"""The training settings for few pairs, with only a handful of batches per epoch: short, with many validations."""
 MANY_PAIRS = 5000
-"""Pairs from which on the settings are those of all fine-tuning."""
+"""The number of pairs from which the settings are those of all fine-tuning."""
 ADAPTER: dict[str, Any] = {"adapter_rank": 8, "learning_rate": 0.003}
+"""The training settings for low-rank differences."""
 _LEARNED = "learned by "
-"""Begins the name of a fact: what a model, told by its fingerprint, has learned of the memory."""
+"""The prefix of a fact in a memory: how much of it the model with the fingerprint that follows has learned."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What there is to learn."""
+    """The training of a run on a memory."""
 
     configuration: Configuration
     new: int
-    """Pairs that are new."""
+    """The number of new pairs."""
     held_out: int
     change: int
-    """Of the memory, up to which the run will have learned it."""
+    """The number of the memory's last change that the run will have learned."""
     general: Mapping[str, float]
-    """What is mixed in, so that it is not forgotten."""
+    """The general corpora that are mixed in against forgetting, and their shares."""
 
 
 def lesson(
@@ -63,54 +65,64 @@ def lesson(
     mix: Mapping[str, float] | None = None,
     settings: Sequence[str] = (),
 ) -> Lesson:
-    """Write what is new in a memory into a folder where a run will be, and say how it is learned.
+    """Write the new pairs of a memory into the folder of a future run, and return the configuration of its training.
 
     Args:
-        run: that goes on learning.
-        memory: of its languages.
-        out: the run that will come of it; nothing of it may be there.
-        again: whether it learns what it has learned before, too.
-        adapter: whether it learns differences of low rank.
-        mix: general pairs and their shares; those that the run was trained on if not given, as far as they are there.
-        settings: `key=value`, which win.
+        run: the run to fine-tune.
+        memory: a memory with the languages of the run.
+        out: the folder of the new run.
+        again: whether to learn all pairs, not only new ones.
+        adapter: whether to learn low-rank differences.
+        mix: general corpora and their shares; by default, the run's training data, if the files still exist.
+        settings: `key=value` settings, which take precedence.
 
     Raises:
-        UserError: there is too little to learn, or it can't be written.
+        UserError: there are too few pairs, or they can't be written.
     """
     if out.resolve() == run.resolve():
         raise UserError("is the run that learns", file=out, fix="Choose another --out.")
     before = RunFolder(run).configuration()
     memory.refuse_other_languages(before.data.languages)
-    since, change = 0 if again else learned(run, memory), memory.change
-    there = (out / PAIRS).is_dir()
-    files, (taught, tested) = _written(memory.pairs(since), out / PAIRS, turned=before.data.reverse)
-    if taught + tested < FEWEST or not tested:
+    since = 0 if again else learned(run, memory)
+    change = memory.change
+    existed = (out / PAIRS).is_dir()
+    files, trained, held_out = _write_pairs(memory.pairs(since), out / PAIRS, reverse=before.data.reverse)
+    pairs = trained + held_out
+    if pairs < FEWEST or not held_out:
         for file in files.values():
             file.unlink()
-        if not there:
+        if not existed:
             (out / PAIRS).rmdir()
-        what = f"has {taught + tested:,} pairs" + (" that are new to this run" if since else "")
-        fix = f"It takes {FEWEST} to learn and to see what was learned" + ("; --relearn takes all." if since else ".")
-        raise UserError(what, file=memory.file, fix=fix)
+        what, fix = f"has {pairs:,} pairs", f"It takes {FEWEST} to learn and to see what was learned"
+        if since:
+            what, fix = f"{what} that are new to this run", f"{fix}; --relearn takes all"
+        raise UserError(what, file=memory.file, fix=f"{fix}.")
     begun = settings_from(run, None)
-    begun["training"] |= (FEW if taught < MANY_PAIRS else {}) | (ADAPTER if adapter else {})
-    general = _general(before) if mix is None else mix
-    overrides: dict[str, Any] = {f"data.{name}": [str(file)] for name, file in files.items()}
-    overrides["data.mix"] = dict(general)
-    if general and (guard := _there(before.data.valid_general or before.data.valid)):
-        overrides["data.valid_general"] = guard
+    if trained < MANY_PAIRS:
+        begun["training"] |= FEW
+    if adapter:
+        begun["training"] |= ADAPTER
+    if mix is None:
+        mix = _general_corpora(before)
+    overrides: dict[str, Any] = {f"data.{split}": [str(file)] for split, file in files.items()}
+    overrides["data.mix"] = dict(mix)
+    general_validation = _existing(before.data.valid_general or before.data.valid)
+    if mix and general_validation:
+        overrides["data.valid_general"] = general_validation
     configuration = resolve(None, None, settings, overrides, begun)
-    return Lesson(configuration, taught + tested, tested, change, general)
+    return Lesson(configuration, pairs, held_out, change, mix)
 
 
 def learned(run: Path, memory: TranslationMemory) -> int:
-    """Return up to which change of a memory a run has learned it; 0 if it has not."""
-    noted = memory.facts().get(_LEARNED + RunFolder(run).model_digest(), "")
-    return int(noted) if noted.isdecimal() and len(noted) < 20 else 0
+    """Return the number of the memory's last change that a run has learned; 0 if it has learned none."""
+    number = memory.facts().get(_LEARNED + RunFolder(run).model_digest(), "")
+    if number.isdecimal() and len(number) < 20:  # a memory may come from anyone; SQLite's integers have 19 digits
+        return int(number)
+    return 0
 
 
 def note_learned(run: Path, memory: TranslationMemory, change: int) -> None:
-    """Note that a run has learned a memory up to a change.
+    """Record in a memory that a run has learned it up to a change.
 
     Raises:
         UserError: the memory can't be written.
@@ -119,49 +131,57 @@ def note_learned(run: Path, memory: TranslationMemory, change: int) -> None:
 
 
 def keep_adapter(learned_by: Path, run: Path, name: str) -> Path:
-    """Copy what a run has learned to where the run that it began as finds it by a name."""
+    """Copy the adapter of a fine-tuned run into the folder of its base run, under a name."""
     kept = run / "adapters" / f"{name}.safetensors"
     kept.parent.mkdir(exist_ok=True)
     write_atomically(kept, (learned_by / "adapter.safetensors").read_bytes())
     return kept
 
 
-def remove_earlier_pairs(out: Path, found: Lesson) -> None:
-    """Remove the pairs that an earlier run in the same folder learned from, when a new one has taken its place."""
-    data = found.configuration.data
+def remove_earlier_pairs(out: Path, current: Lesson) -> None:
+    """Remove the pairs of an earlier run in the same folder, once a new run has replaced it."""
+    data = current.configuration.data
     for file in (out / PAIRS).glob("*.tsv"):
         if str(file) not in (*data.train, *data.valid):
             file.unlink()
 
 
-def _written(pairs: Iterable[Pair], folder: Path, *, turned: bool) -> tuple[dict[str, Path], tuple[int, int]]:
-    """Part what is learned from what is held out; return the files, and how many pairs there are in each.
+def _write_pairs(pairs: Iterable[Pair], folder: Path, *, reverse: bool) -> tuple[dict[str, Path], int, int]:
+    """Divide pairs into training and validation; return both files, and the number of pairs in each.
 
-    Their names tell their content, so that those of a run that is there stay until another one takes its place. Texts
-    that differ in numbers, case or punctuation alone stay together.
+    File names contain a fingerprint of the content, so that the files of an earlier run stay until it is replaced.
     """
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    new = {split: folder / f"{split}.new" for split in ("train", "valid")}
-    counts, held_out = [0, 0], set[int]()
-    with output(new["train"]) as taught, output(new["valid"]) as tested:
+    new_train, new_valid = folder / "train.new", folder / "valid.new"
+    trained, validated, held_out = 0, 0, set[int]()
+    with output(new_train) as train, output(new_valid) as valid:
         for pair in pairs:
+            # Sources that differ only in numbers, case or punctuation have the same key and stay together.
             key = sum(Folded(pair.source).pairs)
-            held = key in held_out or (key % HELD_OUT == 0 and counts[1] < MOST_HELD_OUT)
-            if held:
+            if reverse:
+                pair = pair.swapped
+            line = f"{pair.source}\t{pair.target}\n".encode()
+            if key in held_out or (key % HELD_OUT == 0 and validated < MOST_HELD_OUT):
                 held_out.add(key)
-            written = pair.swapped if turned else pair
-            (tested if held else taught).write(f"{written.source}\t{written.target}\n".encode())
-            counts[held] += 1
-    files = {split: file.replace(folder / f"{split}-{digest(file)[:12]}.tsv") for split, file in new.items()}
-    return files, (counts[0], counts[1])
+                valid.write(line)
+                validated += 1
+            else:
+                train.write(line)
+                trained += 1
+    files = {
+        "train": new_train.replace(folder / f"train-{digest(new_train)[:12]}.tsv"),
+        "valid": new_valid.replace(folder / f"valid-{digest(new_valid)[:12]}.tsv"),
+    }
+    return files, trained, validated
 
 
-def _general(before: Configuration) -> dict[str, float]:
-    """Return what a run was trained on, in general, with the share of each corpus."""
-    files = _there(before.data.mix or before.data.train)
-    return {file: GENERAL_SHARE / len(files) for file in files}
+def _general_corpora(before: Configuration) -> dict[str, float]:
+    """Return the general training data of a run, with the share of each corpus."""
+    files = _existing(before.data.mix or before.data.train)
+    return dict.fromkeys(files, GENERAL_SHARE / max(len(files), 1))
 
 
-def _there(files: Iterable[str]) -> list[str]:
-    return [file for file in files if all(side.exists() for side in sides(file))]
+def _existing(corpora: Iterable[str]) -> list[str]:
+    """Return the corpora whose files exist; a corpus may be a pair of files."""
+    return [corpus for corpus in corpora if all(map(Path.exists, sides(corpus)))]

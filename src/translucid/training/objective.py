@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy over the target tokens.
 
-Label smoothing (Szegedy et al. 2016; arXiv 1706.03762, section 5.4) gives the right token the probability 1 - e and
+Label smoothing (Szegedy et al. 2016; arXiv 1706.03762, section 5.4) gives the correct token the probability 1 - e and
 spreads e evenly over the vocabulary: loss = (1 - e) * -log p(y) + e / V * sum_v -log p(v).
-`translucid.kernels.loss` has a way to it that never holds all the logits.
+`translucid.kernels.loss` computes it without storing all logits.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from translucid.models.protocol import Maps, SequenceModel
 
 
 class Loss(NamedTuple):
-    """Sums over the real target tokens of a batch; of a self-critical one, over those that the model has drawn.
+    """Sums over the target tokens of a batch, without padding; in self-critical training, over sampled tokens.
 
-    What the model's device has computed stays a tensor there: to read it is to wait for the device.
+    Results of the model's device stay tensors on it, because reading them would wait for the device.
     """
 
     smoothed: Tensor
-    """What is minimised, [] with a gradient; with what a model is taught beyond its words."""
+    """The objective, [] with a gradient, auxiliary losses included."""
     cross_entropy: Tensor
     """[] -log p of these tokens, in nats, without a gradient."""
     correct: Tensor
-    """[] how many the model ranks first, given the right ones before; of logits that are equal, as they more often are
-    in bfloat16, each is first."""
+    """[] the number of tokens that the model ranks first, given the correct tokens before. Equal logits, which are more
+    frequent in bfloat16, all rank first."""
     tokens: int
-    """Target tokens, end tokens included."""
+    """The number of target tokens, end tokens included."""
     reward: float = 0.0
-    """Of what the model has drawn itself, if it has; see `self_critical.py`."""
+    """The sum of the rewards of sampled captions, in self-critical training."""
     drawn: int = 0
-    """How many that were."""
+    """The number of sampled captions."""
 
     def figures(self) -> tuple[Tensor | float, ...]:
-        """Return what is added up over batches and processes: all but what is minimised."""
+        """Return the figures that are added up over batches and processes: all except the objective."""
         return self[1:]
 
 
 def sums(losses: Sequence[Loss], device: torch.device, *more: float) -> Tensor:
     """Return the sums of `Loss.figures` over some batches, then `more` numbers [5 + M], on their device."""
-    dtype = torch.float32 if device.type == "mps" else torch.float64  # which MPS does not have
+    dtype = torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
     measured, counted = torch.zeros(2, dtype=dtype, device=device), torch.zeros(3, dtype=dtype)
     for loss in losses:
         measured += torch.stack([loss.cross_entropy.to(dtype), loss.correct.to(dtype)])
@@ -56,14 +56,15 @@ def sums(losses: Sequence[Loss], device: torch.device, *more: float) -> Tensor:
 
 
 LossOf: TypeAlias = Callable[[Tensor, nn.Linear, Tensor, float], Loss]
-"""The loss of features [n, D], given the projection to logits, the labels [n] and how much label smoothing there is."""
+"""A function from features [n, D], the output projection, labels [n] and the label smoothing to the loss."""
 
 
 def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None) -> Loss:
-    """Return the loss of a batch, teacher-forced, at its real target positions only.
+    """Return the teacher-forced loss of a batch at its target positions without padding.
 
-    `loss_of`: another loss than `smoothed_loss`, of what that is given.
+    `loss_of`: the loss function, `smoothed_loss` by default.
     """
+    # An auxiliary loss needs the attention maps, which require the exact path; evaluation does without it.
     maps: Maps | None = {} if model.has_auxiliary_loss and model.training else None
     memory = model.encode(batch.source, lengths=batch.lengths)
     features = model.features(memory, batch.targets_in, maps)
@@ -73,50 +74,51 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
 
     @torch.no_grad()
     def log_probs() -> Tensor:
-        asked, labels, places = _real(features, batch, model.pad)
-        found = features.new_zeros(batch.labels.numel(), dtype=torch.float32)
-        logits = model.output(asked).float()
-        found[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
-        return found.view_as(batch.labels)
+        features_of_labels, labels, places = _without_padding(features, batch, model.pad)
+        log_p = features.new_zeros(batch.labels.numel(), dtype=torch.float32)
+        logits = model.output(features_of_labels).float()
+        log_p[places] = -nn.functional.cross_entropy(logits, labels, reduction="none")
+        return log_p.view_as(batch.labels)
 
-    further = model.auxiliary_loss(memory, batch.labels, maps, log_probs)
-    return loss._replace(smoothed=loss.smoothed + further)
+    auxiliary = model.auxiliary_loss(memory, batch.labels, maps, log_probs)
+    return loss._replace(smoothed=loss.smoothed + auxiliary)
 
 
 def target_loss(
     model: SequenceModel, features: Tensor, batch: Batch, smoothing: float = 0.0, loss_of: LossOf | None = None
 ) -> Loss:
-    """Return the loss of a batch's labels [B, T], given the decoder's features [B, T, D]; see `batch_loss`."""
-    features, labels, _ = _real(features, batch, model.pad)
+    """Return the loss of a batch's labels [B, T], given the decoder's features [B, T, D], without auxiliary losses."""
+    features, labels, _ = _without_padding(features, batch, model.pad)
     return (loss_of or smoothed_loss)(features, model.output, labels, smoothing)
 
 
-def _real(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the features [n, D], the labels [n] and the places [n] of the real target positions."""
+def _without_padding(features: Tensor, batch: Batch, pad: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the features [n, D], the labels [n] and the indices [n] of the target positions without padding."""
     places = real_places(batch, pad)
     return features.flatten(0, 1).index_select(0, places), batch.labels.flatten().index_select(0, places), places
 
 
 def real_places(batch: Batch, pad: int) -> Tensor:
-    """Return where the labels of a batch, flattened, are not padding [n]."""
+    """Return the indices [n] of the labels of a batch, flattened, that are not padding."""
+    # They are usually computed on the host, because `nonzero` waits for a GPU.
     return batch.labels.flatten().ne(pad).nonzero().squeeze(1) if batch.places is None else batch.places
 
 
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
-    """Return the loss of features [n, D] and labels [n] by the way that suits, or by the equation."""
+    """Return the loss of features [n, D] and labels [n] from the kernel, or from the equation if no kernel suits."""
     if not chunks_suit(features, output):
-        return plain_loss(features, output, labels, smoothing)
+        return reference_loss(features, output, labels, smoothing)
     sums = chunked_loss(features, output.weight, output.bias, labels, smoothing)
     return Loss(sums.smoothed, sums.right.detach(), sums.correct, len(labels))
 
 
-def plain_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
-    """The equation above for features [n, D] and labels [n], with all logits [n, V] in memory."""
+def reference_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
+    """Return the loss of features [n, D] and labels [n] by the equation above, with all logits [n, V] in memory."""
     return loss_of_log_p(output(features).float().log_softmax(-1), labels, smoothing)
 
 
 def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
-    """The same of log-probabilities [n, V]."""
+    """Return the loss of log-probabilities [n, V] and labels [n] by the equation above."""
     right = -log_p.gather(1, labels[:, None]).sum()
     smoothed = (1 - smoothing) * right - smoothing * log_p.mean(-1).sum()
     correct = (log_p.argmax(-1) == labels).sum()
@@ -124,10 +126,12 @@ def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:
 
 
 def label_loss(model: Classifier, batch: Batch, smoothing: float = 0.0) -> Loss:
-    """Return the label-smoothed cross-entropy of a batch; its tokens are texts."""
+    """Return the label-smoothed cross-entropy of a batch of texts; one text counts as one token."""
     logits, labels = model(batch.source).float(), batch.labels[:, 0]
     loss = nn.functional.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+    right = loss.detach()
     with torch.no_grad():
-        right = nn.functional.cross_entropy(logits, labels, reduction="sum") if smoothing else loss
+        if smoothing:
+            right = nn.functional.cross_entropy(logits, labels, reduction="sum")
         correct = (logits.argmax(-1) == labels).sum()
-    return Loss(loss, right.detach(), correct, len(labels))
+    return Loss(loss, right, correct, len(labels))

@@ -1,8 +1,9 @@
-"""What moves the weights: Adam, NAdam, or Muon for the matrices within the layers and Adam for all else."""
+"""The optimisers: Adam, NAdam, or Muon for the matrices within the layers and Adam for all other weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from translucid.models.protocol import Model
 from translucid.runs.training_options import TrainingOptions
+from translucid.training.frozen import trainable
 from translucid.training.layers import Layers
 from translucid.training.muon import Muon
 
@@ -18,36 +20,39 @@ ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 
 
 class Optimizer:
-    """One optimiser or two, which share the parameters of a model among them."""
+    """One optimiser or two, each for some parameters of a model."""
 
     def __init__(
         self, options: TrainingOptions, model: Model, parameters: Sequence[nn.Parameter], *, bfloat16: bool
     ) -> None:
-        """Nothing has moved yet.
+        """Create the optimisers.
 
         Args:
-            options: which optimisers.
+            options: the choice of optimisers, and their settings.
             model: the model.
-            parameters: all of the model's, by whose places in this list the moments are known.
-            bfloat16: whether Muon may make its products in that type.
+            parameters: the trainable weights of the model; checkpoints name moments by the index in this list.
+            bfloat16: whether Muon may compute its products in bfloat16.
 
         Raises:
-            UserError: layers are to have rates of their own, and the model does not say which is above which.
+            UserError: the options treat layers differently, and the model does not define an order of its layers.
         """
         self.parameters = parameters
         rate = options.learning_rate
-        muon = {id(matrix) for matrix in inner_matrices(model)} if options.optimizer == "muon" else set()
-        layers = Layers(model, options, parameters)
+        muon = set(map(id, inner_matrices(model))) if options.optimizer == "muon" else set()
+        self.layers = Layers(model, options, parameters)
         groups: list[dict[str, Any]] = []
         matrices: list[dict[str, Any]] = []
-        for share, group in layers.shares():
-            for chosen, wanted in ((matrices, True), (groups, False)):
-                if own := [parameter for parameter in group if (id(parameter) in muon) is wanted]:
-                    chosen.append({"params": own, "share": share})
-        self.layers = layers
+        for share, layer in self.layers.shares():
+            of_muon = [parameter for parameter in layer if id(parameter) in muon]
+            others = [parameter for parameter in layer if id(parameter) not in muon]
+            # PyTorch rejects optimisers without parameters, so leave out empty groups.
+            if of_muon:
+                matrices.append({"params": of_muon, "share": share})
+            if others:
+                groups.append({"params": others, "share": share})
         on_cuda = all(parameter.device.type == "cuda" for parameter in parameters)
         self.skips_on_device = on_cuda and options.optimizer != "nadam" and not options.sharded
-        """Whether `step` can skip an update without the host knowing."""
+        """Whether `step` can skip an update by itself, so that the host need not wait for the loss."""
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:
             self.parts.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
@@ -57,10 +62,10 @@ class Optimizer:
             self.parts.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
 
     def step(self, rate: float, finite: Tensor | None = None) -> None:
-        """Make an update at this learning rate, and forget the gradients.
+        """Update the weights with this learning rate, and clear the gradients.
 
-        `finite`: boolean [] on the device; where it is False, weights and moments stay as they are. Only for
-        optimisers that skip on the device.
+        `finite`: boolean [] on the device; if it is False, weights and moments stay unchanged. Only for optimisers with
+        `skips_on_device`.
         """
         for part in self.parts:
             for group in part.param_groups:
@@ -69,45 +74,51 @@ class Optimizer:
                 part.step(finite)
                 continue
             if finite is not None:
-                part.found_inf = (~finite).float()  # type: ignore[attr-defined]  # which PyTorch's gradient scaler sets
+                # PyTorch's gradient scaler skips updates through this attribute too.
+                part.found_inf = (~finite).float()  # type: ignore[attr-defined]
             part.step()
         self.zero_grad()
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for part in self.parts:
             part.zero_grad(set_to_none=True)
 
     def moments(self) -> dict[int, dict[str, Tensor]]:
-        """Return what is remembered of each parameter, by its place, as far as there is anything."""
-        found = {}
-        for place, parameter in enumerate(self.parameters):
+        """Return the state of each parameter that has one, such as its moments, by the parameter's index."""
+        states = {}
+        for index, parameter in enumerate(self.parameters):
             for part in self.parts:
-                if state := part.state.get(parameter):
-                    found[place] = state
-        return found
+                state = part.state.get(parameter)
+                if state:
+                    states[index] = state
+        return states
 
     def restore(self, moments: dict[int, dict[str, Tensor]]) -> None:
-        """Take over what `moments` returned."""
-        places = {id(parameter): place for place, parameter in enumerate(self.parameters)}
+        """Restore the states that `moments` returned."""
+        indices = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         for part in self.parts:
-            own = [places[id(parameter)] for group in part.param_groups for parameter in group["params"]]
-            state = {i: moments[place] for i, place in enumerate(own) if place in moments}
+            # PyTorch numbers the parameters of an optimiser through all its groups.
+            parameters = chain.from_iterable(group["params"] for group in part.param_groups)
+            numbered = enumerate(indices[id(parameter)] for parameter in parameters)
+            state = {number: moments[index] for number, index in numbered if index in moments}
             part.load_state_dict({**part.state_dict(), "state": state})
             if isinstance(part, torch.optim.NAdam):
-                # PyTorch reads it on the host, weight by weight, but moves it to the weights' device when it loads.
-                for moved in part.state.values():
-                    moved["mu_product"] = moved["mu_product"].cpu()
+                # Loading moves this number to the weights' device, but PyTorch reads it on the host for each weight.
+                for loaded in part.state.values():
+                    loaded["mu_product"] = loaded["mu_product"].cpu()
 
 
 def inner_matrices(model: Model) -> list[nn.Parameter]:
-    """Return the matrices that take one state of a model to another: all but embeddings and output projection.
+    """Return the matrices between two states of a model: all except embeddings and the output projection.
 
-    Kernels of convolutions are among them, but for those that read pixels.
+    They include the kernels of convolutions, except those that read pixels.
     """
     output = getattr(model, "output", None)
-    outer = {id(output.weight)} if output is not None else set()
-    outer |= {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    kernels = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv2d)}
-    inner = (p for p in model.parameters() if p.requires_grad and p.ndim >= 2 and id(p) not in outer)
-    return [p for p in inner if p.ndim == 2 or (id(p) in kernels and p.size(1) > 3)]
+    outer = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    if output is not None:
+        outer.add(id(output.weight))
+    convolutions = [module.weight for module in model.modules() if isinstance(module, nn.Conv2d)]
+    kernels = {id(kernel) for kernel in convolutions if kernel.size(1) > 3}  # 3 input channels: the colours of pixels
+    matrices = [weight for weight in trainable(model) if weight.ndim == 2 or id(weight) in kernels]
+    return [matrix for matrix in matrices if id(matrix) not in outer]

@@ -1,7 +1,4 @@
-"""What is done when a training is over.
-
-What it has gained is shown, the fastest way to translate with it is found, and its validation sentences are measured.
-"""
+"""The steps after a training: show the gain of fine-tuning, find the fastest engine, and measure the validation set."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from translucid.training.trainer import Trainer
 from translucid.training.validation import GENERAL
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF"}
-"""Of what weights are chosen by, as it is called among the figures of a validation."""
+"""The metrics that select the best weights, by their names in a validation."""
 
 
 def show_gain(trainer: Trainer, console: Console) -> None:
-    """Show what a fine-tuning has gained and lost: the weights that it began with beside those that are kept."""
+    """Show the gain and the loss of a fine-tuning: the scores of its first weights beside those of the best ones."""
     progress = trainer.progress
     if progress.before is None or progress.kept is None or not trainer.workers.leads:
         return
@@ -31,19 +28,23 @@ def show_gain(trainer: Trainer, console: Console) -> None:
             before, after = progress.before[name], progress.kept[name]
             console.print(f"{where:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
     if not progress.best_step:
-        more = "; give --mix more, or lower training.learning_rate" if GENERAL in progress.kept else ""
-        console.print(f"no weights were better than those that it began with, which are kept{more}", soft_wrap=True)
+        advice = "; give --mix more, or lower training.learning_rate" if GENERAL in progress.kept else ""
+        console.print(f"no weights were better than those that it began with, which are kept{advice}", soft_wrap=True)
+
+
+def _has_learned(trainer: Trainer) -> bool:
+    """Whether this process writes the run, the training has ended, and its best weights translate anything at all."""
+    score = trainer.progress.best_score
+    return trainer.over and trainer.workers.leads and bool(score) and trainer.validator.comparable(score) > 0
 
 
 def tune_trained(trainer: Trainer, console: Console) -> None:
-    """Find the fastest way to translate, on a CPU, if the model has learned something and nobody has chosen a way.
+    """Find the fastest engine on a CPU, if the model has learned something and the run has no `tuned.json` yet.
 
-    Whatever is in the way of that, the training is done.
+    Errors are only reported, because the training itself has succeeded.
     """
     run = trainer.run.path
-    trained_here = trainer.over and trainer.workers.leads and trainer.device.type == "cpu"
-    score = trainer.progress.best_score
-    if not trained_here or not score or trainer.validator.comparable(score) <= 0 or (run / FILE).exists():
+    if not _has_learned(trainer) or trainer.device.type != "cpu" or (run / FILE).exists():
         return
     try:
         tried, best = find_fastest(run, console=console)
@@ -58,12 +59,11 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
 
 
 def measure_trained(trainer: Trainer, console: Console) -> None:
-    """Measure the validation sentences, to warn of sentences that the model can't know, if it has learned something.
+    """Measure the validation sentences, for warnings of unknown words, if the model has learned something.
 
-    Whatever is in the way of that, the training is done.
+    Errors are only reported, because the training itself has succeeded.
     """
-    score = trainer.progress.best_score
-    if not (trainer.over and trainer.workers.leads) or not score or trainer.validator.comparable(score) <= 0:
+    if not _has_learned(trainer):
         return
     try:
         fit_validation_scores(trainer.run.path, console=console, device=str(trainer.device))

@@ -1,4 +1,4 @@
-"""How far a training has come."""
+"""The progress of a training."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from dataclasses import dataclass
 
 @dataclass
 class Progress:
-    """How far a training has come; saved and restored."""
+    """The progress of a training, which checkpoints contain under these names."""
 
     step: int = 0
-    """Updates made."""
+    """The number of updates."""
     epoch: int = 0
-    """Passes over the data completed."""
+    """The number of completed epochs."""
     batch: int = 0
-    """Batches taken in this pass."""
+    """The number of batches in the current epoch so far."""
     seconds: float = 0.0
-    """Spent in training and validation."""
+    """The time spent in training and validation."""
     best_score: float | None = None
-    """Of the validator."""
+    """The best score of the validator."""
     best_loss: float | None = None
-    """Of the same weights."""
+    """The validation loss of the best weights."""
     best_step: int = 0
     stale: int = 0
-    """Validations since the best one."""
+    """The number of validations since the best one."""
     skipped: int = 0
-    """Updates that were not made because the loss or a gradient was not a finite number."""
+    """Updates that were skipped because the loss or a gradient was not a finite number."""
     before: dict[str, float] | None = None
-    """Measures, by name, of the weights that the training began with, if they are to be compared with."""
+    """The measures, by name, of the initial weights, if fine-tuning compares with them."""
     kept: dict[str, float] | None = None
-    """Measures of the best weights."""
+    """The measures of the best weights."""
     begins_ready: bool = True
-    """Whether the weights that the training began with may be the best ones."""
+    """Whether the initial weights may be the best ones."""
 
     @property
     def validated_until(self) -> int:
-        """The last step up to which all is measured; -1 while the first weights may still be, which is at step 0."""
-        return self.step if self.step or self.before is not None else -1
+        """The last step whose metrics are valid; -1 if the initial weights may yet be validated, at step 0."""
+        return -1 if self.step == 0 and self.before is None else self.step

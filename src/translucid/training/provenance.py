@@ -1,4 +1,4 @@
-"""Where the weights of a run come from: the command, our version, the machine, the data."""
+"""The provenance of the weights of a run: the command, the versions, the machine and the data."""
 
 from __future__ import annotations
 
@@ -19,24 +19,31 @@ from translucid.kernels.machine import cores, physical_memory, processor
 def provenance(
     files: Mapping[str, str], device: str, step: int, processes: int, command: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Return what is known when a training begins or goes on; nothing of the user, the host or the environment.
+    """Return the provenance of a training that begins or is resumed, without the user, the host or the environment.
 
     Args:
         files: the SHA-256 of each file of pairs.
-        device: where it is trained.
-        step: updates made before.
-        processes: that train together.
-        command: what was given to `translucid`; None where it was called from Python, whose own command line may
-            name the user.
+        device: the device of the training.
+        step: the number of updates before.
+        processes: the number of processes that train together.
+        command: the arguments of the command `translucid`; None for a call from Python, whose command line may contain
+            the name of the user.
     """
+    packages = ("torch", "numpy", "sentencepiece", "ctranslate2")
+    versions = {
+        "python": platform.python_version(),
+        **dict(zip(packages, map(metadata.version, packages), strict=True)),
+    }
+    data = []
+    for file, sha256 in files.items():
+        data.append({"file": file, "bytes": Path(file).stat().st_size, "sha256": sha256})
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "step": step,
         "command": None if command is None else ["translucid", *command],
         "translucid": __version__,
         "commit": _commit(),
-        "versions": {"python": platform.python_version()}
-        | {name: metadata.version(name) for name in ("torch", "numpy", "sentencepiece", "ctranslate2")},
+        "versions": versions,
         "machine": {
             "system": f"{platform.system()} {platform.machine()}",
             "processor": processor(),
@@ -45,29 +52,28 @@ def provenance(
             "device": device,
             "processes": processes,
         },
-        "data": [
-            {"file": file, "bytes": Path(file).stat().st_size, "sha256": sha256} for file, sha256 in files.items()
-        ],
+        "data": data,
     }
 
 
 def device_name(device: torch.device) -> str:
-    """Return where it is trained, with the name of a CUDA GPU: `cuda:0 (NVIDIA H100)`."""
+    """Return the name of a device, with the model of a CUDA GPU: `cuda:0 (NVIDIA H100)`."""
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
 
 
 def _commit() -> str | None:
-    """Return the commit of our code, `+changes` behind it if it was changed since; None if this is no checkout."""
+    """Return the commit of this code, with `+changes` if files differ from it; None outside a git checkout."""
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None
     try:
-        commit, changes = (
-            subprocess.run(
-                ["git", "-C", str(root), *what], capture_output=True, text=True, check=True, timeout=10
-            ).stdout
-            for what in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-        )
+        commit = _git(root, "rev-parse", "HEAD")
+        changes = _git(root, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return None
-    return commit.strip() + ("+changes" if changes.strip() else "")
+    return f"{commit}+changes" if changes else commit
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -1,4 +1,4 @@
-"""The states of the random numbers that a process draws, on the CPU and on its GPU, for an exact continuation."""
+"""The states of a process's random number generators, on the CPU and on its GPU, for an exact continuation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
-    """Return the states by name: of the CPU, and of the device if that is a GPU."""
+    """Return the states by name: that of the CPU, and that of the device if it is a GPU."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
@@ -19,7 +19,7 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 
 def restore_random_states(states: Mapping[str, Tensor], device: torch.device) -> None:
-    """Go back to what `random_states` returned; what it did not have stays as it is."""
+    """Restore the states that `random_states` returned; a generator without a state there stays unchanged."""
     if "cpu" in states:
         torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:

@@ -1,4 +1,4 @@
-"""Validation of a translator that is fine-tuned: on what it is to learn, and on what it is not to forget."""
+"""Validation of fine-tuning on the new domain and on general text, which the model should not forget."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from translucid.training.workers import Workers
 
 
 class GuardedValidator(Validator):
-    """The score is the BLEU on the domain, if the model has not lost more BLEU on the rest than it may; or chrF.
+    """Scores a model by BLEU or chrF on the domain, unless it has lost too much BLEU on general text.
 
-    One that has lost more has a score below zero: by how much it has lost too much. So no such model is the best, and
-    among several of them the one that has forgotten least is.
+    If it has lost more than `max_regression`, the score is the negative excess. So it is worse than every model that
+    has not, and among models that have, the one that has forgotten least is the best.
     """
 
     compares = True
 
     def __init__(self, domain: TextValidator, general: TextValidator, max_regression: float) -> None:
-        """`max_regression`: BLEU that may be lost on `general`."""
+        """Guard the validation on `domain`; `max_regression` is the BLEU that may be lost on `general`."""
         self.domain, self.general, self.max_regression = domain, general, max_regression
         self.tokenizer = domain.tokenizer
 
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
-        """See `Validator`; all but the score and one more measure are of the domain."""
-        found = self.domain.measure(model, device, workers)
-        now = self.general.measure(model, device, workers).score
-        lost = self.before.get(GENERAL, now) - now if self.before else 0.0
-        score = found.score if lost <= self.max_regression else self.max_regression - lost
-        return found._replace(measures={**found.measures, GENERAL: now}, score=score)
+        """Return the figures on the domain, with the guarded score and the score on general text."""
+        validation = self.domain.measure(model, device, workers)
+        general = self.general.measure(model, device, workers).score
+        lost = self.before.get(GENERAL, general) - general if self.before else 0.0
+        score = validation.score if lost <= self.max_regression else self.max_regression - lost
+        return validation._replace(measures={**validation.measures, GENERAL: general}, score=score)
 
-    def told(self, score: float) -> str:
-        """See `Validator`."""
+    def describe(self, score: float) -> str:
+        """Return the score of the domain in words, or by how much the model has forgotten too much."""
         if score >= 0:
-            return self.domain.told(score)
+            return self.domain.describe(score)
         return f"forgot {-score:.1f} {self.general.metric} more than it may"
 
     def comparable(self, score: float) -> float:
-        """See `Validator`."""
+        """Return a score as that of the domain is compared."""
         return self.domain.comparable(score)

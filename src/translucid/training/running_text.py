@@ -1,4 +1,4 @@
-"""Running text made ready to be learned from by a language model."""
+"""The preparation of running text for the training of a language model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, sha256
+from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
@@ -30,61 +30,60 @@ from translucid.training.workers import Workers
 
 WAYS = ("forwards", "backwards")
 TEXT = "the training text"
-"""What its fingerprint is called in a checkpoint."""
+"""The name of its fingerprint in a checkpoint."""
 
 
 class RunningTextDataset:
     """The corpora of a language model."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
-        """Nothing is read yet."""
+        """Store the arguments; nothing is read yet."""
         self.configuration, self.corpora = configuration, corpora
         assert isinstance(configuration.model, LanguageShape)
         self.backwards, self.directions = configuration.model.backwards, configuration.model.directions
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Dataset`."""
-        corpora, skipped = self.corpora, Skipped("text")
-        if corpora.held_out:
-            console.print(f"no validation files: {len(corpora.valid):,} training texts are held out")
+        """Learn the vocabulary of the texts that are not too long."""
+        say_held_out(self.corpora, "texts", console)
+        kept = keep_texts(chain.from_iterable(self.corpora.train), Skipped("text"))
+        texts = (Pair("", text.source) for text in kept)  # on the target side, as a language model generates text
         with counting(console, "learning the vocabulary", None) as advance:
-            texts = (Pair("", text.source) for text in keep_texts(chain.from_iterable(corpora.train), skipped))
-            # With a tag, in case it becomes the vocabulary of a translator's sources.
             every = counted(texts, advance)
+            # The tag is for translators that use this vocabulary for their sources.
             tokenizer, self.configuration = learn_vocabulary(every, self.configuration, console, tagged=True)
         return tokenizer
 
-    def lessons(self, at: Initialization) -> TrainingData:
-        """See `Dataset`."""
+    def training_data(self, start: Initialization) -> TrainingData:
+        """Encode the texts as a stream in rows."""
         options = self.configuration.training
-        identity = sha256(json.dumps((self.corpora.digest, at.tokenizer.fingerprint, self.backwards)))
-        if at.before is not None:
-            at.run.refuse_changes(at.before, {TEXT: identity})
-        store = TextStore(at.run.texts_folder)
-        stored = at.stored(lambda: self._encoded(at, store, identity), lambda: store.open(identity))
+        identity = sha256(json.dumps((self.corpora.digest, start.tokenizer.fingerprint, self.backwards)))
+        if start.before is not None:
+            start.run.refuse_changes(start.before, {TEXT: identity})
+        store = TextStore(start.run.texts_folder)
+        stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         rows = max(1, options.batch_tokens // options.window // self.directions)
         stream = stream_of(self.directions)(stored.texts, rows, options.window)
-        epochs = StreamEpochs(stream, seed=options.seed, workers=at.workers)
+        epochs = StreamEpochs(stream, seed=options.seed, workers=start.workers)
         valid = [text.source for text in self.corpora.valid]
-        encoded = EncodedTexts.encode(valid, at.tokenizer, backwards=self.backwards)
-        validator = StreamValidator(encoded, at.tokenizer, window=options.window)
+        encoded = EncodedTexts.encode(valid, start.tokenizer, backwards=self.backwards)
+        validator = StreamValidator(encoded, start.tokenizer, window=options.window)
         return TrainingData(
             epochs, validator, {TEXT: identity}, stored.skipped, {VALIDATION: sha256(json.dumps(valid))}
         )
 
-    def _encoded(self, at: Initialization, store: TextStore, identity: str) -> StoredTexts | None:
-        """Open the encoded text; what is not there, damaged, or of other files is encoded anew."""
+    def _encoded(self, start: Initialization, store: TextStore, identity: str) -> StoredTexts | None:
+        """Open the encoded text, or encode it if the store is missing, damaged, or made from other files."""
         corpora = self.corpora
         try:
             if stored := store.open(identity):
                 return stored
         except UserError as error:
-            at.console.print(f"{error}", soft_wrap=True)
-        listed = corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext()
-        with listed, counting(at.console, "encoding the text", None) as advance:
+            start.console.print(f"{error}", soft_wrap=True)
+        listed = corpora.bad.written_to(start.run.bad_lines_file) if corpora.bad else nullcontext()
+        with listed, counting(start.console, "encoding the text", None) as advance:
             store.build(
                 corpora.train,
-                at.tokenizer,
+                start.tokenizer,
                 identity=identity,
                 backwards=self.backwards,
                 on_texts=advance,
@@ -94,27 +93,31 @@ class RunningTextDataset:
 
 
 class StreamValidator(Validator):
-    """Measures a language model on texts read one after the other, its state carried on."""
+    """Measures a language model on consecutive texts, without resetting its state between them."""
 
     def __init__(self, texts: EncodedTexts, tokenizer: Tokenizer, *, window: int) -> None:
-        """`window`: tokens of a row that are read at a time."""
+        """Measure on texts, `window` tokens of a row at a time."""
         self.texts, self.tokenizer, self.window = texts, tokenizer, window
 
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
-        """See `Validator`; the first process measures, as a state can't be shared out."""
+        """Measure in the first process, because the state of a stream cannot be distributed."""
         workers = workers or Workers()
         assert isinstance(model, LanguageModel)
-        size, nothing = self.texts.size, [TextScores(0, 0, 0, self.texts.size)] * directions(model)
-        ways = measured(model, self.texts, self.window, device) if workers.leads else nothing
-        sums = [workers.sum(one.nats, one.correct, one.tokens) for one in ways]
-        ways = [TextScores(nats, int(correct), int(tokens), size) for nats, correct, tokens in sums]
-        found = together(ways)
-        measures = {"perplexity_word": found.perplexity_word, "bits_per_character": found.bits_per_character}
-        if len(ways) == 2:
-            measures |= {f"perplexity_word_{name}": one.perplexity_word for name, one in zip(WAYS, ways, strict=True)}
-        mean = found.nats / max(found.tokens, 1)
-        return Validation(mean, found.perplexity, found.accuracy, measures, -found.perplexity_word, [])
+        size = self.texts.size
+        scores = [TextScores(0, 0, 0, size)] * directions(model)
+        if workers.leads:
+            scores = measured(model, self.texts, self.window, device)
+        for number, own in enumerate(scores):
+            nats, correct, tokens = workers.sum(own.nats, own.correct, own.tokens)
+            scores[number] = TextScores(nats, int(correct), int(tokens), size)
+        mean = together(scores)
+        measures = {"perplexity_word": mean.perplexity_word, "bits_per_character": mean.bits_per_character}
+        if len(scores) == 2:
+            for name, score in zip(WAYS, scores, strict=True):
+                measures[f"perplexity_word_{name}"] = score.perplexity_word
+        loss = mean.nats / max(mean.tokens, 1)
+        return Validation(loss, mean.perplexity, mean.accuracy, measures, -mean.perplexity_word, [])
 
-    def told(self, score: float) -> str:
-        """See `Validator`."""
+    def describe(self, score: float) -> str:
+        """Return the score as perplexity, of which it is the negative."""
         return f"perplexity {-score:.2f} a word"

@@ -5,29 +5,29 @@ import math
 from translucid.runs.training_options import TrainingOptions
 
 CUT = 0.1
-"""Share of a slanted triangle in which the rate rises."""
-TELLS = 0.1
-"""Share of a training whose speed tells how many updates the whole will have."""
+"""The share of a slanted triangle in which the rate rises."""
 RATIO = 32
-"""How much smaller its ends are than its peak."""
+"""The ratio between the peak of a slanted triangle and its ends."""
+TELLS = 0.1
+"""The share of a training that is enough to estimate the number of its updates."""
 
 
 def self_critical(options: TrainingOptions, progress: float) -> bool:
-    """Return whether the next update learns from captions that the model draws itself; `progress` as below."""
+    """Whether the next update is self-critical, given the share of the training that is over, from 0 to 1."""
     return bool(options.self_critical) and progress >= 1 - options.self_critical
 
 
 def learning_rate(options: TrainingOptions, step: int, progress: float) -> float:
     """Return the rate of update `step`, counted from 1.
 
-    Linear warm-up to the peak, then peak * sqrt(warmup / step): the paper's schedule (arXiv 1706.03762, equation 3)
-    with its peak named instead of derived from the width. Over the last `cooldown` share of the training, it is
-    also multiplied by a factor that falls linearly to 0. Or a slanted triangle, see `slanted`.
+    Linear warm-up to the peak, then peak * sqrt(warmup / step): the paper's schedule (arXiv 1706.03762, equation 3),
+    except that the peak is an option instead of depending on the width. Over the last `cooldown` share of the training,
+    the rate is multiplied by a factor that falls linearly to 0. The other schedule is a slanted triangle.
 
     Args:
-        options: the peak, the warm-up and the cool-down.
+        options: the schedule, the peak, the warm-up and the cool-down.
         step: the update, from 1.
-        progress: how much of the whole training is over, from 0 to 1.
+        progress: the share of the training that is over, from 0 to 1.
     """
     if options.schedule == "slanted":
         return options.learning_rate * slanted(progress)
@@ -38,21 +38,21 @@ def learning_rate(options: TrainingOptions, step: int, progress: float) -> float
 
 
 def slanted(progress: float) -> float:
-    """Return (1 + p (ratio - 1)) / ratio, p rising from 0 to 1 in the first tenth, then falling to 0.
+    """Return (1 + p (ratio - 1)) / ratio, where p rises from 0 to 1 in the first tenth and then falls to 0.
 
-    Howard and Ruder 2018 (arXiv 1801.06146), equation 3.
+    This is equation 3 of Howard and Ruder 2018 (arXiv 1801.06146).
     """
     p = progress / CUT if progress < CUT else (1 - progress) / (1 - CUT)
     return (1 + p * (RATIO - 1)) / RATIO
 
 
 def short_warmup(options: TrainingOptions, step: int, progress: float) -> str:
-    """Return a warning if the training will be over before its warm-up, as soon as that is known; "" otherwise.
+    """Return a warning if the training will end before its warm-up, once that can be estimated; else "".
 
     Args:
         options: the schedule and the warm-up.
-        step: updates made.
-        progress: see `learning_rate`.
+        step: the number of updates so far.
+        progress: the share of the training that is over, from 0 to 1.
     """
     if options.schedule == "slanted" or step >= options.warmup or progress < TELLS:
         return ""

@@ -66,7 +66,7 @@ class ShardedWeights(Weights):
     def rows(self, rows: Batch | None) -> Batch:
         """See `Weights`; who has no rows goes along with one that asks nothing, as all must gather together."""
         if rows is None:
-            rows = Batch(self.model.nothing(), torch.tensor([[self.model.bos]]), torch.tensor([[self.model.pad]]))
+            rows = Batch(self.model.empty_source(), torch.tensor([[self.model.bos]]), torch.tensor([[self.model.pad]]))
         return rows.to(self.device)
 
     def _loss(self, rows: Batch, smoothing: float) -> Loss:

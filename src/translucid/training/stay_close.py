@@ -1,9 +1,10 @@
 """Knowledge distillation and L2-SP against catastrophic forgetting in fine-tuning.
 
-Two ways, each with the first model, which stays as it was:
+Both keep a copy of the initial model:
 
-    l2_sp   loss + L/2 |w - w0|^2, w0 its weights              (Barone et al. 2017, arXiv 1707.09920, section 3.2)
-    distillation_weight   (1 - a) loss + a sum_v -p0(v) log p(v), p0 what it would say next
+    l2_sp                 loss + L/2 |w - w0|^2, w0 the initial weights
+                                                        (Barone et al. 2017, arXiv 1707.09920, section 3.2)
+    distillation_weight   (1 - a) loss + a sum_v -p0(v) log p(v), p0 the distribution of the initial model
                                                         (Khayrallah et al. 2018, W18-2705, section 2.2, equation 4)
 """
 
@@ -21,41 +22,41 @@ from translucid.training.objective import Loss, batch_loss, loss_of_log_p, real_
 
 
 class L2SP:
-    """The weights that a training began with, and the pull towards them."""
+    """Regularisation towards the weights at the beginning of a training."""
 
     def __init__(self, parameters: Sequence[nn.Parameter], strength: float) -> None:
-        """`parameters`: as they are at the beginning; `strength`: L."""
+        """Store the current values of `parameters` as w0; `strength` is L."""
         self.parameters, self.strength = parameters, strength
-        self.first = [parameter.detach().clone() for parameter in parameters]
+        self.initial = [parameter.detach().clone() for parameter in parameters]
 
     @torch.no_grad()
     def pull(self) -> None:
         """Add the derivative L (w - w0) to the gradients, which are those of a mean over tokens."""
-        for parameter, first in zip(self.parameters, self.first, strict=True):
+        for parameter, initial in zip(self.parameters, self.initial, strict=True):
             if parameter.grad is not None:
-                parameter.grad.add_(parameter - first, alpha=self.strength)
+                parameter.grad.add_(parameter - initial, alpha=self.strength)
 
 
 class DistillationLoss:
-    """The loss of a batch, a share of which is the cross-entropy to what the first model would say."""
+    """A mean of the loss of a batch and the cross-entropy to the distribution of the initial model."""
 
     def __init__(self, model: SequenceModel, share: float) -> None:
-        """Keep the first model: `model` as it is now; `share`: a."""
+        """Store a copy of the current model as the teacher; `share` is a."""
         self.model, self.share = model, share
-        self.first = copy.deepcopy(model).eval().requires_grad_(False)
+        self.teacher = copy.deepcopy(model).eval().requires_grad_(False)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
-        """See `batch_loss`; all figures but what is minimised are as there."""
+        """Return the loss of a batch; only the objective differs from that of `batch_loss`."""
         with torch.no_grad():
-            memory = self.first.encode(batch.source, lengths=batch.lengths)
-            features = self.first.features(memory, batch.targets_in).flatten(0, 1)
-            places = real_places(batch, self.first.pad)
-            first = self.first.output(features.index_select(0, places)).float().softmax(-1)
+            memory = self.teacher.encode(batch.source, lengths=batch.lengths)
+            features = self.teacher.features(memory, batch.targets_in).flatten(0, 1)
+            places = real_places(batch, self.teacher.pad)
+            p_teacher = self.teacher.output(features.index_select(0, places)).float().softmax(-1)  # [n, V]
 
         def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
             log_p = output(features).float().log_softmax(-1)
             loss = loss_of_log_p(log_p, labels, smoothing)
-            difference = -(first * log_p).sum()
-            return loss._replace(smoothed=(1 - self.share) * loss.smoothed + self.share * difference)
+            distillation = -(p_teacher * log_p).sum()
+            return loss._replace(smoothed=(1 - self.share) * loss.smoothed + self.share * distillation)
 
         return batch_loss(self.model, batch, smoothing, loss_of)

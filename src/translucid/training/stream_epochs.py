@@ -1,55 +1,48 @@
-"""Pass after pass over running text, each a pure function of the seed and its number."""
+"""The epochs of running text. The windows of an epoch depend on nothing but the seed and its number."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from translucid.data.stream import Stream, Windows
-from translucid.training.epochs import AHEAD, Shared
+from translucid.training.epochs import Shared, prefetched
 from translucid.training.workers import Workers
 
 
 class StreamEpochs:
-    """Running text in rows, cut in another way each epoch. Of several processes, each has its own rows always."""
+    """Running text in rows, divided into other windows each epoch. Each process always has the same rows."""
 
     def __init__(self, stream: Stream, *, seed: int, workers: Workers | None = None) -> None:
-        """Nothing is cut yet; `seed` decides how it is."""
+        """Store the settings; `seed` decides about the windows."""
         self.stream, self.seed, self.workers = stream, seed, workers or Workers()
         self._cut: tuple[int, Windows] | None = None
+        """The last epoch and its windows."""
 
     def size(self, epoch: int) -> int:
-        """See `Epochs`."""
+        """Return the number of windows of an epoch."""
         return len(self._windows(epoch).ends)
 
     def done(self, epoch: int, batch: int) -> float:
-        """See `Epochs`."""
+        """Return the share of an epoch's tokens before window `batch`."""
         windows = self._windows(epoch)
         return float(windows.ends[batch - 1] / windows.columns) if batch else 0.0
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[Shared]:
-        """See `Epochs`.
-
-        The shorter a window, the smaller its step: its gradient is a mean over fewer tokens (Merity et al. 2018,
-        section 5).
-        """
+        """Yield the windows of an epoch from window `first` on, prepared in the background."""
         windows = self._windows(epoch)
-        coming: deque[Future[Shared]] = deque()
-        with ThreadPoolExecutor(1) as worker:
-            for number in range(first, len(windows.ends)):
-                coming.append(worker.submit(self._window, windows, number))
-                if len(coming) > AHEAD:
-                    yield coming.popleft().result()
-            while coming:
-                yield coming.popleft().result()
+        yield from prefetched(partial(self._window, windows), range(first, len(windows.ends)))
 
     def _window(self, windows: Windows, number: int) -> Shared:
         whole = self.stream.batch(windows, number)
-        asked = int(whole.labels.ne(0).sum())
-        mine = slice(self.workers.rank, None, self.workers.count)
-        rows = None if self.workers.rank >= self.stream.rows else whole.rows(mine).prepared()
-        return Shared(rows, max(asked, 1), min(1.0, float(windows.lengths[number]) / self.stream.window))
+        labels = int(whole.labels.ne(0).sum())  # 0 is padding
+        rows = None
+        if self.workers.rank < self.stream.rows:
+            rows = whole.rows(slice(self.workers.rank, None, self.workers.count)).prepared()
+        # The gradient of a shorter window is a mean over fewer tokens, so its step is smaller (Merity et al. 2018,
+        # section 5).
+        rate = min(1.0, float(windows.lengths[number]) / self.stream.window)
+        return Shared(rows, max(labels, 1), rate)
 
     def _windows(self, epoch: int) -> Windows:
         if self._cut is None or self._cut[0] != epoch:

@@ -1,4 +1,4 @@
-"""What a language model is taught by: windows of running text, its state carried from each to the next."""
+"""The loss of a language model on windows of running text, with the state carried from each to the next."""
 
 from __future__ import annotations
 
@@ -14,66 +14,72 @@ from translucid.training.objective import Loss, real_places, smoothed_loss
 
 
 class StreamLoss:
-    """The loss of each window, which goes on where the one before it ended.
+    """The loss of each window, given the state after the window before it.
 
-    Gradients stop at the window's beginning (truncated backpropagation through time).
+    Gradients stop at the beginning of a window (truncated backpropagation through time).
     """
 
     def __init__(self, model: LanguageModel[Any]) -> None:
-        """Nothing has been read yet."""
+        """Start without a state."""
         self.model = model
         self.state: Carried | None = None
 
     def __call__(self, window: Batch, smoothing: float = 0.0) -> Loss:
-        """Return the loss of the next window; with what the model is taught beyond its words."""
+        """Return the loss of the next window, regularisation included."""
         model, ids = self.model, window.targets_in
         if self.state is None:
             self.state = model.begin(len(ids), ids.device)
         reading, after = model.read_on(ids, self.state)
-        loss = self._asked(reading.features, window, smoothing)
+        places = real_places(window, model.pad)
+        labels, features = window.labels.flatten()[places], reading.features.flatten(0, -2).index_select(0, places)
+        loss = smoothed_loss(features, model.output, labels, smoothing)
         self.state = None
         if model.carries:
-            # What is not a number would be carried on for ever: the next window then begins with zeros.
+            # NaN would stay in the state forever, so the next window then starts from zeros.
             finite = loss.cross_entropy.isfinite()
             self.state = after.of(tuple(torch.where(finite, part, 0) for part in after.tensors()))
-        if model.training and (further := model.regularisation(reading)) is not None:
-            return loss._replace(smoothed=loss.smoothed + loss.tokens * further)
+        regularisation = model.regularisation(reading) if model.training else None
+        if regularisation is not None:  # a mean over tokens, unlike the loss, which is a sum
+            return loss._replace(smoothed=loss.smoothed + loss.tokens * regularisation)
         return loss
 
-    def _asked(self, features: Tensor, window: Batch, smoothing: float) -> Loss:
-        """Return the loss of features [.., D] where the labels of the window [..] ask for something."""
-        places = real_places(window, self.model.pad)
-        asked, features = window.labels.flatten()[places], features.flatten(0, -2).index_select(0, places)
-        return smoothed_loss(features, self.model.output, asked, smoothing)
-
     def carried(self) -> dict[str, Tensor]:
-        """Return by name what is carried to the next window."""
-        return {str(i): part for i, part in enumerate(self.state.tensors())} if self.state else {}
+        """Return the tensors of the state by name, for a checkpoint."""
+        return {str(index): part for index, part in enumerate(self.state.tensors())} if self.state else {}
 
     def carry(self, tensors: dict[str, Tensor], device: torch.device) -> None:
-        """Take over what `carried` returned."""
+        """Restore the state whose tensors `carried` returned."""
         if tensors:
-            parts = tuple(tensors[str(i)].to(device) for i in range(len(tensors)))
+            parts = tuple(tensors[str(index)].to(device) for index in range(len(tensors)))
             self.state = type(self.model.begin(1, device)).of(parts)
 
 
 def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return what the process `rank` of `count` carries on after a checkpoint of any number of processes.
+    """Return the state of process `rank` of `count` from a checkpoint of any number of processes.
 
-    Of n processes, the rows r, r + n, r + 2 n, .. are those of process r.
+    With n processes, process r has the rows r, r + n, r + 2 n, ..
 
     Args:
-        rank: of the process, from 0.
-        count: of the processes there are now.
-        tensors: by name, `process.{rank}.carried.{name}` and others.
+        rank: the rank of the process, from 0.
+        count: the current number of processes.
+        tensors: the tensors of the checkpoint by name, among them `process.{rank}.carried.{name}`.
     """
-    before = {int(name.split(".")[1]) for name in tensors if name.startswith("process.")}
-    whole: dict[str, Tensor] = {}
-    for name in {name.split(".", 3)[3] for name in tensors if ".carried." in name}:
-        parts = {r: part for r in before if (part := tensors.get(f"process.{r}.carried.{name}")) is not None}
+    ranks = set[int]()
+    parts_by_name: dict[str, dict[int, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("process."):
+            _, old_rank, *rest = name.split(".", 3)
+            ranks.add(int(old_rank))
+            if rest[0] == "carried":
+                parts_by_name.setdefault(rest[1], {})[int(old_rank)] = tensor
+    mine: dict[str, Tensor] = {}
+    for name, parts in parts_by_name.items():
         first = next(iter(parts.values()))
-        whole[name] = first.new_empty(sum(map(len, parts.values())), *first.shape[1:])
-        for r, part in parts.items():
-            whole[name][r :: len(before)] = part
-    mine = {name: tensor[rank::count] for name, tensor in whole.items()}
-    return mine if all(map(len, mine.values())) else {}
+        whole = first.new_empty(sum(map(len, parts.values())), *first.shape[1:])
+        # A process without rows has no part, but counts: its rank decides about the rows of the others.
+        for old_rank, part in parts.items():
+            whole[old_rank :: len(ranks)] = part
+        mine[name] = whole[rank::count]
+        if not len(mine[name]):  # fewer rows than processes
+            return {}
+    return mine

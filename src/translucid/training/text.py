@@ -1,4 +1,4 @@
-"""Sentence pairs made ready to be learned from."""
+"""The preparation of sentence pairs for the training of a translator."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from translucid.training.dataset import (
     Initialization,
     TrainingData,
     learn_vocabulary,
+    say_held_out,
     sha256,
 )
 from translucid.training.epochs import PairEpochs
@@ -37,59 +38,57 @@ from translucid.training.regression_guard import GuardedValidator
 from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
-"""What its fingerprint is called in a checkpoint."""
+"""The name of its fingerprint in a checkpoint."""
 
 
 class TextDataset:
     """The corpora of a translator."""
 
     def __init__(self, configuration: Configuration, corpora: Corpora) -> None:
-        """Nothing is read yet.
+        """Store the arguments; nothing is read yet.
 
         Raises:
-            UserError: terms are to be learned, and there is no dictionary of the target language.
+            UserError: the model should learn terms, and there is no dictionary of the target language.
         """
         self.configuration, self.corpora = configuration, corpora
         self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
 
     def learn(self, console: Console) -> Tokenizer:
-        """See `Dataset`."""
+        """Learn the vocabulary of the pairs that pass the filter."""
         data, corpora = self.configuration.data, self.corpora
-        if corpora.held_out:
-            console.print(f"no validation files: {len(corpora.valid):,} training pairs are held out")
+        say_held_out(corpora, "pairs", console)
         skipped = Skipped()
         with counting(console, "learning the vocabulary", None) as advance:
             pairs = corpora.kept(data.filter, skipped)
-            if not (first := list(islice(pairs, 1))):
-                where = data.train[0] if data.train else None
+            first = list(islice(pairs, 1))
+            if not first:
+                file = next(iter(data.train), None)
                 fix = "See `translucid data stats`."
-                raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=where, fix=fix)
+                raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
             every = chain(first, counted(pairs, advance))
             tokenizer, self.configuration = learn_vocabulary(
                 every, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
             )
-        kept = (
-            EncodedCorpus.encode(part, tokenizer, max_tokens=self.configuration.longest)
-            for part in chunks(corpora.kept(data.filter))
-        )
-        if not any(map(len, kept)):
-            skipped.reasons["too long"] += skipped.kept
-            skipped.kept = 0
-            fix = "See `translucid data stats`, or raise data.max_tokens."
-            raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
-        return tokenizer
+        # Encode until a chunk contains a pair that is short enough: usually only the first chunk.
+        for chunk in chunks(corpora.kept(data.filter)):
+            if len(EncodedCorpus.encode(chunk, tokenizer, max_tokens=self.configuration.longest)):
+                return tokenizer
+        skipped.reasons["too long"] += skipped.kept
+        skipped.kept = 0
+        fix = "See `translucid data stats`, or raise data.max_tokens."
+        raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
 
-    def lessons(self, at: Initialization) -> TrainingData:
-        """See `Dataset`."""
+    def training_data(self, start: Initialization) -> TrainingData:
+        """Encode the pairs in the run folder; with subword dropout, pairs in memory are encoded anew in each epoch."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
-        tokenizer, identity = at.tokenizer, self._identity(at.tokenizer)
-        store = CorpusStore(at.run.corpus_folder)
-        stored = at.stored(lambda: self._encoded(at, store, identity), lambda: store.open(identity))
+        tokenizer, identity = start.tokenizer, self._identity(start.tokenizer)
+        store = CorpusStore(start.run.corpus_folder)
+        stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         sizes = stored.sizes
         if data.subword_dropout:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
-            sizes = [len(text) for text in texts]
+            sizes = list(map(len, texts))
             pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
         shares, count = self._mixture(sizes)
         epochs = PairEpochs(
@@ -100,98 +99,103 @@ class TextDataset:
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             seed=options.seed,
-            workers=at.workers,
+            workers=start.workers,
         )
-        validator: Validator = self._validator(self.corpora.valid, at)
+        validator: Validator = self._validator(self.corpora.valid, start)
         validated_on = {VALIDATION: sha256(json.dumps([*self.corpora.valid, options.validate_sentences]))}
         if self.corpora.general:
             assert isinstance(validator, TextValidator)
-            general = self._validator(self.corpora.general, at)
+            general = self._validator(self.corpora.general, start)
             validator = GuardedValidator(validator, general, options.max_regression)
             validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
             validated_on |= with_original_names({"training.max_regression": str(options.max_regression)})
         return TrainingData(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
 
-    def _validator(self, pairs: Sequence[Pair], at: Initialization) -> TextValidator:
-        """Return what measures a model on pairs, and say how many of them the loss leaves out.
+    def _validator(self, pairs: Sequence[Pair], start: Initialization) -> TextValidator:
+        """Return a validator for pairs, and say how many of them are too long for the loss.
 
         Raises:
-            UserError: they are all too long.
+            UserError: all are too long.
         """
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         validator = TextValidator(
             self._masked(pairs),
-            at.tokenizer,
+            start.tokenizer,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
             language=data.languages[1],
         )
-        file = next(iter(data.valid if pairs is self.corpora.valid else data.valid_general), "the held-out part")
-        tell_of_too_long("pairs", len(pairs), len(validator.corpus), longest, file, at.console)
+        files = data.valid if pairs is self.corpora.valid else data.valid_general
+        file = next(iter(files), "the held-out part")
+        tell_of_too_long("pairs", len(pairs), len(validator.corpus), longest, file, start.console)
         return validator
 
     @property
     def _train(self) -> list[Iterable[Pair]]:
-        """The training corpora, with pieces in the place of placeholders and terms pointed out, if that is wanted."""
-        share, seed = self.configuration.data.placeholders, self.configuration.training.seed
-        every = [masked_pairs(corpus, share, seed) if share else corpus for corpus in self.corpora.train]
-        if not self._lemmas:
-            return every
-        given = self._lexicon, self._lemmas, self.configuration.data.terms, seed
-        return [with_terms(corpus, *given) for corpus in every]
+        """The training corpora, with masked placeholders and annotated terms if the configuration asks for them."""
+        data, seed = self.configuration.data, self.configuration.training.seed
+        corpora: list[Iterable[Pair]] = list(self.corpora.train)
+        if data.placeholders:
+            corpora = [masked_pairs(corpus, data.placeholders, seed) for corpus in corpora]
+        if self._lemmas:
+            corpora = [with_terms(corpus, self._lexicon, self._lemmas, data.terms, seed) for corpus in corpora]
+        return corpora
 
     @cached_property
     def _lexicon(self) -> Lexicon:
         return Lexicon.learn(self.corpora.kept(self.configuration.data.filter))
 
     def _masked(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
-        """Return pairs to validate with as the model is to translate them."""
-        seed = self.configuration.training.seed
-        return list(masked_pairs(pairs, 0, seed)) if self.configuration.data.placeholders else pairs
+        """Return validation pairs with masked placeholders, if the model translates with them."""
+        if not self.configuration.data.placeholders:
+            return pairs
+        return list(masked_pairs(pairs, 0, self.configuration.training.seed))
 
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
-        """Return what part of an epoch each corpus is, and how many pairs an epoch has, if not as they are."""
-        data, further = self.configuration.data, [*self.configuration.data.mix.values()]
+        """Return the share of each corpus in an epoch and the number of pairs in an epoch, or None for the defaults."""
+        data = self.configuration.data
+        mixed = list(data.mix.values())
         shares = data.weights
         if data.temperature != 1:
-            shares = by_temperature(sizes[: len(sizes) - len(further)], data.temperature)
-        return mixed_in(sizes, shares, further) if further else (shares, None)
+            shares = by_temperature(sizes[: len(sizes) - len(mixed)], data.temperature)
+        if not mixed:
+            return shares, None
+        return mixed_in(sizes, shares, mixed)
 
-    def _encoded(self, at: Initialization, store: CorpusStore, identity: str) -> StoredCorpus | None:
-        """Open the encoded corpus; one that is not there, damaged, or of other files is encoded anew.
+    def _encoded(self, start: Initialization, store: CorpusStore, identity: str) -> StoredCorpus | None:
+        """Open the encoded corpus, or encode it if the store is missing, damaged, or made from other files.
 
-        If there is a checkpoint, a corpus that does not match it is encoded beside the one that is there, and takes its
-        place only if it is the same text.
+        If there is a checkpoint, the corpus is encoded beside the old one, and replaces it if the text is the same.
         """
-        corpora, beside = self.corpora, CorpusStore(at.run.next_corpus_folder)
+        corpora, beside = self.corpora, CorpusStore(start.run.next_corpus_folder)
         try:
             if stored := store.open(identity):
                 return stored
-        except UserError as error:
-            at.console.print(f"{error}", soft_wrap=True)
-        place = store if at.before is None else beside
+        except UserError as error:  # the store is damaged
+            start.console.print(f"{error}", soft_wrap=True)
+        target = store if start.before is None else beside
         if self._lemmas:
-            with at.console.status("learning which words translate each other"):
-                _ = self._lexicon
+            with start.console.status("learning which words translate each other"):
+                _ = self._lexicon  # computed and cached
         try:
-            with corpora.bad.written_to(at.run.bad_lines_file) if corpora.bad else nullcontext():
-                with counting(at.console, "encoding the corpus", None) as advance:
-                    place.build(
+            with corpora.bad.written_to(start.run.bad_lines_file) if corpora.bad else nullcontext():
+                with counting(start.console, "encoding the corpus", None) as advance:
+                    target.build(
                         self._train,
-                        at.tokenizer,
+                        start.tokenizer,
                         self.configuration.data.filter,
                         identity=identity,
                         max_tokens=self.configuration.longest,
                         on_pairs=advance,
                         bad=corpora.bad,
                     )
-                if at.before is not None:
+                if start.before is not None:
                     built = beside.open(identity)
                     assert built is not None
                     fingerprint = built.fingerprint
-                    del built  # Windows moves no file that is mapped into memory
-                    at.run.refuse_changes(at.before, {TEXT: fingerprint})
+                    del built  # Windows cannot move a file that is mapped into memory
+                    start.run.refuse_changes(start.before, {TEXT: fingerprint})
                     beside.replace(store)
         except UserError:
             beside.remove()
@@ -199,20 +203,22 @@ class TextDataset:
         return store.open(identity)
 
     def _identity(self, tokenizer: Tokenizer) -> str:
-        wanted = self.configuration.data.filter.model_dump()
-        identity = [self.corpora.digest, tokenizer.fingerprint, wanted, self.configuration.longest]
-        if self.configuration.data.placeholders:
-            identity += [self.configuration.data.placeholders, self.configuration.training.seed]
-        if terms := self.configuration.data.terms:
-            identity += ["terms", terms, self.configuration.training.seed]
+        """Return a fingerprint of everything that the encoded corpus depends on."""
+        data, seed = self.configuration.data, self.configuration.training.seed
+        wanted, longest = data.filter.model_dump(), self.configuration.longest
+        identity = [self.corpora.digest, tokenizer.fingerprint, wanted, longest]
+        if data.placeholders:
+            identity += [data.placeholders, seed]
+        if data.terms:
+            identity += ["terms", data.terms, seed]
         return sha256(json.dumps(identity))
 
 
 def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, console: Console) -> None:
-    """Say how many of the validation pairs, or captions, are too long for the loss.
+    """Say how many of the validation pairs or captions are too long for the loss.
 
     Raises:
-        UserError: all are.
+        UserError: all are too long.
     """
     limit = f"more than {longest} tokens (data.max_tokens, or what the model takes)"
     if not fit:
@@ -224,7 +230,7 @@ def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, c
 
 
 def counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
-    """Yield pairs, and tell of each thousand."""
+    """Yield pairs, and report every thousand to `advance`."""
     for number, pair in enumerate(pairs, 1):
         if number % 1000 == 0:
             advance(1000)

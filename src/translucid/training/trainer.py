@@ -34,25 +34,25 @@ from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.stay_close import L2SP, DistillationLoss
 from translucid.training.stream_loss import carried_by
 from translucid.training.validation import GENERAL, Validator
-from translucid.training.weights import Weights, under
+from translucid.training.weights import create_weights, under
 from translucid.training.workers import Workers
 
 Checkpoint = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts, as a run folder saves them."""
 BEGUN = "the model of training.begin_from"
-"""What its fingerprint is called in a checkpoint, where it is needed to go on."""
+"""The name of its fingerprint in a checkpoint, if resuming needs that model."""
 PATIENCE_WITH_NAN = 5
-"""Updates in a row without a finite loss, after which the training stops."""
+"""The number of consecutive updates without a finite loss after which the training stops."""
 
 
 class _Made(NamedTuple):
-    """An update, whose figures may still be on their way to the host."""
+    """An update whose figures may not have reached the host yet."""
 
     step: int
     tokens: int
     """Target tokens of all processes."""
     figures: Download
-    """[8] the sums of `Loss.figures`, the first process's clock, the signals sent to all, and the gradient's length."""
+    """[8] the sums of `Loss.figures`, the first process's clock, the signals of all, and the norm of the gradient."""
 
 
 class Trainer:
@@ -73,18 +73,18 @@ class Trainer:
         validated_on: Mapping[str, str] | None = None,
         begins_ready: bool = True,
     ) -> None:
-        """Nothing is read or written yet; `resume` goes back to the last checkpoint, `fit` trains.
+        """Prepare a training without reading or writing; `resume` restores a checkpoint, `fit` trains.
 
-        `origin`: fingerprints, by name, of what must be the same when the training is resumed; `reward`: of what the
-        model draws itself, for its self-critical share; `validated_on`: see `TrainingData`;
-        `begins_ready`: see `Progress`.
+        `origin`: fingerprints, by name, of everything that must not change when the training is resumed; `reward`: the
+        reward of sampled captions, for self-critical updates; `validated_on`: fingerprints, by name, of the validation
+        data; `begins_ready`: whether the initial weights may be the best ones.
         """
         self._has_earlier_best = False
-        """Whether the best weights by scores that are not compared any more are kept until the next validation."""
+        """Whether the best model so far was selected by scores of other validation data, until the next validation."""
         self.interrupted = 0
         """The number of the signal that has ended `fit`; 0 if none has."""
         self.workers, self.origin, self.validated_on = workers or Workers(), origin or {}, dict(validated_on or {})
-        self.weights = _weights(model, options, device, self.workers)
+        self.weights = create_weights(model, options, device, self.workers)
         self.epochs, self.validator, self.run, self.options, self.device = epochs, validator, run, options, device
         self.critical: SelfCritical | None = None
         if reward:
@@ -93,9 +93,10 @@ class Trainer:
         self.progress = Progress(begins_ready=begins_ready)
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Made] = deque()
-        """The last updates, as far as their figures may still be on their way to the host."""
+        """The last updates, whose figures may not have reached the host yet."""
         self._started, self._interrupt = time.monotonic(), Interrupt()
-        self._agreed = [0.0, 0.0]  # what `_clock_and_signal` gave in all processes together, as far as it is read
+        self._agreed = [0.0, 0.0]
+        """The sums over all processes of `_clock_and_signal`, from the last update whose figures have been read."""
         self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
@@ -105,37 +106,32 @@ class Trainer:
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
 
     def fit(self, display: Display) -> Progress:
-        """Train until a limit is reached, validations stop getting better, or Ctrl-C; everything is saved then.
+        """Train until a limit is reached, validations stop improving, or Ctrl-C; then save everything.
 
         Raises:
             UserError: the loss is no longer a finite number.
         """
         record = Record(self.run, self.progress.step) if self.workers.leads else None
-        saved, asked, told, updates = self.progress.seconds, 0.0, "", self._updates()
-        self._started, self._interrupt, self._agreed = time.monotonic() - saved, Interrupt(), [saved, asked]
-        with self._interrupt, display, self.workers.updating():
+        saved, stop, warning, updates = self.progress.seconds, 0.0, "", self._updates()
+        self._started, self._interrupt, self._agreed = time.monotonic() - saved, Interrupt(), [saved, stop]
+        with self._interrupt, display.bar, self.workers.updating():
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
-                self._validate(record, display)
-                self.progress.before = self.progress.kept
-                self.validator.before = self.progress.before
-                if not self.progress.begins_ready:
-                    self.progress.best_score = None
-                self.save()
-            while not self.over and not asked:
+                self._measure_initial_model(record, display)
+            while not self.over and not stop:
                 rate = learning_rate(self.options, self.progress.step + 1, self._done())
                 self._update(next(updates), rate, display)
                 self.progress.step += 1
-                # All processes go by the clock of the first, and end together when one of them is asked to.
-                self.progress.seconds, asked = self._agreed if self.workers.count > 1 else self._clock_and_signal()
-                if not told and (told := short_warmup(self.options, self.progress.step, self._done())):
-                    display.note(told)
+                # All processes use the clock of the first, and end together if one of them is interrupted.
+                self.progress.seconds, stop = self._agreed if self.workers.count > 1 else self._clock_and_signal()
+                if not warning and (warning := short_warmup(self.options, self.progress.step, self._done())):
+                    display.note(warning)
                 if record and self.recent.window:  # empty as long as every update was skipped
                     display.status(self._status(rate))
                     if self.progress.step % self.options.log_every == 0:
                         record.write_training(self._status(rate))
                 due = self.progress.step % self.options.validate_every == 0
                 saves = due or self.over or self.progress.seconds - saved > 60 * self.options.save_minutes
-                if saves or asked:
+                if saves or stop:
                     self._read(display)
                 if due or self.over:
                     self._validate(record, display)
@@ -143,10 +139,10 @@ class Trainer:
                 if saves:
                     self.save()
                     saved = self.progress.seconds
-            if asked:
+            if stop:
                 self.interrupted = max(self.workers.gather(self._interrupt.asked))
                 self.save()
-                # Nothing was validated yet, but there shall be something to try.
+                # Before the first validation, save the current average, so that users have a model to try.
                 if self.progress.best_score is None and not self._has_earlier_best:
                     with self.weights.averaged_model() as model:
                         self._save_best(model, {})
@@ -154,8 +150,17 @@ class Trainer:
             record.close()
         return self.progress
 
+    def _measure_initial_model(self, record: Record | None, display: Display) -> None:
+        """Validate the model that fine-tuning starts from, for a comparison at the end."""
+        self._validate(record, display)
+        self.progress.before = self.progress.kept
+        self.validator.before = self.progress.before
+        if not self.progress.begins_ready:
+            self.progress.best_score = None
+        self.save()
+
     def _updates(self) -> Iterator[list[Shared]]:
-        """Yield the batches of each update, from where the training stands, epoch after epoch."""
+        """Yield the batches of each update, from the current progress on, epoch after epoch."""
         while True:
             self.optimizer.layers.begin(self.progress.epoch)
             batches = self.epochs.batches(self.progress.epoch, self.progress.batch)
@@ -166,7 +171,7 @@ class Trainer:
                 if len(group) == self.options.accumulate:
                     yield group
                     group = []
-            if group:  # batches left over at the end of an epoch make a smaller update of their own
+            if group:  # the remaining batches of an epoch make a smaller update
                 yield group
             self.progress.epoch, self.progress.batch = self.progress.epoch + 1, 0
 
@@ -174,7 +179,7 @@ class Trainer:
         """Make one update, or skip it if the loss or a gradient is not a finite number.
 
         Raises:
-            UserError: that has happened too often in a row.
+            UserError: too many consecutive updates were skipped.
         """
         tokens = sum(batch.target_tokens for batch in batches)
         loss_of = self.weights.loss
@@ -198,7 +203,7 @@ class Trainer:
         made = _Made(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
         share = sum(batch.rate for batch in batches) / len(batches)
         if self.optimizer.skips_on_device:
-            # The host learns one update later if it was skipped; the average takes in weights that have not moved.
+            # The host reads one update later whether this one was skipped; the average then repeats the old weights.
             self._unread.append(made)
             self.optimizer.step(rate * share, finite)
             self._average()
@@ -210,26 +215,26 @@ class Trainer:
             self.optimizer.zero_grad()
 
     def _read(self, display: Display, *, unread: int = 0) -> None:
-        """Take in the figures of the updates made, but for the last few, which may not have reached the host yet."""
+        """Record the figures of updates, except for the last `unread`, which may not have reached the host yet."""
         while len(self._unread) > unread:
             self._take(self._unread.popleft(), display)
 
     def _take(self, made: _Made, display: Display) -> bool:
-        """Take in the figures of an update; return whether it was made, as it is if all is finite.
+        """Record the figures of an update; return whether they are finite, without which the update is skipped.
 
         Raises:
-            UserError: updates have been skipped too often in a row.
+            UserError: too many consecutive updates were skipped.
         """
-        entropy, correct, said, reward, drawn, *self._agreed, norm = made.figures.read().tolist()
+        entropy, correct, tokens, reward, drawn, *self._agreed, norm = made.figures.read().tolist()
         if not (math.isfinite(entropy) and math.isfinite(norm)):
             self._skip(made.step, entropy / made.tokens, norm, display)
             return False
         self.skipped_in_a_row = 0
-        self.recent.add(entropy, int(correct), int(said), reward / drawn if drawn else None)
+        self.recent.add(entropy, int(correct), int(tokens), reward / drawn if drawn else None)
         return True
 
     def _skip(self, step: int, loss: float, norm: float, display: Display) -> None:
-        """Count an update that left the weights as they were; one is no reason to stop, several in a row are."""
+        """Count a skipped update; only several in a row are a reason to stop."""
         self.progress.skipped += 1
         self.skipped_in_a_row += 1
         what = f"the loss is {loss:.3g} at step {step}, gradient norm {norm:.3g}"
@@ -237,21 +242,21 @@ class Trainer:
             raise UserError(
                 f"{what}, for the {PATIENCE_WITH_NAN}th time in a row",
                 fix=f"Lower training.learning_rate (now {self.options.learning_rate:g}), lengthen training.warmup, or "
-                "set training.precision=float32; the last checkpoint is untouched, and --resume goes on from it.",
+                "set training.precision=float32; the last checkpoint is untouched, and --resume continues from it.",
             )
         display.note(f"{what}: this update is skipped ({self.progress.skipped} so far)")
 
     def _average(self) -> None:
-        """Take the new weights into the average, which has less memory in the first updates."""
+        """Update the running average of the weights; its decay is lower in the first updates, to forget them soon."""
         step = self.progress.step
-        self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)) if self.options.averaging else 0.0)
+        self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)))
 
     def _clock_and_signal(self) -> list[float]:
         """Return the seconds of this training, 0 but in the first process, and the signal that this one has got."""
         return [time.monotonic() - self._started if self.workers.leads else 0.0, self._interrupt.asked]
 
     def _done(self) -> float:
-        """The share of the training that is over, by the limit that comes first."""
+        """Return the share of the training that is over, by the limit that will be reached first."""
         o, progress = self.options, self.progress
         shares = [0.0]
         if o.max_steps:
@@ -264,7 +269,7 @@ class Trainer:
 
     @property
     def over(self) -> bool:
-        """Whether a limit is reached, or validations have stopped getting better."""
+        """Whether a limit is reached, or validations have stopped improving."""
         stale = self.options.patience is not None and self.progress.stale >= self.options.patience
         return self._done() >= 1 or stale
 
@@ -286,8 +291,8 @@ class Trainer:
                 self._save_best(model, found.measures)
         if record:
             record.write_validation(self.progress.step, self.progress.seconds, found)
-            display.validation(self.progress.step, found, self.validator.told(found.score), best)
-        self.recent.last = time.monotonic()  # validating is no part of the next update
+            display.validation(self.progress.step, found, self.validator.describe(found.score), best)
+        self.recent.last = time.monotonic()  # the speed of the next update excludes the validation
 
     def _save_best(self, model: Model, facts: dict[str, float]) -> None:
         if self.workers.leads:
@@ -298,7 +303,7 @@ class Trainer:
                 save_adapter(self.run, differences(model), scale, base, facts)
 
     def save(self) -> None:
-        """Write all that an exact continuation needs, the random states of all processes among it."""
+        """Write a checkpoint with everything for an exact continuation, such as the random states of all processes."""
         states = self.workers.gather(self._own_states())
         tensors = self.weights.tensors()
         for index, moments in self.optimizer.moments().items():
@@ -312,15 +317,15 @@ class Trainer:
         self.run.save_state(tensors, facts)
 
     def resume(self, state: Checkpoint, say: Callable[[str], None]) -> None:
-        """Go back to a checkpoint. Nothing is written.
+        """Restore a checkpoint; nothing is written.
 
         Args:
-            state: what the run folder has given.
-            say: called with a line if the best model so far is damaged, which can't be had back and gives way to the
-                next one; or if scores can't be compared with those before.
+            state: the checkpoint.
+            say: a function for one line to the user if the best model so far is damaged and will be replaced, or if
+                the validation data has changed.
 
         Raises:
-            UserError: it was made with other text, another tokenizer or other settings, or is none of this run.
+            UserError: the checkpoint belongs to other text, another tokenizer, other settings, or another run.
         """
         try:
             self._restore(*state)
@@ -356,45 +361,36 @@ class Trainer:
                 self.progress.best_score, self.progress.best_step = None, 0
 
     def _compare_anew(self, before: Mapping[str, str], say: Callable[[str], None]) -> None:
-        """Forget the scores of other validation data.
+        """Forget the scores on other validation data.
 
         Raises:
-            UserError: what is not to be forgotten is measured on other pairs than before the training.
+            UserError: the general text, on which the initial model was measured, has changed.
         """
         progress = self.progress
-        if progress.before is not None:  # what the first weights were worth on the new pairs can't be measured any more
-            self.run.refuse_changes(*({GENERAL_PAIRS: of.get(GENERAL_PAIRS, "")} for of in (before, self.validated_on)))
-            if GENERAL in progress.before:
-                progress.before = {GENERAL: progress.before[GENERAL]}
-            else:
-                progress.before = {}
+        if progress.before is not None:
+            # The guard needs the initial model's score on general text, which can't be measured again.
+            old, new = before.get(GENERAL_PAIRS, ""), self.validated_on.get(GENERAL_PAIRS, "")
+            self.run.refuse_changes({GENERAL_PAIRS: old}, {GENERAL_PAIRS: new})
+            scores = progress.before
+            progress.before = {GENERAL: scores[GENERAL]} if GENERAL in scores else {}
             self.validator.before = progress.before
         if progress.best_score is None:
             return
         say(
-            "what it is validated on has changed: scores are not compared with those before, and the next validation "
+            "the validation data has changed: scores are not compared with earlier ones, and the next validation "
             f"replaces the weights of step {progress.best_step:,} in {self.run.model_file.name}"
         )
         self._has_earlier_best = True
         progress.best_score, progress.best_step, progress.stale, progress.kept = None, 0, 0, None
 
     def _own_states(self) -> dict[str, Tensor]:
-        """Return what each process has of its own: random states, and what its rows of a stream carry on."""
+        """Return the states that differ between processes: random states, and the state of a stream's rows."""
         states = random_states(self.device)
         if stream := self.weights.stream:
             states |= {f"carried.{name}": tensor.cpu() for name, tensor in stream.carried().items()}
         return states
 
     def _restore_own_states(self, states: dict[str, Tensor]) -> None:
-        if "cpu" not in states:  # there are more processes now than there were
+        if "cpu" not in states:  # the checkpoint has fewer processes, so this one starts with a new seed
             torch.manual_seed(hash((self.options.seed, self.workers.rank, self.progress.step)))
         restore_random_states(states, self.device)
-
-
-def _weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
-    if options.sharded and workers.count > 1:
-        from translucid.training.sharding import ShardedWeights  # a second to import
-
-        assert isinstance(model, SequenceModel)
-        return ShardedWeights(model, device, workers)
-    return Weights(model, device, workers, compiles=options.compile)

@@ -1,4 +1,4 @@
-"""How good a model is in the midst of its training: loss, token accuracy and BLEU on what it does not learn from."""
+"""Validation during training: loss, token accuracy and BLEU on held-out data."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
 
 GENERAL = "general_bleu"
-"""BLEU on what a fine-tuned model is not to forget, among the figures of a validation."""
+"""The name of BLEU on general text, which a fine-tuned model should not forget, among the measures of a validation."""
 
 
 LESS = 0.001
-"""Nats a token by which a loss must be lower to be better, lest noise keep a training going that is at its end."""
+"""The improvement of the loss, in nats per token, that counts; smaller ones are noise, which would delay the end."""
 
 
 class Sample(NamedTuple):
-    """One validation source and what the model makes of it."""
+    """One validation source and the model's output for it."""
 
     source: str
     """A sentence, or the name of an image."""
@@ -47,49 +47,49 @@ class Validation(NamedTuple):
     """The figures of one validation."""
 
     loss: float
-    """Cross-entropy a target token, in nats, without label smoothing."""
+    """The cross-entropy per target token, in nats, without label smoothing."""
     perplexity: float
     accuracy: float
-    """Share of target tokens ranked first, given the right ones before."""
+    """The share of target tokens that the model ranks first, given the correct tokens before."""
     measures: dict[str, float]
-    """What else there is to say, by name, such as `bleu`, and `chrf` where that is the score: of greedy outputs for the
-    first sources."""
+    """Further measures by name, for greedy outputs of the first sources, such as `bleu`, and `chrf` if that is the
+    score."""
     score: float
-    """What the best model is chosen by, the higher the better; of equal ones the loss decides."""
+    """The score that selects the best model; higher is better, and the loss decides between equal scores."""
     samples: list[Sample]
 
 
 class Validator(ABC):
-    """Measures a model on what is held out; draws no random numbers, so it never changes the training."""
+    """Measures a model on held-out data. It uses no random numbers, so it never changes the training."""
 
     tokenizer: Tokenizer
     compares: bool = False
-    """Whether a model that begins as another one is measured before its training, to be compared with in the end."""
+    """Whether fine-tuning measures the initial model too, for a comparison at the end."""
     before: Mapping[str, float] | None = None
-    """What was measured then, by name."""
+    """The measures of the initial model by name."""
     bfloat16: bool = False
-    """Whether the loss is measured in bfloat16, as it is trained with. What is decoded is not: a step of a search has
-    few products, and autocast would round all weights for each of them."""
+    """Whether to measure the loss in bfloat16, as in training. Decoding stays in float32: a step of a search has few
+    products, and autocast would round all weights for each of them."""
 
     @abstractmethod
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
         """Return the figures of a model in evaluation mode; `workers` share the work, and all get the figures."""
 
     @abstractmethod
-    def told(self, score: float) -> str:
-        """Return in words a score that `measure` has given."""
+    def describe(self, score: float) -> str:
+        """Return a score of `measure` in words."""
 
     def comparable(self, score: float) -> float:
-        """Return a score as it is compared with others: two that differ by chance alone are equal."""
+        """Return a score for comparisons, in which scores that differ only by chance are equal."""
         return score
 
     def is_better(self, found: Validation, score: float | None, loss: float | None) -> bool:
-        """Whether weights are better than others, by the score, and by the loss where that does not differ.
+        """Whether weights are better than others, by the score, or by the loss if the scores are equal.
 
         Args:
-            found: what was measured of the weights.
-            score: of the others; if there are none, all are better.
-            loss: of the others, if it is known.
+            found: the figures of the weights.
+            score: the score of the others; None if there are none.
+            loss: the loss of the others, if it is known.
         """
         if score is None:
             return True
@@ -98,67 +98,73 @@ class Validator(ABC):
 
 
 class PairsValidator(Validator):
-    """Measures a model that writes about a source: a translator, or a captioner."""
+    """Measures a model that generates text for a source: a translator or a captioner."""
 
     corpus: EncodedCorpus | CaptionedImages
-    """What the loss is measured on."""
+    """The data for the loss."""
     sources: Sequence[str]
-    """What is decoded for BLEU."""
+    """The sources that are decoded for BLEU."""
     references: Sequence[Sequence[str]]
-    """Of each source, one or more."""
+    """One or more references for each of these sources."""
     language: str | None = None
-    """Code of the language of the references, if it is known."""
+    """The language code of the references, if it is known."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
-        """`batch_tokens`: see `plan_epoch`."""
+        """Measure in batches of at most `batch_tokens` tokens, padding included."""
         self.tokenizer, self.batch_tokens = tokenizer, batch_tokens
 
     @abstractmethod
     def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
-        """Return what greedy search finds for this process's share of the sources."""
+        """Return the greedy outputs for this process's share of the sources."""
 
     @torch.inference_mode()
     def measure(self, model: Model, device: torch.device, workers: Workers | None = None) -> Validation:
-        """See `Validator`."""
+        """Return the loss on all pairs, and the score of greedy outputs for some sources."""
         assert isinstance(model, SequenceModel)
         workers = workers or Workers()
-        lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
-        plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
-        with mixed_precision(device, wanted=self.bfloat16):
-            losses = [batch_loss(model, self.corpus.batch(rows).prepared().to(device)) for rows in workers.share(plan)]
-        entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
-        correct = float(sum(loss.correct for loss in losses))
-        tokens = float(sum(loss.tokens for loss in losses))
-        entropy, correct, tokens = workers.sum(sum(entropies), correct, tokens)
-        hypotheses = workers.interleave([self.tokenizer.decode(found) for found in self.greedy(model, device, workers)])
+        entropy, correct, tokens = self._loss(model, device, workers)
+        hypotheses = workers.interleave(list(map(self.tokenizer.decode, self.greedy(model, device, workers))))
         score = self.criterion.score(hypotheses)
         measures = {"bleu": self.criterion.bleu(hypotheses)}
         if self.criterion.name != "BLEU":
             measures[self.criterion.name.lower()] = score
-        samples = [
-            Sample(source, references[0], text)
-            for source, references, text in zip(self.sources, self.references, hypotheses, strict=True)
-        ]
+        samples = []
+        for source, references, hypothesis in zip(self.sources, self.references, hypotheses, strict=True):
+            samples.append(Sample(source, references[0], hypothesis))
         mean = entropy / max(tokens, 1)
         accuracy = correct / max(tokens, 1)
         return Validation(mean, math.exp(min(mean, 700)), accuracy, measures, score, samples)
 
-    def told(self, score: float) -> str:
-        """See `Validator`."""
+    def _loss(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[float]:
+        """Return the sums over all pairs of cross-entropy, correct tokens and tokens."""
+        lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
+        plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
+        losses = []
+        with mixed_precision(device, wanted=self.bfloat16):
+            for rows in workers.share(plan):
+                losses.append(batch_loss(model, self.corpus.batch(rows).prepared().to(device)))
+        # Read all losses at the end, so that the host waits only once for a GPU.
+        entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
+        correct = float(sum(loss.correct for loss in losses))
+        tokens = float(sum(loss.tokens for loss in losses))
+        return workers.sum(sum(entropies), correct, tokens)
+
+    def describe(self, score: float) -> str:
+        """Return the score with the name of the metric."""
         return f"{self.metric} {score:.1f}"
 
     @property
     def metric(self) -> str:
-        """What the score is: BLEU or chrF."""
+        """The name of the metric, BLEU or chrF."""
         return self.criterion.name
 
     @cached_property
     def criterion(self) -> Criterion:
-        """The metric that the score is."""
+        """The metric of the score."""
         return Criterion(reference_sets(self.references), self.language)
 
     def comparable(self, score: float) -> float:
-        """See `Validator`; below zero, a score is not one of the metric."""
+        """Return a score of the metric, or 0 if it is too low to mean anything; negative ones are a guard's."""
         return score if score < 0 or self.criterion.tells(score) else 0.0
 
 
@@ -178,19 +184,21 @@ class TextValidator(PairsValidator):
         sentences: int,
         language: str | None = None,
     ) -> None:
-        """`sentences`: how many are translated for BLEU; the loss is over all pairs of up to `max_tokens`."""
+        """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`."""
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
-        translated = list(pairs[:sentences])
-        self.sources, self.references = [pair.source for pair in translated], [[pair.target] for pair in translated]
+        translated = pairs[:sentences]
+        self.sources = [pair.source for pair in translated]
+        self.references = [[pair.target] for pair in translated]
+        # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
         self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in tokenizer.encode_source(self.sources)]
 
     def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
-        """See `Validator`."""
+        """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
-        found = decode_sentences(model, ids, DecodingOptions(beam=1), device=device, opening=opening)
-        return [best[0].tokens for best in found]
+        hypotheses = decode_sentences(model, ids, DecodingOptions(beam=1), device=device, opening=opening)
+        return [best[0].tokens for best in hypotheses]
 
 
 class ImageValidator(PairsValidator):
@@ -210,17 +218,17 @@ class ImageValidator(PairsValidator):
         images: int,
         language: str | None = None,
     ) -> None:
-        """Everything is encoded already.
+        """Measure on images that are encoded already.
 
         Args:
-            corpus: of the pairs.
-            pairs: names and captions, for BLEU.
-            places: of the images by name, in `corpus.images`.
-            tokenizer: of the captions.
-            decoding: says how long a caption may be.
-            batch_tokens: see `plan_epoch`.
-            images: how many are captioned for BLEU.
-            language: code of theirs, if it is known.
+            corpus: the encoded pairs, for the loss.
+            pairs: image names and captions, for BLEU.
+            places: the index of each image in `corpus.images` by name.
+            tokenizer: the tokenizer of the captions.
+            decoding: the decoding options, for the maximum length of a caption.
+            batch_tokens: the maximum number of tokens in a batch, padding included.
+            images: the number of images to caption for BLEU.
+            language: the language code of the captions, if it is known.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
@@ -232,8 +240,7 @@ class ImageValidator(PairsValidator):
         self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
 
     def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
-        """See `Validator`."""
-        share = workers.share(range(len(self.sources)))
-        images = (self.corpus.images[self.places[self.sources[i]]] for i in share)
-        found = decode_images(model, images, self.decoding, device=device)
-        return [best[0].tokens for best in found]
+        """Caption this process's share of the images."""
+        images = (self.corpus.images[self.places[name]] for name in workers.share(self.sources))
+        hypotheses = decode_images(model, images, self.decoding, device=device)
+        return [best[0].tokens for best in hypotheses]

@@ -1,4 +1,4 @@
-"""The weights that are learned and their running average, whole in every process."""
+"""The weights in training and their running average, complete in every process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from translucid.data.batching import Batch
 from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model, SequenceModel
+from translucid.runs.training_options import TrainingOptions
 from translucid.runs.weight_loading import load_weights, unshared
 from translucid.training.compiled import CompiledLoss
+from translucid.training.frozen import trainable
 from translucid.training.gradient_buckets import GradientBuckets
 from translucid.training.objective import Loss, batch_loss, label_loss
 from translucid.training.stream_loss import StreamLoss
@@ -25,30 +27,30 @@ from translucid.training.workers import Workers
 
 
 class Weights:
-    """A model in training and the average of its weights; `sharding.py` has the same in parts."""
+    """A model in training and the average of its weights; `sharding.py` distributes them over the processes."""
 
     parameters: list[nn.Parameter]
-    """What the optimiser moves."""
+    """The weights that the optimiser updates."""
     loss: Callable[[Batch, float], Loss]
-    """The loss of rows of a batch, with so much label smoothing."""
+    """The loss of rows of a batch, given the label smoothing."""
     stream: StreamLoss | None = None
-    """The same, if the model carries something from one batch to the next."""
+    """The loss, if the model is a language model, whose state is carried from one batch to the next."""
     buckets: GradientBuckets | None = None
-    """How several processes sum their gradients."""
+    """The buckets in which several processes sum their gradients."""
 
     def __init__(self, model: Model, device: torch.device, workers: Workers, *, compiles: bool = False) -> None:
-        """Put the model on the device; `compiles`: whether the forward pass of training is compiled."""
+        """Move the model to the device; `compiles`: whether to compile the forward pass of training."""
         self.device, self.workers = device, workers
         self.model = model.to(device).train()
         self.averaged = copy.deepcopy(self.model).eval().requires_grad_(False)
         for module in self.averaged.modules():
-            if isinstance(module, nn.RNNBase):  # whose copied weights are no longer one block, as cuDNN wants them
+            if isinstance(module, nn.RNNBase):  # cuDNN needs the weights in one block, which copying has split
                 module.flatten_parameters()
-        self.parameters = moved(self.model)
+        self.parameters = trainable(self.model)
         if workers.count > 1:
             self.buckets = GradientBuckets(self.parameters)
-        whole = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
-        self._averages: list[Tensor] = [average for average, parameter in whole if parameter.requires_grad]
+        pairs = zip(self.averaged.parameters(), self.model.parameters(), strict=True)
+        self._averages: list[Tensor] = [average for average, parameter in pairs if parameter.requires_grad]
         self.stream = StreamLoss(self.model) if isinstance(self.model, LanguageModel) else None
         if isinstance(self.model, SequenceModel):
             self.loss = self.stream or partial(batch_loss, self.model)
@@ -59,7 +61,7 @@ class Weights:
             self.loss = partial(label_loss, self.model)
 
     def rows(self, rows: Batch | None) -> Batch | None:
-        """Return this process's rows of a batch, if it has any, where the model is."""
+        """Return this process's rows of a batch, if it has any, on the device."""
         if rows is None or self.device.type == "cpu":
             return rows
         return rows.prepared().to(self.device)
@@ -76,51 +78,53 @@ class Weights:
             self.buckets.finish()
 
     def clip(self, longest: float) -> Tensor:
-        """Shorten the gradient to this length, and return the length that it had, []."""
+        """Clip the norm of the gradient to `longest`, and return the norm before, []."""
         return nn.utils.clip_grad_norm_(self.parameters, longest)
 
     @torch.no_grad()
     def average(self, decay: float) -> None:
-        """averaged = decay * averaged + (1 - decay) * weights."""
+        """Update the average: averaged = decay * averaged + (1 - decay) * weights."""
         torch._foreach_lerp_(self._averages, [*self.parameters], 1 - decay)
 
     @contextmanager
     def averaged_model(self) -> Iterator[Model]:
-        """Give the model with the averaged weights, in evaluation mode; all processes must ask for it together.
-
-        A matrix that has a difference of low rank is added up once, not with every use.
-        """
-        with parametrize.cached():
+        """Yield the model with the averaged weights, in evaluation mode; all processes must call this together."""
+        with parametrize.cached():  # adds a low-rank difference to its matrix once, instead of at each use
             yield self.averaged
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all weights by name, complete; all processes must ask together."""
-        parts = {"model": self.model, "averaged": self.averaged}
-        return {f"{part}.{name}": tensor for part, model in parts.items() for name, tensor in unshared(model).items()}
+        """Return all weights by name, complete; all processes must call this together."""
+        tensors = {f"model.{name}": tensor for name, tensor in unshared(self.model).items()}
+        return tensors | {f"averaged.{name}": tensor for name, tensor in unshared(self.averaged).items()}
 
     def load(self, tensors: dict[str, Tensor], file: Path) -> None:
-        """Take over what `tensors` returned.
+        """Load the weights that `tensors` returned, from a checkpoint in `file`.
 
         Raises:
-            UserError: it does not fit; `file` is where it comes from.
+            UserError: they do not fit the model.
         """
         load_weights(self.model, under("model.", tensors), file)
         load_weights(self.averaged, under("averaged.", tensors), file)
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the optimiser complete; all processes must ask together."""
+        """Return a complete tensor of the optimiser's state; all processes must call this together."""
         return tensor
 
     def part(self, tensor: Tensor, parameter: nn.Parameter) -> Tensor:
-        """Return what this process holds of a complete tensor of the optimiser."""
+        """Return this process's part of a complete tensor of the optimiser's state."""
         return tensor
 
 
-def moved(model: Model) -> list[nn.Parameter]:
-    """Return the weights that training moves: all but those of a frozen network."""
-    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+def create_weights(model: Model, options: TrainingOptions, device: torch.device, workers: Workers) -> Weights:
+    """Return the weights of a model, distributed over the processes if the options ask for it."""
+    if options.sharded and workers.count > 1:
+        from translucid.training.sharding import ShardedWeights  # imported here because it takes a second
+
+        assert isinstance(model, SequenceModel)
+        return ShardedWeights(model, device, workers)
+    return Weights(model, device, workers, compiles=options.compile)
 
 
 def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with a prefix, without it."""
+    """Return the tensors whose names begin with a prefix, under the rest of their names."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.models.attention_only import AttentionOnly, AttentionOnlyState
-from translucid.models.model_options import RecurrentOptions, ToldOfContext
+from translucid.models.model_options import ContextualOptions, RecurrentOptions
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent.model import RecurrentModel
 from translucid.models.recurrent.state import RecurrentState
@@ -125,7 +125,7 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
         UserError: the model is of a kind that can't be exported.
     """
     options = model.options
-    if isinstance(options, ToldOfContext) and options.elmo:
+    if isinstance(options, ContextualOptions) and options.elmo:
         fix = "Its bidirectional LSTM has no such form; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become an ONNX model", fix=fix)
     if isinstance(model, Transformer):

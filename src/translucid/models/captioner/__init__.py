@@ -1,7 +1,7 @@
-"""Models that write about images: Xu et al. 2015 with soft and hard attention, and a Transformer over the same grid.
+"""Image captioners: Xu et al. 2015 with soft and hard attention, and a Transformer over the same grid.
 
-Read `image_encoder.py`, which turns an image into a grid, then `decoder.py` next to its paper;
-`model.py` puts them together.
+Read `image_encoder.py`, which turns an image into a grid, then `decoder.py` next to its paper. `model.py` combines
+them.
 """
 
 from translucid.models.captioner.model import CaptioningLSTM, CaptioningTransformer

@@ -17,14 +17,14 @@ from translucid.models.networks import image_network
 class ImageEncoder(nn.Module):
     """a_i = Dropout(W LayerNorm(cell_i) + P_i), the annotation vectors of Xu et al. 2015, section 3.1.1.
 
-    A batch of images comes as pixels [B, height, width, 3] uint8, or as the grids [B, S, F] that the network has made
-    of them before. S cells stand one row after the other.
+    The input is a batch of images, as pixels [B, height, width, 3] uint8 or as grids [B, S, F] that the network has
+    computed before. The S cells of a grid are stored row by row.
     """
 
     positions: Tensor | None
 
     def __init__(self, options: CaptioningShape, width: int, dropout: float) -> None:
-        """`width`: D of the cells."""
+        """Build the network with fresh weights, and the projection to cells of `width` D."""
         super().__init__()
         image_encoder = options.image_encoder
         self.side = image_encoder.side
@@ -37,29 +37,31 @@ class ImageEncoder(nn.Module):
         nn.init.zeros_(self.project.bias)
         if options.positions == "learned":
             self.positions = nn.Parameter(torch.empty(image_encoder.side**2, width))
-            nn.init.normal_(self.positions, std=0.5**0.5)
-        else:
-            table = (
-                grid_positions(image_encoder.side, image_encoder.side, width)
-                if options.positions == "sinusoidal"
-                else None
-            )
+            nn.init.normal_(self.positions, std=0.5**0.5)  # the root mean square of a sinusoid
+        elif options.positions == "sinusoidal":
+            table = grid_positions(image_encoder.side, image_encoder.side, width)
             self.register_buffer("positions", table, persistent=False)
+        else:
+            self.register_buffer("positions", None, persistent=False)
         self.dropout = Dropout(dropout)
 
-    def look(self, pixels: Tensor) -> Tensor:
-        """Return the grids [B, S, F] that the network makes of pixels [B, height, width, 3] uint8."""
-        return self.network(pixels.movedim(3, 1)).flatten(2).transpose(1, 2)
+    def compute_grids(self, pixels: Tensor) -> Tensor:
+        """Return the grids [B, S, F] that the network computes from pixels [B, height, width, 3] uint8."""
+        grids = self.network(pixels.movedim(3, 1))  # [B, F, rows, columns]
+        return grids.flatten(2).transpose(1, 2)
 
     @torch.inference_mode()
     def grids(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return what `look` makes of pixels [B, height, width, 3], to be kept: [B, S, F]."""
+        """Return the grids [B, S, F] of pixels [B, height, width, 3] as an array, for storage."""
         source = torch.from_numpy(pixels).to(self.project.weight.device)
-        grids: NDArray[np.float32] = self.look(source).float().cpu().numpy()
+        grids: NDArray[np.float32] = self.compute_grids(source).float().cpu().numpy()
         return grids
 
     def forward(self, source: Tensor) -> Tensor:
-        """Pixels or grids in, cells [B, S, D] out."""
-        grid = self.look(source) if source.dtype == torch.uint8 else source.to(self.project.weight.dtype)
+        """Map pixels or grids to cells [B, S, D]."""
+        # Stored grids are in float16.
+        grid = self.compute_grids(source) if source.dtype == torch.uint8 else source.to(self.project.weight.dtype)
         cells = self.project(self.norm(grid))
-        return self.dropout(cells if self.positions is None else cells + self.positions)
+        if self.positions is not None:
+            cells = cells + self.positions
+        return self.dropout(cells)

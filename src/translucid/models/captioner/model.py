@@ -1,4 +1,4 @@
-"""Captioners that speak the protocol: their source is an image."""
+"""Captioners as sequence models whose source is an image."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.positions import NoPositions, SinusoidalPositions
+from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner.decoder import CROSS, DRAWN, AttentionDecoder, BlindDecoder
 from translucid.models.captioner.image_encoder import ImageEncoder
-from translucid.models.captioner.looking import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.encoder import RecurrentMemory
@@ -24,7 +24,7 @@ from translucid.models.transformer import BlockStacks
 
 
 class CaptioningLSTM(SequenceModel[RecurrentState]):
-    """An image_encoder, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
+    """An image encoder, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
@@ -32,7 +32,7 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
     options: CaptionerOptions
 
     def __init__(self, vocabulary: int, options: CaptionerOptions, special: SpecialTokens[int] = SPECIAL) -> None:
-        """Build a model with fresh weights; those of a network that has learned before stay as they are."""
+        """Build a model with fresh weights."""
         super().__init__(special)
         o = self.options = options
         tokens = token_embedding(vocabulary, o.width)
@@ -47,83 +47,85 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         looks = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
         self.has_auxiliary_loss = looks or self.detector is not None
         if o.attention == "hard":
-            # The moving average of log p(y) in training (section 4.1); kept with the weights, so that --resume has it.
+            # The moving average of log p(y) in training (section 4.1); a parameter, so that checkpoints contain it.
             self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
 
     def source_mask(self, source: Tensor) -> Tensor:
-        """Return where images may be looked at [B, S]: everywhere."""
+        """Return a mask [B, S] that is True everywhere: an image has no padding."""
         return _everywhere(source, self.options)
 
-    def nothing(self) -> Tensor:
+    def empty_source(self) -> Tensor:
         """Return a black image."""
         return _black(self.options)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
-        """Take cells [B, S, D] as they are, and find the decoder's first state in the mean of those to be looked at."""
-        seen = mask.unsqueeze(-1).to(embedded.dtype)
-        mean = (embedded * seen).sum(1) / seen.sum(1).clamp(min=1)
+        """Return the cells [B, S, D] unchanged, and the decoder's first state, computed from their mean."""
+        visible = mask.unsqueeze(-1).to(embedded.dtype)
+        mean = (embedded * visible).sum(1) / visible.sum(1).clamp(min=1)
         hidden, cell = (torch.tanh(bridge(mean))[None] for bridge in self.bridges)
         return RecurrentMemory(embedded, mask, (hidden, cell))
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the decoder's features [N, T, D] for target ids [N, T]."""
         state = self.start(memory)
-        captions = len(targets_in) // len(memory.states)
+        captions = len(targets_in) // len(memory.states)  # k per image; they share its memory, but not its cells
         state = replace(state, cells=tuple(part.repeat_interleave(captions, 1) for part in state.cells))
         features, _ = self.decoder(self.target_embedding(targets_in), state, maps)
         return self.dropout(features)
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
-        """Return what looking costs, and what the detector has not found; see `looking.py`."""
+        """Return the losses of `attention_losses.py` that the options select, weighted and summed."""
         o, real = self.options, labels != self.pad
-        cost = memory.states.new_zeros(())
+        loss = memory.states.new_zeros(())
         if o.attention != "none" and o.doubly_stochastic:
-            cost = cost + o.doubly_stochastic * doubly_stochastic(maps[CROSS][:, 0], real)
+            loss = loss + o.doubly_stochastic * doubly_stochastic(maps[CROSS][:, 0], real)
         if o.attention == "hard":
             reward = log_probs().sum(1)
             with torch.no_grad():
-                # 0 is the baseline that nothing has moved yet.
+                # A baseline of 0 is still the initial value; the first reward replaces it, the others move it by 10 %.
                 self.baseline.lerp_(reward.mean(), torch.where(self.baseline == 0, 1.0, 0.1))
             weights, advantage = maps[CROSS][:, 0], reward - self.baseline
-            cost = cost + o.reinforce * reinforced(weights, maps[DRAWN][:, 0], real, advantage)
-            cost = cost - o.entropy * entropy(weights, real)
+            loss = loss + o.reinforce * reinforced(weights, maps[DRAWN][:, 0], real, advantage)
+            loss = loss - o.entropy * entropy(weights, real)
         if self.detector is not None:
             missed = undetected(self.detector(memory.states), labels.view(len(memory.states), -1), self.special)
-            cost = cost + o.detector * real.sum() * missed
-        return cost
+            # A mean over images; the other losses are sums over tokens, like cross-entropy.
+            loss = loss + o.detector * real.sum() * missed
+        return loss
 
     def start(self, memory: Memory) -> RecurrentState:
-        """Return the decoder's first state; what the attention compares with is computed once for all steps."""
+        """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
         assert isinstance(memory, RecurrentMemory)
-        states = memory.states
-        keys = self.decoder.score.keys(states) if isinstance(self.decoder, AttentionDecoder) else states
+        states = keys = memory.states
+        if isinstance(self.decoder, AttentionDecoder):
+            keys = self.decoder.score.keys(states)
         image = torch.arange(len(states), device=states.device)
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], image)
 
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Feed one token a row [N]: the decoder's features [N, D] and the state after it."""
+        """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
         features, state = self.decoder(self.target_embedding(tokens[:, None]), state)
         return self.dropout(features[:, 0]), state
 
 
 class CaptioningTransformer(BlockStacks):
-    """An image_encoder, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
+    """An image encoder, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
 
     options: CaptioningTransformerOptions
 
     def __init__(
         self, vocabulary: int, options: CaptioningTransformerOptions, special: SpecialTokens[int] = SPECIAL
     ) -> None:
-        """Build a model with fresh weights; those of a network that has learned before stay as they are."""
+        """Build a model with fresh weights."""
         o = options
         target = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
         super().__init__(o, ImageEncoder(o, o.width, o.dropout), target, special)
 
     def source_mask(self, source: Tensor) -> Tensor:
-        """Return where images may be looked at [B, S]: everywhere."""
+        """Return a mask [B, S] that is True everywhere: an image has no padding."""
         return _everywhere(source, self.options)
 
-    def nothing(self) -> Tensor:
+    def empty_source(self) -> Tensor:
         """Return a black image."""
         return _black(self.options)
 

@@ -1,7 +1,6 @@
-"""Language models: what comes next, given what came before.
+"""Language models, which predict the next token from those before it.
 
-Read `model.py`, which says what they have in common, then `lstm.py`, `bilstm.py` and `transformer.py`, each next to its
-paper.
+Read `model.py`, the base class, then `lstm.py`, `bilstm.py` and `transformer.py`, each next to its paper.
 """
 
 from translucid.models.language.bilstm import BidirectionalLSTM

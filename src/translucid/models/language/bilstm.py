@@ -18,21 +18,21 @@ from translucid.models.language_options import BiLSTMLanguageOptions
 
 
 class BidirectionalLSTM(LanguageModel[LSTMState]):
-    """Two language models that read a text from its two ends, and share only their words (section 3.1).
+    """Two language models that read a text in opposite directions and share embeddings and output (section 3.1).
 
         p(w_k | w_1 .. w_{k-1}) = softmax(W f_{k-1} + b),    p(w_k | w_{k+1} .. w_N) = softmax(W g_{k+1} + b)
 
-    f and g are the last layers of two `ProjectedLSTM` over the same embeddings, E w or what `Characters` makes of w.
-    Nothing of one reaches the other, so neither ever sees a word that it is to predict. The loss is the sum of both.
+    f and g are the last layers of two `ProjectedLSTM` over the same embeddings, E w or the vectors of `Characters`. No
+    state of one is an input of the other, so neither reads a word that it must predict. The loss is the sum of both.
 
-    Ids [B, 2, T] are a window of a text in [:, 0] and a window of a text read from its end in [:, 1]; features and
-    layers are then [B, 2, T, D], those of f and of g. Ids [B, T] are read by f alone, the language model that writes.
+    Ids [B, 2, T] are a window of a text in [:, 0] and a window of a reversed text in [:, 1]; features and layers are
+    then [B, 2, T, D], first those of f, then those of g. Only f reads ids [B, T]; it is the model that generates text.
     """
 
     options: BiLSTMLanguageOptions
 
     def __init__(self, vocabulary: int, options: BiLSTMLanguageOptions, pieces: Sequence[str] = ()) -> None:
-        """Build a model with fresh weights; `pieces`: how the vocabulary is written, needed for characters."""
+        """Build a model with fresh weights; models that read characters need the `pieces` of the vocabulary."""
         super().__init__(vocabulary, options.width)
         o = self.options = options
         if o.characters:
@@ -48,25 +48,37 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
         self.directions = nn.ModuleList(ProjectedLSTM(o.width, o.hidden, o.layers, o.dropout) for _ in range(2))
 
     def begin(self, rows: int, device: torch.device) -> LSTMState:
-        """See `LanguageModel`; the cells of f come first."""
-        count = 2 * 2 * self.options.layers
+        """Return hidden states and cells of zeros; those of f come first."""
+        count = 2 * 2 * self.options.layers  # two directions, and a hidden state and a cell in each layer
         return LSTMState(tuple(torch.zeros(rows, self.options.hidden, device=device) for _ in range(count)))
 
     def read_on(self, ids: Tensor, state: LSTMState) -> tuple[Reading, LSTMState]:
-        """See `LanguageModel`, and above for ids [B, 2, T]."""
-        both, each = ids.ndim == 3, 2 * self.options.layers
+        """Continue from the state over ids [B, T] with f, or over ids [B, 2, T] with f and g."""
+        per_direction = 2 * self.options.layers
         x = self.embedding(ids)
-        seen, after = [], []
-        for number, own in enumerate(x.unbind(1) if both else [x]):
-            layers, cells = self.directions[number](own, state.cells[number * each : (number + 1) * each])
-            features = locked_dropout(layers[-1], self.options.dropout, self.training)
-            seen.append([features, own, *layers])
-            after += cells
-        features, *every = (torch.stack(parts, 1) if both else parts[0] for parts in zip(*seen, strict=True))
-        return Reading(features, every), LSTMState((*after, *state.cells[len(after) :]))
+        if ids.ndim == 2:
+            (features, *layers), cells = self._read_direction(0, x, state.cells[:per_direction])
+            return Reading(features, layers), LSTMState((*cells, *state.cells[per_direction:]))
+        x_f, x_g = x.unbind(1)
+        of_f, cells_f = self._read_direction(0, x_f, state.cells[:per_direction])
+        of_g, cells_g = self._read_direction(1, x_g, state.cells[per_direction:])
+        features, *layers = (torch.stack(pair, 1) for pair in zip(of_f, of_g, strict=True))
+        return Reading(features, layers), LSTMState((*cells_f, *cells_g))
+
+    def _read_direction(
+        self, direction: int, x: Tensor, cells: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Sequence[Tensor]]:
+        """Continue from the cells of one direction over embedded tokens x [B, T, D].
+
+        Returns:
+            The features, the embeddings and the output of each layer, [B, T, D] each, and the cells after.
+        """
+        layers, cells_after = self.directions[direction](x, cells)
+        features = locked_dropout(layers[-1], self.options.dropout, self.training)
+        return [features, x, *layers], cells_after
 
     def both_ways(self, x: Tensor, mask: Tensor) -> list[Tensor]:
-        """Return what both directions make of each token of whole texts, side by side: of each layer [B, S, 2 D].
+        """Return the states of both directions for each token of whole texts, side by side: [B, S, 2 D] for each layer.
 
         f has read the token and all before it, g the token and all after it.
 
@@ -74,22 +86,29 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             x: embedded texts [B, S, D], each from its start token to its end token, padded on the right.
             mask: [B, S], False where there is padding.
         """
-        last, places = mask.sum(1, keepdim=True) - 1, torch.arange(x.size(1), device=x.device)
-        turned = torch.where(mask, last - places, places)[..., None].expand_as(x)  # of each place, that from the end
-        # Read from its end, a text begins with the start token too, and ends with the end token.
+        last = mask.sum(1, keepdim=True) - 1
+        places = torch.arange(x.size(1), device=x.device)
+        # The index of the token at the same distance from the end; padding stays where it is.
+        reversal = torch.where(mask, last - places, places)[..., None].expand_as(x)
+        # A reversed text begins with the start token and ends with the end token too, so both stay in place.
         ends = ((places == 0) | (places == last))[..., None]
-        back = torch.where(ends, x, x.gather(1, turned))
+        x_reversed = torch.where(ends, x, x.gather(1, reversal))
         cells = self.begin(len(x), x.device).cells[: 2 * self.options.layers]
         forwards, backwards = self.directions
-        of_f, of_g = [x, *forwards(x, cells)[0]], [back, *backwards(back, cells)[0]]
-        return [torch.cat([f, g.gather(1, turned)], -1) for f, g in zip(of_f, of_g, strict=True)]
+        of_f, _ = forwards(x, cells)
+        of_g, _ = backwards(x_reversed, cells)
+        pairs = zip([x, *of_f], [x_reversed, *of_g], strict=True)
+        return [torch.cat([f, g.gather(1, reversal)], -1) for f, g in pairs]
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
-        """See `Model`: the embeddings, then of each layer both directions, the output projection with the last one."""
-        groups = [[*self.embedding.parameters()]]
+        """Return the embeddings, then each layer of both directions; the last one includes the output projection."""
+        groups = [list(self.embedding.parameters())]
         for number in range(self.options.layers):
-            names = (f"directions.{way}.{part}.{number}" for way in range(2) for part in ("layers", "projections"))
-            groups.append([parameter for name in names for parameter in self.get_submodule(name).parameters()])
-        lower = {id(parameter) for parameter in groups[0]}
-        groups[-1] += [parameter for parameter in self.output.parameters() if id(parameter) not in lower]
+            group: list[nn.Parameter] = []
+            for direction in self.directions:
+                assert isinstance(direction, ProjectedLSTM)
+                group += direction.layers[number].parameters()
+                group += direction.projections[number].parameters()
+            groups.append(group)
+        groups[-1] += self.output_weights(groups[0])
         return groups

@@ -1,14 +1,15 @@
-"""A language model as a sequence model: a decoder that is told of no source.
+"""A language model as a sequence model: a decoder without a source.
 
     p(w_1 .. w_T) = prod_t p(w_t | w_1 .. w_{t-1})
 
-In the protocol its source is nothing, its memory is empty, and a text is its target; so searches and sampling write
-texts, and `prefix` is what is written already.
+In the protocol, its source and memory are empty and a text is its target. So search and sampling generate texts, and
+their `prefix` is the beginning of the text.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import torch
@@ -19,15 +20,15 @@ from translucid.models.protocol import Maps, Memory, SequenceModel, State
 
 
 class Carried(State, Protocol):
-    """A state that can be kept from one window of a stream to the next, and in a file."""
+    """A state that training carries from one window of a stream to the next, and saves in a file."""
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Return all that it holds, without gradients."""
+        """Return the tensors of the state, without gradients."""
         ...
 
     @classmethod
     def of(cls, tensors: tuple[Tensor, ...]) -> Self:
-        """Return the state that holds what `tensors` returned."""
+        """Return the state with the tensors that `tensors` returned."""
         ...
 
 
@@ -35,59 +36,65 @@ CarriedT = TypeVar("CarriedT", bound=Carried)
 
 
 class Reading(NamedTuple):
-    """What has become of some tokens."""
+    """The states of a language model for some tokens."""
 
     features: Tensor
-    """[B, T, D], what the output projection is given."""
+    """[B, T, D], the input of the output projection."""
     layers: list[Tensor]
-    """[B, T, ..] of each layer, the embeddings first, before the dropout on it."""
+    """The output of each layer before dropout, [B, T, ..], the embeddings first."""
 
 
 class LanguageModel(SequenceModel[CarriedT]):
-    """Writes tokens, and reads on from a state that it is handed."""
+    """A sequence model without a source, which can continue from the state after any text."""
 
     carries: ClassVar[bool] = True
-    """Whether the state of one window is of use in the next one while training."""
+    """Whether training passes the state of one window on to the next."""
     context: int | None = None
-    """Tokens that it looks back over at most; None if there is no end to it."""
+    """The maximum number of tokens that the model attends to; None if there is no limit."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
-        """`vocabulary`: V; `width`: D of the tokens' vectors."""
+        """Build an empty source for `vocabulary` V and token vectors of `width` D."""
         super().__init__()
-        self.source_embedding = _Nothing(width)
+        self.source_embedding = _NoSource(width)
 
     @abstractmethod
     def begin(self, rows: int, device: torch.device) -> CarriedT:
-        """Return the state of so many rows before any token."""
+        """Return the state before any token, for this number of rows."""
 
     @abstractmethod
     def read_on(self, ids: Tensor, state: CarriedT) -> tuple[Reading, CarriedT]:
-        """Read tokens ids [B, T] after those that the state has seen; return what they become, and the state after."""
+        """Read tokens ids [B, T] after those of the state; return their states and the state after them."""
 
     def regularisation(self, reading: Reading) -> Tensor | None:
-        """Return what a window costs beyond its words [], the mean over tokens; None if nothing."""
+        """Return a regularisation loss of a window [], the mean over tokens; None if there is none."""
         return None
 
+    def output_weights(self, embeddings: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+        """Return the weights of the output projection that it does not share with the embeddings."""
+        shared = set(map(id, embeddings))
+        return [weight for weight in self.output.parameters() if id(weight) not in shared]
+
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
-        """Remember that there is nothing."""
+        """Return the empty source as the memory."""
         return Memory(embedded, mask)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the features [B, T, D] of texts that begin with the start token."""
-        return self.read_on(targets_in, self.start(memory))[0].features
+        reading, _ = self.read_on(targets_in, self.start(memory))
+        return reading.features
 
     def start(self, memory: Memory) -> CarriedT:
         """Return the state before the start token."""
         return self.begin(len(memory.mask), memory.mask.device)
 
     def advance(self, tokens: Tensor, state: CarriedT) -> tuple[Tensor, CarriedT]:
-        """Feed one token a row [N]: the features [N, D] and the state after it."""
+        """Feed one token per row [N]; return the features [N, D] and the state after the token."""
         reading, state = self.read_on(tokens[:, None], state)
         return reading.features[:, 0], state
 
 
-class _Nothing(nn.Module):
-    """Ids [B, S] become zeros [B, S, D]."""
+class _NoSource(nn.Module):
+    """Maps ids [B, S] to zeros [B, S, D]."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -1,23 +1,22 @@
-"""A Transformer's decoder without a source: causal self-attention over a window of tokens (Radford et al. 2018)."""
+"""A decoder-only Transformer: causal self-attention over a window of tokens (Radford et al. 2018)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
 
-from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import SinusoidalPositions
-from translucid.layers.residual import Residual
+from translucid.layers.residual import Residual, final_norm
 from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import TransformerLanguageOptions
 from translucid.models.protocol import Maps, Memory
-
-KeyValue = tuple[Tensor, Tensor]
 
 
 class CausalBlock(nn.Module):
@@ -33,51 +32,53 @@ class CausalBlock(nn.Module):
     def forward(
         self, x: Tensor, past: KeyValue, mask: SharedMask | None, maps: Maps | None, name: str
     ) -> tuple[Tensor, KeyValue]:
-        """Positions x [N, T, D] after those whose keys and values are `past` [N, H, t, d]; t may be 0.
+        """Compute positions x [N, T, D] after those whose keys and values are `past` [N, H, t, d]; t may be 0.
 
-        `mask` [T, t + T]: see `_window_mask`.
+        `mask` [T, t + T] is that of `_window_mask`.
 
         Returns:
-            [N, T, D], and the keys and values of all positions so far.
+            The output [N, T, D], and the keys and values of all positions so far.
         """
-        before, seen = past[0].size(2), past
+        before, keys_and_values = past[0].size(2), past
 
         def self_attention(x: Tensor) -> Tensor:
-            nonlocal seen
+            nonlocal keys_and_values
             key, value = self.self_attention.project(x)
             if before:
-                key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-            seen = key, value
-            output, weights = self.self_attention.look(x, key, value, mask, causal=not before, weights=maps is not None)
+                key, value = append(past, key, value)
+            keys_and_values = key, value
+            output, weights = self.self_attention.attend_heads(
+                x, key, value, mask, causal=not before, weights=maps is not None
+            )
             if maps is not None and weights is not None:
                 maps[f"{name}.self"] = weights
             return output
 
         x = self.residuals[0](x, self_attention)
         x = self.residuals[1](x, self.feed_forward)
-        return x, seen
+        return x, keys_and_values
 
 
 @dataclass(frozen=True)
 class WindowState:
-    """What is remembered of a window: its tokens, and the keys and values of each layer."""
+    """The state of a window: its tokens, and the keys and values of each layer."""
 
     ids: Tensor
-    """[N, t]."""
+    """The tokens [N, t]."""
     past: tuple[KeyValue, ...]
-    """Of each layer, [N, H, t, d]."""
+    """The keys and values of each layer, [N, H, t, d]."""
 
     def select(self, rows: Tensor) -> WindowState:
-        """Reorder, repeat or drop hypotheses."""
+        """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
         return self.of(tuple(part.index_select(0, rows) for part in self.tensors()))
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """See `Carried`."""
-        return (self.ids, *(part.detach() for pair in self.past for part in pair))
+        """Return the tokens, then the keys and values of each layer, without gradients."""
+        return (self.ids, *(part.detach() for part in chain.from_iterable(self.past)))
 
     @classmethod
     def of(cls, tensors: tuple[Tensor, ...]) -> WindowState:
-        """See `Carried`."""
+        """Return the state with the tensors that `tensors` returned."""
         ids, *parts = tensors
         return cls(ids, tuple(zip(parts[::2], parts[1::2], strict=True)))
 
@@ -87,8 +88,8 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
 
         x^0_t = E w_t + P_t,  x^l = block(x^{l-1}),  p(w_{t+1}) = softmax(W x^L_t + b)
 
-    P_t says how far a token is from the beginning of its window. Nothing is carried from window to window: where one
-    has `context` tokens, its last half becomes the beginning of the next.
+    P_t is the distance of a token from the beginning of its window. Training carries no state from window to window. In
+    generation, a window of `context` tokens is full, and its last half becomes the beginning of the next one.
     """
 
     options: TransformerLanguageOptions
@@ -101,46 +102,48 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
         self.context = o.context
         self.embedding = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
         self.decoder = nn.ModuleList(CausalBlock(o) for _ in range(o.layers))
-        # A stack of pre-norm blocks ends without a norm, so it gets one.
-        self.decoder_norm = nn.LayerNorm(o.width) if o.norm == "pre" else nn.Identity()
+        self.decoder_norm = final_norm(o.width, o.norm)
         self.output = output_projection(self.embedding.tokens, tied=o.tie_output)
 
     def begin(self, rows: int, device: torch.device) -> WindowState:
-        """See `LanguageModel`."""
+        """Return the state of an empty window."""
         o = self.options
-        none = torch.zeros(rows, o.heads, 0, o.width // o.heads, device=device)
-        return WindowState(torch.zeros(rows, 0, dtype=torch.long, device=device), ((none, none),) * o.layers)
+        no_keys = torch.zeros(rows, o.heads, 0, o.width // o.heads, device=device)
+        no_tokens = torch.zeros(rows, 0, dtype=torch.long, device=device)
+        return WindowState(no_tokens, ((no_keys, no_keys),) * o.layers)
 
     def read_on(self, ids: Tensor, state: WindowState) -> tuple[Reading, WindowState]:
-        """See `LanguageModel`."""
+        """Read tokens ids [B, T] after those of the window."""
         return self._read(ids, state, None)
 
     def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
         """Return the features [B, T, D] of texts that begin with the start token."""
-        return self._read(targets_in, self.start(memory), maps)[0].features
+        reading, _ = self._read(targets_in, self.start(memory), maps)
+        return reading.features
 
     def advance(self, tokens: Tensor, state: WindowState) -> tuple[Tensor, WindowState]:
-        """Feed one token a row [N]: the features [N, D] and the state after it."""
+        """Feed one token per row [N]; return the features [N, D] and the state after the token."""
         if state.ids.size(1) >= self.options.context:
-            kept = state.ids[:, -(self.options.context // 2) :]
-            _, state = self.read_on(kept, self.begin(len(tokens), tokens.device))
+            # The remaining tokens have new positions, so their keys and values are computed again.
+            remaining = state.ids[:, -(self.options.context // 2) :]
+            _, state = self.read_on(remaining, self.begin(len(tokens), tokens.device))
         return super().advance(tokens, state)
 
     def _read(self, ids: Tensor, state: WindowState, maps: Maps | None) -> tuple[Reading, WindowState]:
         x = self.embedding(ids, state.ids.size(1))
         mask = _window_mask(state.ids.size(1), ids.size(1), x.device)
-        seen, past = [x], []
-        for i, (block, before) in enumerate(zip(self.decoder, state.past, strict=True)):
-            x, after = block(x, before, mask, maps, f"decoder.{i}")
-            seen.append(x)
-            past.append(after)
-        return Reading(self.decoder_norm(x), seen), WindowState(torch.cat([state.ids, ids], 1), tuple(past))
+        layers, past = [x], []
+        for i, (block, earlier) in enumerate(zip(self.decoder, state.past, strict=True)):
+            x, keys_and_values = block(x, earlier, mask, maps, f"decoder.{i}")
+            layers.append(x)
+            past.append(keys_and_values)
+        return Reading(self.decoder_norm(x), layers), WindowState(torch.cat([state.ids, ids], 1), tuple(past))
 
 
 def _window_mask(before: int, length: int, device: torch.device) -> SharedMask | None:
-    """Return the mask [T, t + T] of T new tokens after t: token i sees t + i + 1 of all.
+    """Return the mask [T, t + T] of T new tokens after t earlier ones: token i may look at the first t + i + 1.
 
-    None where it is not needed: one token sees all, and without a past the mask is the causal one, which kernels know.
+    None if no mask is needed: a single token may look at all, and without earlier tokens kernels know the causal mask.
     """
     if not before or length == 1:
         return None

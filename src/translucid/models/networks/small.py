@@ -1,4 +1,4 @@
-"""A network for pictures of simple things, small enough to be learned from scratch on a CPU."""
+"""A network for images of simple objects, small enough to train from scratch on a CPU."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 GROUPS = 4
-"""Of the channels that are normalised together (Wu and He 2018, arXiv 1803.08494)."""
+"""The number of groups of group normalisation (Wu and He 2018, arXiv 1803.08494)."""
 
 
 class SmallNetwork(nn.Module):
-    """Convolutions that halve the picture until a cell is `stride` pixels wide, then one that widens and one more.
+    """Convolutions that halve the image until a cell is `stride` pixels wide, then one that widens and a residual one.
 
-    Each is 3 x 3, normalised and rectified. There is no batch normalisation: what comes of an image does not depend on
-    the others, and nothing has to be kept running.
+    Each is 3 x 3, followed by group normalisation and ReLU. With batch normalisation, the grid of an image would depend
+    on the other images, and running statistics would be necessary.
     """
 
     def __init__(self, channels: int, stride: int) -> None:
-        """`channels`: C of the first layer, a multiple of four; the grid has `width` = 8 C."""
+        """Build fresh weights with C `channels` in the first layer, a multiple of four; the grid has `width` 8 C."""
         super().__init__()
         self.width = 8 * channels
-        widths = [3, *(min(channels << i, 4 * channels) for i in range(stride.bit_length() - 1))]
+        # Channels double with every halving, up to 4 C: with a stride of 8 they are 3, C, 2 C, 4 C.
+        widths = [3]
+        for halving in range(stride.bit_length() - 1):
+            widths.append(min(channels << halving, 4 * channels))
         self.halving = nn.ModuleList(_Layer(before, after, stride=2) for before, after in pairwise(widths))
         self.widening, self.last = _Layer(widths[-1], self.width), _Layer(self.width, self.width)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Pixels [B, 3, height, width] uint8 in, [B, 8 C, height / stride, width / stride] out."""
-        x = (pixels.float() / 64 - 2).contiguous(memory_format=torch.channels_last)
+        """Map pixels [B, 3, height, width] uint8 to the grid [B, 8 C, height / stride, width / stride]."""
+        x = (pixels.float() / 64 - 2).contiguous(memory_format=torch.channels_last)  # 0 .. 255 -> -2 .. 2
         for layer in self.halving:
             x = layer(x)
         x = self.widening(x)

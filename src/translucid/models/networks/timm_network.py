@@ -1,4 +1,4 @@
-"""Networks of the package timm, by name."""
+"""The networks of the package timm."""
 
 from __future__ import annotations
 
@@ -11,43 +11,48 @@ from translucid.ground.errors import UserError, missing_package, nearest
 
 
 class TimmNetwork(nn.Module):
-    """One of timm's networks up to a grid of some stride, with its own way of scaling pixels."""
+    """One of timm's networks up to a grid of some stride, with the network's own scaling of pixels."""
 
     mean: Tensor
     std: Tensor
 
     def __init__(self, name: str, stride: int) -> None:
-        """Build it with fresh weights.
+        """Build the network with fresh weights.
 
         Raises:
-            UserError: timm is missing, or has no such network, or the network no such grid.
+            UserError: timm is missing, it has no such network, or the network has no such grid.
         """
         super().__init__()
         self.name = name
-        network = _created(name, pretrained=False)
-        found = [i for i, reduction in enumerate(network.feature_info.reduction()) if reduction == stride]
-        if not found:
-            strides = ", ".join(map(str, network.feature_info.reduction()))
+        strides: list[int] = _created(name, pretrained=False).feature_info.reduction()
+        if stride not in strides:
+            available = ", ".join(map(str, strides))
             raise UserError(
-                f"{name} has no grid of stride {stride}", fix=f"Set model.image_encoder.stride to one of {strides}."
+                f"{name} has no grid of stride {stride}", fix=f"Set model.image_encoder.stride to one of {available}."
             )
-        self.place = found[-1]
+        # The last grid of this stride, if there are several.
+        self.place = len(strides) - 1 - strides[::-1].index(stride)
         self.network = _created(name, pretrained=False, out_indices=(self.place,))
         self.width: int = self.network.feature_info.channels()[-1]
-        for module in self.network.modules():  # running statistics are weights that no update moves
+        self._freeze_statistics()
+        scaling = self.network.pretrained_cfg
+        for statistic in ("mean", "std"):
+            self.register_buffer(statistic, 255 * torch.tensor(scaling[statistic])[:, None, None], persistent=False)
+
+    def _freeze_statistics(self) -> None:
+        """Turn running statistics, which are buffers, into frozen weights, so that they are saved with the weights."""
+        for module in self.network.modules():
             for name, statistic in [*module.named_buffers(recurse=False)]:
                 delattr(module, name)
-                moved = nn.Parameter(statistic, requires_grad=False) if statistic.is_floating_point() else None
-                module.register_parameter(name, moved)
-        scaling = self.network.pretrained_cfg
-        for name in ("mean", "std"):
-            self.register_buffer(name, 255 * torch.tensor(scaling[name])[:, None, None], persistent=False)
+                # The number of batches, an integer, is needed for training only.
+                frozen = nn.Parameter(statistic, requires_grad=False) if statistic.is_floating_point() else None
+                module.register_parameter(name, frozen)
 
     def load_learned(self) -> None:
-        """Download the weights that timm has.
+        """Download timm's pre-trained weights.
 
         Raises:
-            UserError: they can't be had.
+            UserError: the download fails.
         """
         try:
             learned = _created(self.name, pretrained=True, out_indices=(self.place,)).state_dict()
@@ -59,11 +64,11 @@ class TimmNetwork(nn.Module):
                 weight.copy_(learned[name])
 
     def train(self, mode: bool = True) -> TimmNetwork:
-        """Stay in evaluation mode: its statistics are those that it was trained with."""
+        """Stay in evaluation mode, which uses the statistics of pre-training."""
         return super().train(False)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """Pixels [B, 3, height, width] uint8 in, [B, F, rows, columns] out."""
+        """Map pixels [B, 3, height, width] uint8 to the grid [B, F, rows, columns]."""
         grid: Tensor = self.network((pixels - self.mean) / self.std)[0]
         return grid
 

@@ -16,14 +16,14 @@ from translucid.models.recurrent.state import RecurrentState
 
 
 class BahdanauDecoder(nn.Module):
-    """Look first, with the state before; then read the last word together with what was seen; then speak.
+    """Attend with the previous state, then read the last word together with the context, then predict the next word.
 
         alpha_i = softmax(e_i),  e_ij = v^T tanh(W s_{i-1} + U y_j)     equation 6
         c_i = sum_j alpha_ij y_j                                        equation 5
         s_i = f(s_{i-1}, [E w_{i-1}; c_i])                              section 3.1, f an LSTM or GRU
         t_i = max over pairs of U_o s_i + V_o E w_{i-1} + C_o c_i       equation 4, as the maxout layer of A.2.2
 
-    With several layers, the state of the last one looks.
+    With several layers, the state of the last layer is the query.
     """
 
     def __init__(self, options: RecurrentOptions) -> None:
@@ -35,20 +35,21 @@ class BahdanauDecoder(nn.Module):
         nn.init.xavier_uniform_(self.readout.weight)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
-        """Go on from `state` over embedded words x [N, T, D].
+        """Continue from `state` over embedded words x [N, T, D].
 
         Returns:
-            The features t [N, T, D], the attention weights [N, T, S] and the state after.
+            The features t [N, T, D], the attention weights [N, T, S] and the state after the last word.
         """
         cells, hidden, contexts, weights = state.cells, [], [], []
         score = self.score.over(state.keys)
-        for word in x.unbind(1):
-            previous = cells[0][-1]
-            context, looked = attend(previous[:, None], state.keys, state.memory, state.mask, score)
+        for word in x.unbind(1):  # w_{i-1} [N, D]; each query needs the state that depends on the context before
+            query = cells[0][-1][:, None]  # s_{i-1} of the last layer [N, 1, D]
+            context, alpha = attend(query, state.keys, state.memory, state.mask, score)
             output, cells = self.recurrence.step(torch.cat([word, context[:, 0]], -1), cells)
             hidden.append(output)
             contexts.append(context)
-            weights.append(looked)
-        seen = torch.cat([torch.stack(hidden, 1), x, torch.cat(contexts, 1)], -1)
-        features = self.readout(seen).unflatten(-1, (-1, 2)).amax(-1)
+            weights.append(alpha)
+        inputs = torch.cat([torch.stack(hidden, 1), x, torch.cat(contexts, 1)], -1)  # [s; E w; c] [N, T, 3 D]
+        # Maxout: one matrix computes both members of each pair, [N, T, 2 D] -> [N, T, D, 2] -> [N, T, D].
+        features = self.readout(inputs).unflatten(-1, (-1, 2)).amax(-1)
         return features, torch.cat(weights, 1), replace(state, cells=cells)

@@ -1,4 +1,4 @@
-"""The encoder, and the bridge from its last states to the decoder's first."""
+"""The encoder, and the bridge from its last states to the decoder's first states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from translucid.models.protocol import Memory
 
 @dataclass(frozen=True)
 class RecurrentMemory(Memory):
-    """Encoder outputs y [B, S, D], the mask, and what the decoder starts from."""
+    """Encoder outputs y [B, S, D], the mask [B, S], and the first states of the decoder."""
 
     first: Cells
     """The decoder's first states, each [L, B, D]."""
@@ -36,16 +36,16 @@ class RecurrentEncoder(nn.Module):
         self.recurrence = Recurrence(
             o.cell, o.width, o.width, o.layers, bidirectional=o.bidirectional, dropout=o.dropout
         )
-        parts = 2 if o.cell == "lstm" else 1
+        parts = 2 if o.cell == "lstm" else 1  # an LSTM has a hidden state and a cell
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(parts))
 
     def forward(self, x: Tensor, mask: Tensor, lengths: Sequence[int] = ()) -> RecurrentMemory:
-        """Read embedded sources x [B, S, D] with their mask [B, S]; `lengths` as for `SequenceModel.encode`.
+        """Read embedded sources x [B, S, D] with their mask [B, S]; `lengths` are those of `SequenceModel.encode`.
 
-        The decoder's first hidden state is tanh(W h) of the encoder's last (section A.2.2 of the paper), layer by
-        layer and from both directions; an LSTM's cell, which has no bounds, is mapped without tanh.
+        The decoder's first hidden state is tanh(W h) of the encoder's last one (section A.2.2 of the paper), for each
+        layer and from both directions. The cell of an LSTM, which is unbounded, is mapped without tanh.
         """
-        on_host = torch.tensor(lengths) if lengths else mask.sum(1).cpu()
-        outputs, last = self.recurrence.read(x, on_host)
-        first = [bridge(part) for bridge, part in zip(self.bridges, last, strict=True)]
-        return RecurrentMemory(outputs, mask, (torch.tanh(first[0]), *first[1:]))
+        lengths_on_host = torch.tensor(lengths) if lengths else mask.sum(1).cpu()
+        outputs, last = self.recurrence.read(x, lengths_on_host)
+        hidden, *cell = (bridge(part) for bridge, part in zip(self.bridges, last, strict=True))
+        return RecurrentMemory(outputs, mask, (torch.tanh(hidden), *cell))

@@ -18,15 +18,15 @@ from translucid.models.user_code import load_score
 
 
 class LuongDecoder(nn.Module):
-    """Read the last word; then look, with the state that has read it; then speak from both.
+    """Read the last word, then attend with the new state, then predict the next word from both.
 
         h_t = f(h_{t-1}, E w_{t-1})                      f an LSTM or GRU
         a_t = softmax(score(h_t, y))                     equation 7
         c_t = sum_s a_ts y_s
         h~_t = tanh(W_c [c_t; h_t])                      equation 5
 
-    Without input feeding no state waits for an attention, so the recurrence runs over all words in one fused call and
-    all positions look at once. With input feeding (section 3.3) the word is read together with h~_{t-1}.
+    Without input feeding, no state depends on the attention, so one fused call runs the recurrence over all words, and
+    all positions attend at once. With input feeding (section 3.3), the input is the word together with h~_{t-1}.
     """
 
     def __init__(self, options: RecurrentOptions) -> None:
@@ -41,33 +41,35 @@ class LuongDecoder(nn.Module):
         nn.init.xavier_uniform_(self.combine.weight)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
-        """Go on from `state` over embedded words x [N, T, D].
+        """Continue from `state` over embedded words x [N, T, D].
 
         Returns:
-            The features h~ [N, T, D], the attention weights [N, T, S] and the state after.
+            The features h~ [N, T, D], the attention weights [N, T, S] and the state after the last word.
         """
         if self.feeds:
             return self._word_by_word(x, state)
         hidden, cells = self.recurrence(x, state.cells)
-        features, weights = self._look(hidden, state)
+        features, weights = self._attend(hidden, state)
         return features, weights, replace(state, cells=cells)
 
-    def _look(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
+    def _attend(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
         """Return h~ [N, T, D] and the weights [N, T, S] of states h [N, T, D]."""
         mask, focus = (state.mask, None) if self.window is None else self.window(hidden, state.mask)
         context, weights = attend(hidden, state.keys, state.memory, mask, self.score, focus)
         return torch.tanh(self.combine(torch.cat([context, hidden], -1))), weights
 
     def _word_by_word(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
-        cells = state.cells
-        feed = torch.zeros_like(x[:, 0]) if state.feed is None else state.feed
+        """Do the same with input feeding, where every step needs h~ of the step before."""
+        cells, feed = state.cells, state.feed
+        if feed is None:  # the first word
+            feed = torch.zeros_like(x[:, 0])
         features, weights = [], []
         for word in x.unbind(1):
             hidden, cells = self.recurrence.step(torch.cat([word, feed], -1), cells)
-            attentional, looked = self._look(hidden[:, None], state)
+            attentional, alpha = self._attend(hidden[:, None], state)
             feed = attentional[:, 0]
             features.append(attentional)
-            weights.append(looked)
+            weights.append(alpha)
         return torch.cat(features, 1), torch.cat(weights, 1), replace(state, cells=cells, feed=feed)
 
 

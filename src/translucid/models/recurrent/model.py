@@ -1,4 +1,4 @@
-"""A recurrent encoder-decoder that speaks the protocol."""
+"""The recurrent encoder-decoder as a `SequenceModel`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
-from translucid.models.language.elmo import in_context
+from translucid.models.language.elmo import with_elmo
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel
 from translucid.models.recurrent.bahdanau import BahdanauDecoder
@@ -37,14 +37,14 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         """Build a model with fresh weights.
 
         Raises:
-            ValueError: embeddings are to be shared between two different vocabularies.
+            ValueError: the options share embeddings between two different vocabularies.
         """
         super().__init__(special)
         o = self.options = options
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        self.source_embedding = in_context(Embedding(source_tokens, NoPositions(), o.dropout), o)
+        self.source_embedding = with_elmo(Embedding(source_tokens, NoPositions(), o.dropout), o)
         self.target_embedding = Embedding(target_tokens, NoPositions(), o.dropout)
         self.encoder = RecurrentEncoder(o)
         self.decoder = _decoder(o)
@@ -52,7 +52,7 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         self.output = output_projection(target_tokens, tied=o.tie_output)
 
     def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> RecurrentMemory:
-        """See `SequenceModel`."""
+        """Read a batch of sources with these lengths, which save counting tokens on a GPU."""
         return self.encoder(self.source_embedding(source), self.source_mask(source), lengths)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
@@ -67,7 +67,7 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         return self.dropout(features)
 
     def start(self, memory: Memory) -> RecurrentState:
-        """Return the decoder's first state; what the attention compares with is computed once for all steps."""
+        """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
         assert isinstance(memory, RecurrentMemory)
         states = memory.states
         keys = states if isinstance(self.decoder, PlainDecoder) else self.decoder.score.keys(states)
@@ -75,7 +75,7 @@ class RecurrentModel(SequenceModel[RecurrentState]):
         return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
 
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Feed one token a row [N]: the decoder's features [N, D] and the state after it."""
+        """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
         features, _, state = self.decoder(self.target_embedding(tokens[:, None]), state)
         return self.dropout(features[:, 0]), state
 

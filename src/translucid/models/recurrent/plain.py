@@ -1,4 +1,4 @@
-"""The decoder before attention: all it knows of the source is the vector that it starts from."""
+"""The decoder without attention, whose only information about the source is its first state."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class PlainDecoder(nn.Module):
         self.recurrence = Recurrence(o.cell, o.width, o.width, o.layers, dropout=o.dropout)
 
     def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, None, RecurrentState]:
-        """Go on from `state` over embedded words x [N, T, D]: the features h [N, T, D], no weights, the state after."""
+        """Continue from `state` over embedded words x [N, T, D].
+
+        Returns:
+            The features h [N, T, D], no weights, and the state after the last word.
+        """
         hidden, cells = self.recurrence(x, state.cells)
         return hidden, None, replace(state, cells=cells)

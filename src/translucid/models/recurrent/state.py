@@ -1,4 +1,4 @@
-"""What a recurrent decoder carries from step to step."""
+"""The state of a recurrent decoder between two steps."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from translucid.layers.recurrent import Cells
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """Cells, and what stays the same for a sentence."""
+    """The recurrent states, and the parts that stay the same for a sentence."""
 
     cells: Cells
-    """Each [L, N, D]."""
+    """The recurrent states of all layers, each [L, N, D]."""
     memory: Tensor
     """[N, S, D], the encoder's outputs: the values of the attention."""
     keys: Tensor
-    """[N, S, D], what of them the alignment score compares with the decoder's state."""
+    """[N, S, D], the keys of the alignment score, computed from the encoder's outputs."""
     mask: Tensor
-    """[N, 1, S], where the source may be looked at."""
+    """[N, 1, S], True where the decoder may look."""
     sentence: Tensor
-    """[N], the sentence that a row belongs to."""
+    """[N], the index of the sentence that a row belongs to."""
     feed: Tensor | None = None
-    """[N, D], with input feeding: the attentional state of the step before."""
+    """[N, D], the attentional state of the step before, with input feeding."""
 
     def select(self, rows: Tensor) -> RecurrentState:
-        """Reorder, repeat or drop hypotheses."""
-        moved = replace(
-            self,
-            cells=tuple(part.index_select(1, rows) for part in self.cells),
-            feed=None if self.feed is None else self.feed.index_select(0, rows),
-        )
+        """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
+        feed = self.feed
+        if feed is not None:
+            feed = feed.index_select(0, rows)
+        cells = tuple(part.index_select(1, rows) for part in self.cells)
         sentence = self.sentence.index_select(0, rows)
-        # Where a beam was only reordered, each row's memory stays where it is. A GPU would have to be waited for, which
-        # takes longer than to move the memory.
+        # If a beam was only reordered, every row keeps its memory, which need not be copied. On a GPU, the host would
+        # wait for this comparison longer than the copy takes.
         if sentence.device.type == "cpu" and torch.equal(sentence, self.sentence):
-            return moved
-        memory = self.memory.index_select(0, rows)
-        keys = memory if self.keys is self.memory else self.keys.index_select(0, rows)
-        return replace(moved, memory=memory, keys=keys, mask=self.mask.index_select(0, rows), sentence=sentence)
+            return replace(self, cells=cells, feed=feed)
+        memory = keys = self.memory.index_select(0, rows)
+        if self.keys is not self.memory:  # a dot product compares with the encoder's outputs themselves
+            keys = self.keys.index_select(0, rows)
+        return RecurrentState(cells, memory, keys, self.mask.index_select(0, rows), sentence, feed)

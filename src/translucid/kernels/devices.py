@@ -32,12 +32,12 @@ def choose_device(name: str = "auto") -> torch.device:
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     numbered = [f"cuda:{index}" for index in range(gpus)]
     available = ["cpu"]
+    if gpus:
+        available.append("cuda")
     if torch.backends.mps.is_available():
         available.append("mps")
-    if gpus:
-        available.insert(1, "cuda")
     if name == "auto":
-        name = available[1] if len(available) > 1 else "cpu"  # CUDA goes before MPS
+        name = available[1] if len(available) > 1 else "cpu"  # the first GPU in the list
     if name == "cuda" and gpus:
         rank = int(os.environ.get("LOCAL_RANK", "0"))
         if rank >= gpus:

@@ -68,10 +68,10 @@ def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str
     parts_by_name: dict[str, dict[int, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("process."):
-            _, old_rank, *rest = name.split(".", 3)
-            ranks.add(int(old_rank))
-            if rest[0] == "carried":
-                parts_by_name.setdefault(rest[1], {})[int(old_rank)] = tensor
+            _, digits, kind, *rest = name.split(".", 3)
+            ranks.add(int(digits))
+            if kind == "carried":
+                parts_by_name.setdefault(rest[0], {})[int(digits)] = tensor
     mine: dict[str, Tensor] = {}
     for name, parts in parts_by_name.items():
         first = next(iter(parts.values()))

@@ -112,9 +112,11 @@ def test_a_captioner_translates_no_text_and_a_translator_sees_no_image(eyes, sma
 
 
 def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, monkeypatch):
-    look, looked, read, opened = ImageEncoder.look, [], ImageFiles.read, []
+    look, looked, read, opened = ImageEncoder.compute_grids, [], ImageFiles.read, []
     monkeypatch.setattr(
-        ImageEncoder, "look", lambda image_encoder, pixels: looked.append(len(pixels)) or look(image_encoder, pixels)
+        ImageEncoder,
+        "compute_grids",
+        lambda image_encoder, pixels: looked.append(len(pixels)) or look(image_encoder, pixels),
     )
     monkeypatch.setattr(ImageFiles, "read", lambda files, name: opened.append(name) or read(files, name))
     pairs = list(read_pairs(scenes / "train.tsv"))

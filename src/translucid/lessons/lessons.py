@@ -71,7 +71,7 @@ LESSONS = (
         "Several attentions in parallel, and what each contributes.",
         (
             "translucid.attention.multi_head:MultiHeadAttention.project",
-            "translucid.attention.multi_head:MultiHeadAttention.look",
+            "translucid.attention.multi_head:MultiHeadAttention.attend_heads",
         ),
     ),
     Lesson(

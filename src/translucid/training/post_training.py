@@ -35,7 +35,9 @@ def show_gain(trainer: Trainer, console: Console) -> None:
 def _has_learned(trainer: Trainer) -> bool:
     """Whether this process writes the run, the training has ended, and its best weights translate anything at all."""
     score = trainer.progress.best_score
-    return trainer.over and trainer.workers.leads and bool(score) and trainer.validator.comparable(score) > 0
+    if not score or not trainer.over or not trainer.workers.leads:
+        return False
+    return trainer.validator.comparable(score) > 0
 
 
 def tune_trained(trainer: Trainer, console: Console) -> None:

@@ -234,7 +234,9 @@ def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, t
     def validator(bleu):
         found = SimpleNamespace(score=bleu, measures={"bleu": bleu})
         found._replace = lambda **changes: SimpleNamespace(**changes)
-        return SimpleNamespace(measure=lambda *_: found, describe=lambda s: f"BLEU {s:.1f}", tokenizer=None, metric="BLEU")
+        return SimpleNamespace(
+            measure=lambda *_: found, describe=lambda s: f"BLEU {s:.1f}", tokenizer=None, metric="BLEU"
+        )
 
     guarded = GuardedValidator(validator(50.0), validator(general), 1.0)
     assert guarded.measure(None, None).score == 50.0  # nothing is known of before

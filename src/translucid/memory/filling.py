@@ -69,7 +69,7 @@ def _written_as(found: str, old: str, new: str) -> str | None:
     if not is_number(found):
         return new
     (_, found), (_, old), (sign, new) = map(sign_and_digits, (found, old, new))
-    separators = {}
+    separators: dict[str, str | int | None] = {}
     if len(found) == len(old):  # Else the languages group digits differently.
         separators = {mine: theirs for mine, theirs in zip(old, found, strict=True) if mine in ".,"}
     if not separators.keys() >= set(".,").intersection(new):

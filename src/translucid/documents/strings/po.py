@@ -33,7 +33,7 @@ class _Form(NamedTuple):
     """The text of one plural form of an entry, or its only text."""
 
     entry: Entry
-    index: int
+    number: int
     source: str
     spans: Spans
     """The spans of the source: one, or one for each case of an ICU message."""
@@ -159,7 +159,7 @@ class Po:
 
     def _edits(self, targets: dict[int, Target]) -> Iterator[Edit]:
         """Yield the edits of one entry."""
-        forms = {self._forms[number].index: self._forms[number] for number in targets}
+        forms = {self._forms[number].number: self._forms[number] for number in targets}
         entry = next(iter(forms.values())).entry
         new: dict[int, str] = {}
         broken: list[str] = []

@@ -10,6 +10,7 @@ from translucid.models.custom import check_contract
 from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, RecurrentOptions, TransformerOptions
 from translucid.models.user_code import VARIABLE, allow_code
 from translucid.runs.configuration import resolve
+from translucid.runs.keys import keys
 
 from ..conftest import ROOT, SHAPE
 
@@ -152,3 +153,8 @@ def test_it_begins_with_the_settings_of_small():
 def test_what_needs_a_transformer_is_refused_by_name(setting):
     with pytest.raises(UserError, match=setting.partition("=")[0]):
         resolve(preset=REFERENCE, assignments=[setting])
+
+
+def test_its_settings_are_listed():
+    (implementation,) = [key for key in keys() if key.name == "model.implementation"]
+    assert implementation.default == "" and implementation.choice == "model.kind=custom"

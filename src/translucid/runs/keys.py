@@ -50,7 +50,8 @@ def _walk(options: type[BaseModel], prefix: str, choice: str) -> Iterator[Key]:
         elif groups:
             yield from _walk(groups[0], f"{prefix}{name}.", choice)
         elif prefix and name != "kind":
-            default = field.get_default(call_default_factory=True)
+            # A custom model has no default implementation.
+            default = "" if field.is_required() else field.get_default(call_default_factory=True)
             values = _values(field.annotation, field.metadata)
             yield Key(f"{prefix}{name}", default, field.description or "", choice, values)
 

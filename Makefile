@@ -47,12 +47,14 @@ docs: $(VENV)/.installed
 pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m benchmarks.screenshots runs/demo
 
-# The test of the page needs Chromium; where it is missing it is installed if that is possible, else that test is skipped.
+# The tests of pages need Chromium, and the driver of Playwright needs libatomic, which a bare Debian lacks. What is
+# missing is installed if that is possible, else those tests are skipped.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
-		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'installing Chromium for the test of the page' && \
-		apt-get update -qq >/dev/null 2>&1; apt-get install -y -qq chromium >/dev/null 2>&1; } || \
-		echo 'NO CHROMIUM: the test of the page is skipped'
+	@{ command -v chromium chromium-browser google-chrome >/dev/null && \
+		{ ! command -v apt-get >/dev/null || ldconfig -p | grep -q libatomic.so.1; }; } || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'installing Chromium for the tests of pages' && \
+		apt-get update -qq >/dev/null 2>&1; apt-get install -y -qq chromium libatomic1 >/dev/null 2>&1; } || \
+		echo 'NO CHROMIUM: the tests of pages are skipped'
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -58,7 +58,7 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     shutil.copytree(small_run, resumed)
     with tarfile.open(scenes / "images.tar") as images:
         member = images.getmembers()[0]
-        images.extract(member, folder, filter="data")
+        images.extract(member, folder)
     image = folder / member.name
     longer = "training.max_steps=22", "training.validate_every=22"
     files = "--train", corpus / "train.tsv", "--valid", test

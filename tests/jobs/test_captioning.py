@@ -38,7 +38,7 @@ def eyes(scenes, tmp_path_factory):
 def folder(scenes, tmp_path):
     """Pictures as files, one of them cut short."""
     with tarfile.open(scenes / "images.tar") as images:
-        images.extractall(tmp_path / "pictures", filter="data")
+        images.extractall(tmp_path / "pictures")
     broken = tmp_path / "pictures/train/000002.png"
     broken.write_bytes(broken.read_bytes()[:100])
     return tmp_path / "pictures"

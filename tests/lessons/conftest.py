@@ -1,12 +1,11 @@
 """The models of the lessons, which have learned next to nothing, and their pages."""
 
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
+from tests.probes.chromium import chromium
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
@@ -35,20 +34,11 @@ SETTINGS = [
 DEMO = ["model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    warnings.warn("THE LESSONS' FIGURES ARE NOT TESTED: no Chromium (apt-get install chromium)", stacklevel=1)
-
-
 @pytest.fixture(scope="module")
 def context():
     """A browser in which pages are opened; ended before other tests start theirs in the same process."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here")
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser.new_context()
-        browser.close()
 
 
 def _train_and_record(folder: Path) -> None:

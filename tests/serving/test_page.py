@@ -1,12 +1,11 @@
 """The page in a real browser: type, see the translation; what is to be seen of it is tried in test_page_seeing.py."""
 
-import shutil
-import warnings
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from tests.probes.chromium import chromium
 from tests.probes.fonts import FONTS, set_in
 from tests.probes.foreign import many_languages_folder
 from translucid.inspection.explain import explanation
@@ -14,18 +13,11 @@ from translucid.interop.importing import import_model
 
 from .test_clients import address, serving  # noqa: F401
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    warnings.warn("THE PAGE IS NOT TESTED: no Chromium (apt-get install chromium)", stacklevel=1)
-    pytest.skip("no Chromium here", allow_module_level=True)
-
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as p:
-        one = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield one
-        one.close()
+    with chromium() as started:
+        yield started
 
 
 @contextmanager

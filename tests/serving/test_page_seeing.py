@@ -12,7 +12,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
 from .test_clients import serving
-from .test_page import CHROMIUM, browser, type_in, watched  # noqa: F401
+from .test_page import browser, type_in, watched  # noqa: F401
 
 TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
 RIBBONS = (

@@ -40,6 +40,7 @@ SETTINGS = [
     "training.validate_sentences=4",
     "training.log_every=3",
     "training.max_steps=30",
+    # Models that have learned next to nothing never end a sentence.
     "decoding.max_length_ratio=1",
     "decoding.max_length_extra=4",
 ]
@@ -53,9 +54,6 @@ SHAPE = [
     "training.batch_tokens=512",
     "training.validate_sentences=5",
     "training.log_every=5",
-    # Models that have learned next to nothing never end a sentence.
-    "decoding.max_length_ratio=1",
-    "decoding.max_length_extra=4",
 ]
 
 

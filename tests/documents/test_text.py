@@ -28,7 +28,7 @@ def test_bytes_that_are_no_text_are_refused_with_their_line():
 
 
 def test_a_name_without_a_kind_is_refused():
-    with pytest.raises(UserError, match=r"^a.exe: is no document"):
+    with pytest.raises(UserError, match=r"^a.exe: is not a document"):
         read_document("a.exe", b"")
 
 

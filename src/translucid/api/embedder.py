@@ -226,10 +226,14 @@ class Embedder:
         # Each layer is [B, directions, T, D] now.
         found = []
         for row, text in enumerate(texts):
-            # Behind the start token, piece i of n is at i + 1, or at n - i in the backward direction.
-            back = torch.tensor([len(text.ids) - place for place in text.first], dtype=torch.long, device=self.device)
-            forth = torch.tensor([1 + place for place in text.last], dtype=torch.long, device=self.device)
-            places = [back if backwards else forth for backwards in self.backwards]
+            places = []
+            for backwards in self.backwards:
+                # Behind the start token, piece i of n is at i + 1, or at n - i in the backward direction.
+                if backwards:
+                    positions = [len(text.ids) - place for place in text.first]
+                else:
+                    positions = [1 + place for place in text.last]
+                places.append(torch.tensor(positions, dtype=torch.long, device=self.device))
             of_text = []
             for states in layers:
                 sides = [states[row, side, at] for side, at in enumerate(places)]

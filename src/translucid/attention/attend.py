@@ -58,8 +58,8 @@ def attend(
         value: values [.., n_k, d_v]; the keys by default.
         mask: boolean, broadcastable to [.., n_q, n_k], True = may look.
         score: a function from queries and keys to scores [.., n_q, n_k].
-        focus: factors for the weights, broadcastable to [.., n_q, n_k]. The weights then no longer sum to 1. Luong's
-            local attention uses this.
+        focus: factors for the weights, broadcastable to [.., n_q, n_k]. The products need not sum to 1. Luong's local
+            attention uses this.
 
     Returns:
         The context [.., n_q, d_v] and the weights [.., n_q, n_k].

@@ -152,8 +152,9 @@ def _sides_table(splits: list[SplitStatistics]) -> Table:
     for split in splits:
         for name, side in _sides_of(split):
             summary = side.summary(split.pairs)
-            cells = [f"{summary[key]:,}" for key in sizes] + [str(summary[key]) for key in lengths]
-            table.add_row(Text.assemble((split.name, "bold"), f" {name}"), *cells)
+            counts = [f"{summary[key]:,}" for key in sizes]
+            words = [str(summary[key]) for key in lengths]
+            table.add_row(Text.assemble((split.name, "bold"), f" {name}"), *counts, *words)
     return table
 
 

@@ -114,7 +114,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
         console.print(Text("for each word written, where the model looked:", "dim"))
         console.print(drawings(SaliencyOverlay.of(caption.looked), console.width, colour=console.is_terminal))
         picture = out / f"looked-{Path(name).stem}.png"
-        # The demo goes on without Matplotlib, which is an extra.
+        # Matplotlib is an extra: without it, the demo prints a message and continues.
         try:
             save_looked(caption.looked, picture, name)
         except UserError as error:

@@ -161,7 +161,9 @@ def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
     from translucid.evaluation.confidence.features import UNSURE
     from translucid.inspection.terminal import with_unsure
 
-    words = [word for piece in pieces for word in piece.word_probabilities()]
+    words: list[tuple[str, float]] = []
+    for piece in pieces:
+        words += piece.word_probabilities()
     console = Console()
     console.print(with_unsure(written, words))
     unsure = [f"{word} {percent(probability)}" for word, probability in words if probability < UNSURE]

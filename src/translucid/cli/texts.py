@@ -108,7 +108,9 @@ def _show_scores(scores: ClassifierScores, labels: Sequence[str]) -> None:
     console.print(f"expected calibration error {scores.calibration_error:.3f}\n")
     table = Table(box=None, pad_edge=False)
     table.add_column("label")
-    for column in ("precision", "recall", "F1", "texts", *(f"found {label}" for label in labels)):
+    columns = ["precision", "recall", "F1", "texts"]
+    columns += [f"found {label}" for label in labels]
+    for column in columns:
         table.add_column(column, justify="right")
     for (name, label), row in zip(scores.labels.items(), scores.confusion, strict=True):
         shares = [f"{100 * value:.1f}" for value in (label.precision, label.recall, label.f1)]

@@ -179,7 +179,7 @@ class PlaceholderStrategy:
         return [f"placed: {' '.join(dict.fromkeys(guessed))}"] if guessed else []
 
     def _is_broken(self, source: str, target: str, translation: str) -> bool:
-        """Whether a stand-in or a part is lost, doubled or invented, or tags are no longer well nested."""
+        """Whether a stand-in or a part is lost, doubled or invented, or well-nested tags have become badly nested."""
         text_for_model, translated = TaggedText(self.text), TaggedText(translation)
         for name in self.stand_ins:
             if len(occurrences(name, text_for_model)) != len(occurrences(name, translated)):

@@ -265,8 +265,8 @@ class WordLinks:
             at, on_left = 0, np.zeros(len(self.target))
         on_left = on_left + self.mass(range(at, left))
         self._on_left = left, on_left
-        # In the gap before the first target word, all links of the left words cross. Behind each target word, its
-        # links to the left no longer cross, and those to the right do.
+        # In the gap before the first target word, all links of the left words cross. In the gap behind a target word,
+        # its links to the left do not cross, and its links to the right do.
         return np.cumsum(np.concatenate(([on_left.sum()], self.linked - 2 * on_left)))  # [T + 1]
 
     def shares_of(self, source: int) -> tuple[Indices, Vector]:

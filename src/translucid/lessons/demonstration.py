@@ -64,7 +64,7 @@ def train_demo(
         for split, file in files.items():  # an interrupted training reads them when it resumes
             _write(file, pairs[split])
         trainer.fit(display)
-    # Sentences that are unlike the phrasebook are warned about from now on.
+    # With these scores, translating warns about sentences that are unlike the phrasebook.
     fit_validation_scores(run, console=console, device=device)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, in_order
 
 WIDER_SEARCHES = 3
 """The largest number of wider searches, each of which has twice the beam of the one before."""
@@ -55,9 +55,7 @@ def distinct_texts(
             if len(lists[i]) < options.nbest and len(more) == beam:
                 left.append(i)
         waiting = left
-    for hypotheses in lists:
-        hypotheses.sort(key=lambda hypothesis: -hypothesis.score)
-    return [hypotheses[: options.nbest] for hypotheses in lists]
+    return [in_order(hypotheses)[: options.nbest] for hypotheses in lists]
 
 
 def _distinct(

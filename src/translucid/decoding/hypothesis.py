@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
@@ -37,6 +37,11 @@ class Hypothesis:
     def scored(self, score: float, unit: ScoreUnit) -> Self:
         """Return the same output with another score."""
         return replace(self, score=score, unit=unit)
+
+
+def in_order(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """Sort hypotheses by score, the best first; those with equal scores keep their order."""
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
 
 def total_score(hypotheses: Sequence[Hypothesis]) -> tuple[float, ScoreUnit]:

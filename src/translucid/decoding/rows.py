@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, in_order
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,8 @@ class Finished:
         if self._others is not None and self._others.chunks:
             for hypotheses, others in zip(by_sentence, self._others._by_sentence(), strict=True):
                 if not hypotheses:
-                    hypotheses |= others
-        best = []
-        for hypotheses in by_sentence:
-            best.append(sorted(hypotheses.values(), key=lambda hypothesis: -hypothesis.score)[:n])
-        return best
+                    hypotheses.update(others)
+        return [in_order(hypotheses.values())[:n] for hypotheses in by_sentence]
 
     def _by_sentence(self) -> list[dict[tuple[int, ...], Hypothesis]]:
         """Return the first hypothesis with each sequence of tokens, for each sentence."""

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.ranking import in_order
+from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.evaluation.pairwise_chrf import pairwise_chrf
 
 
@@ -56,7 +55,7 @@ class MinimumRisk:
         first: dict[str, Hypothesis] = {}
         for text, hypothesis, score in zip(texts, nbest, expected.tolist(), strict=True):
             first.setdefault(text.strip(), hypothesis.scored(score, "expected chrF"))
-        return in_order([*first.values()])
+        return in_order(first.values())
 
 
 def weights(log_probs: NDArray[np.float64], draws: int | None) -> NDArray[np.float64]:

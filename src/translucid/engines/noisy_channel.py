@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.ranking import in_order
+from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
 from translucid.runs.configuration import Configuration

@@ -29,8 +29,3 @@ class Ranking(Protocol):
             nbest_lists: the candidates of each piece, at least one.
             options: the options of the search that has found them.
         """
-
-
-def in_order(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Sort hypotheses by score, the best first; those with equal scores keep their order."""
-    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)

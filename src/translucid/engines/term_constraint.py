@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import length_penalty
-from translucid.engines.ranking import in_order
 from translucid.engines.term_candidates import SHORT, Draft, faults
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError

@@ -33,12 +33,11 @@ import ctranslate2
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
-from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
 from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
-from translucid.engines.ranking import in_order
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.reading import digest

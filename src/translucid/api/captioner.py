@@ -217,7 +217,7 @@ class Captioner:
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace = BeamTrace()
         ((best,),) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
-        trace.finish([*best.tokens, self.model.eos], self.tokenizer.target_pieces)
+        trace.finish(best.with_end, self.tokenizer.target_pieces)
         return trace
 
     def _source(self, picture: Picture) -> torch.Tensor:

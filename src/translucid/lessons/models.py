@@ -8,7 +8,6 @@ from pathlib import Path
 from translucid.api.translation import Translation
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.runs import RECURRENT, demo_run, finished, recurrent_run
 
@@ -58,4 +57,4 @@ def translated(translator: Translator, text: str) -> tuple[Translation, list[int
     if len(found.parts) != 1:
         raise UserError("a lesson looks at one sentence", fix="Give a short one.")
     ((piece, best),) = found.parts
-    return found, piece.ids, [*best.tokens, SPECIAL.end]
+    return found, piece.ids, best.with_end

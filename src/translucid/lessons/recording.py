@@ -225,7 +225,7 @@ def beam_sentence(models: Models, text: str) -> Record:
         with torch.inference_mode():
             problem = prepare(demo.model, torch.tensor([ids]), options, demo.torch_engine.word_starts)
             ((best,),) = beam_search(problem, width, 1, trace).best(1)
-        trace.finish([*best.tokens, demo.model.eos], demo.tokenizer.target_pieces)
+        trace.finish(best.with_end, demo.tokenizer.target_pieces)
         nodes = []
         for node in trace.nodes:
             nodes.append([node.parent, trace.name(node.token), round(node.log_prob, 4), FATES.index(node.fate)])

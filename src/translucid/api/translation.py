@@ -245,7 +245,7 @@ def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tup
     best: list[tuple[Hypothesis, ...]] = [()]
     for nbest in found:
         # Only the best beginnings can be part of the best combinations, since scores are added.
-        longer = [(*beginning, hypothesis) for beginning, hypothesis in product(best, nbest)]
+        longer = ((*beginning, hypothesis) for beginning, hypothesis in product(best, nbest))
         best = nlargest(count, longer, key=_sum_of_scores)
     return best
 

@@ -99,7 +99,7 @@ def fit_alignment(
     ways = dict(sorted(scores.items(), key=lambda way: way[1].error_rate))
     found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(usable), ways)
     if found.kept:
-        save_alignment_layer(RunFolder(run), layer, data.languages if data.tokenizer.languages else None)
+        save_alignment_layer(RunFolder(run), layer, data.chosen_languages)
         save_alignment_options(run, ways)
     return found
 

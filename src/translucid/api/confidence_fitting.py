@@ -90,9 +90,7 @@ def fit_confidence(
         raise UserError(what, fix="Give more pairs with --valid, or another --threshold.")
     seen, costs = _looked_at(t, parts, kinds, passes, spent, console)
     fitted = estimator(seen, chrf, threshold, kinds, passes=passes)
-    data = t.configuration.data
-    languages = data.languages if data.tokenizer.languages else None
-    save_confidence(RunFolder(run), t.tokenizer, languages, fitted)
+    save_confidence(RunFolder(run), t.tokenizer, t.configuration.data.chosen_languages, fitted)
     return Fitted(fitted, costs)
 
 

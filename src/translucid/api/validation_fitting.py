@@ -68,8 +68,7 @@ def fit_validation_scores(
                 ids, tokens = piece.ids[:-1], best.tokens
                 every.append(measured(tokenizer, words, piece.text, ids, tokens, best.log_probability))
     scores = ValidationScores.of(every, words)
-    languages = data.languages if data.tokenizer.languages else None
-    save_validation_scores(folder, tokenizer, languages, scores)
+    save_validation_scores(folder, tokenizer, data.chosen_languages, scores)
     return scores
 
 

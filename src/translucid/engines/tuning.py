@@ -182,9 +182,8 @@ class _Tuning:
                 "the same are chosen from",
                 soft_wrap=True,
             )
-        data = self.configuration.data
-        languages = data.languages if data.tokenizer.languages else None
-        save_tuned(self.folder.path, best.tuned.model_copy(update={"languages": languages}), shortlist)
+        tuned = best.tuned.model_copy(update={"languages": self.configuration.data.chosen_languages})
+        save_tuned(self.folder.path, tuned, shortlist)
         if best.tuned.engine == "ctranslate2":
             # Converts the model, so that the first translation need not wait for it.
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)

@@ -99,6 +99,11 @@ class DataOptions(OptionGroup):
         both = self.source_language, self.target_language
         return both[::-1] if self.reverse else both
 
+    @property
+    def chosen_languages(self) -> tuple[str | None, str | None] | None:
+        """The codes of the languages that were chosen for a multilingual model; None for a model of a single pair."""
+        return self.languages if self.tokenizer.languages else None
+
     def between(self, source: str | None, target: str | None) -> DataOptions:
         """Return the options with two other languages of a multilingual model; None leaves a language unchanged.
 

@@ -107,7 +107,7 @@ class _BatchSearch:
         self, ids: Sequence[list[int]], numbers: Sequence[int], constraints: Constraints | None
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
-        source, lengths = upload(padded(ids, self.model.pad), self.device), list(map(len, ids))
+        source = upload(padded(ids, self.model.pad), self.device)
         if self.shortlist and not constraints:
             return self._among_candidates(self.shortlist, ids, source, numbers)
         return search(
@@ -119,7 +119,7 @@ class _BatchSearch:
             prefix=self.opening,
             prefix_length=len(self.opening),
             constraints=constraints,
-            lengths=lengths,
+            lengths=list(map(len, ids)),
         )
 
     def _among_candidates(

@@ -100,16 +100,13 @@ class NameStandIns:
         """
         lost = []
         for i, pieces in enumerate(read):
-            place = 0
-            for k, piece in enumerate(pieces):
-                if not piece.ids:
-                    continue
-                complete = [one for one in found[i][place] if self._came_through(piece, one, more=more)]
+            searched = [k for k, piece in enumerate(pieces) if piece.ids]
+            for place, k in enumerate(searched):
+                complete = [one for one in found[i][place] if self._came_through(pieces[k], one, more=more)]
                 if complete:
                     found[i][place] = complete
                 else:
                     lost.append((i, place, k))
-                place += 1
         return lost
 
     def _for_model(self, piece: Piece) -> Piece:

@@ -263,8 +263,11 @@ def _decoder_layers(keys: Keys) -> list[int]:
 class _Part:
     """The vocabulary of one side: its list of pieces, and its SentencePiece model."""
 
-    def __init__(self, file: Path, model: Path) -> None:
-        self.file, self.model = file, model
+    def __init__(self, file: Path, side: str) -> None:
+        self.file = file
+        self.model = file if file.suffix == ".spm" else file.parent / f"{side}.spm"
+        if not self.model.exists():
+            raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=self.model)
         if file.suffix == ".spm":
             parsed = pieces_of(read_file(file, LARGEST), file)
             self.ids = {piece.piece: row for row, piece in enumerate(parsed.pieces)}
@@ -288,12 +291,4 @@ def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
     if not 1 <= len(candidates) <= 2:
         fix = "Put a decoder.yml beside it that names them under vocabs."
         raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
-    return _part(candidates[0], "source"), _part(candidates[-1], "target")
-
-
-def _part(listed: Path, side: str) -> _Part:
-    """Return the vocabulary of a side, given its list of pieces."""
-    model = listed if listed.suffix == ".spm" else listed.parent / f"{side}.spm"
-    if not model.exists():
-        raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=model)
-    return _Part(listed, model)
+    return _Part(candidates[0], "source"), _Part(candidates[-1], "target")

@@ -94,7 +94,7 @@ def chosen_maps(
         head: the number of a head, from 0.
 
     Raises:
-            UserError: the model has no map of that kind, no such layer or no such head.
+        UserError: the model has no map of that kind, no such layer or no such head.
     """
     side, what = kind, "self"
     if kind == "cross":

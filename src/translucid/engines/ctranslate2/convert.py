@@ -163,9 +163,8 @@ def _feed_forward(spec: specs.transformer_spec.FeedForwardSpec, layer: FeedForwa
     _norm(spec.layer_norm, norm)
 
 
-# CTranslate2 has one matrix for queries, keys and values of self-attention, and one for keys and values of
-# cross-attention.
 def _joined(spec: LinearSpec, *layers: nn.Linear) -> None:
+    """Join linear layers, as CTranslate2 has one matrix for queries, keys and values, or for keys and values."""
     spec.weight = np.concatenate([_array(layer.weight) for layer in layers])
     spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
 

@@ -17,7 +17,7 @@ from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.plain_values import rounded, rounded_weights
+from translucid.inspection.plain_values import plain, rounded
 from translucid.inspection.words import WordMap, parted, span_words, word_map, word_spans
 from translucid.models.protocol import Maps
 
@@ -179,7 +179,7 @@ class Inspected:
             "source_words": self.source_words,
             "target_words": self.target_words,
             "log_probs": rounded(self.log_probs, 5),
-            "attention": {name: rounded_weights(weights) for name, weights in self.maps.items()},
+            "attention": {name: plain(weights, 5) for name, weights in self.maps.items()},
         }
 
     @classmethod

@@ -11,7 +11,7 @@ from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.plain_values import rounded, rounded_rows
+from translucid.inspection.plain_values import plain, rounded
 from translucid.inspection.words import WordMap
 
 SIDES = ("encoder", "decoder")
@@ -98,5 +98,5 @@ def _layers(inspected: Inspected, kind: str, before: str) -> list[dict[str, Any]
 
 
 def _map(name: str, kind: str, layer: int | None, head: int | None, words: WordMap) -> dict[str, Any]:
-    weights = rounded_rows(words.weights, 4)
+    weights = plain(words.weights, 4)
     return {"name": name, "kind": kind, "layer": layer, "head": head, "weights": weights}

@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from translucid.api.translation import Translation
 from translucid.attention.multi_head import MultiHeadAttention
@@ -20,6 +19,7 @@ from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.atomic import write_atomically
 from translucid.inspection.equation import equation
+from translucid.inspection.plain_values import plain
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded
@@ -48,11 +48,6 @@ POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """The powers of d by which the scores are divided there."""
 SEED = 53
 """The seed of the random vectors."""
-
-
-def plain(tensor: Tensor, digits: int = 4) -> Any:
-    """Return the rounded values of a tensor."""
-    return (tensor.cpu().double() * 10**digits).round().div(10**digits).tolist()
 
 
 @torch.inference_mode()

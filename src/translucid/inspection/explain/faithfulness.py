@@ -11,7 +11,7 @@ from torch import Tensor
 
 from translucid.inspection.explain.case import Case, Perturbed
 from translucid.inspection.explain.explanation import Explanation, explain
-from translucid.inspection.plain_values import rounded, rounded_rows
+from translucid.inspection.plain_values import plain, rounded
 
 RANDOM_SUBSETS = 32
 """The number of random subsets of the parts over which the baseline is averaged."""
@@ -86,7 +86,7 @@ def why_record(case: Case, method: str) -> dict[str, Any]:
         "method": method,
         "source": explanation.source,
         "target": explanation.target,
-        "importance": rounded_rows(explanation.importance, 4),
+        "importance": plain(explanation.importance, 4),
         "fit": rounded(explanation.fit, 3),
         "faithfulness": faithfulness(case, explanation)._asdict(),
         "random": random_faithfulness(case)._asdict(),

@@ -10,7 +10,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.explain.image_case import ImageCase, SuperpixelCase
-from translucid.inspection.plain_values import rounded, rounded_rows
+from translucid.inspection.plain_values import plain, rounded
 from translucid.inspection.saliency_overlay import SaliencyOverlay
 
 SHARE = 0.1
@@ -35,7 +35,7 @@ def record(explanation: Explanation, faithful: Mapping[str, Faithfulness]) -> di
         "source": explanation.source,
         "target": explanation.target,
         "method": explanation.method,
-        "importance": rounded_rows(explanation.importance, 5),
+        "importance": plain(explanation.importance, 5),
         "fit": rounded(explanation.fit, 4),
         "faithfulness": {name: score._asdict() for name, score in faithful.items()},
     }

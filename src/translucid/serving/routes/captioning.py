@@ -15,7 +15,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
-from translucid.inspection.plain_values import rounded_rows
+from translucid.inspection.plain_values import plain
 from translucid.inspection.records import beam_record
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
@@ -161,7 +161,7 @@ def _words(looked: AttentionResult) -> list[dict[str, Any]]:
     for (word, first, after), log_prob in zip(looked.inspected.target_spans[:-1], looked.log_probs, strict=True):
         rows.append({"word": word, "probability": _probability(log_prob), "pieces": after - first})
     if looked.looks:
-        for row, weights in zip(rows, _rounded(looked), strict=True):
+        for row, weights in zip(rows, plain(looked.weights(), 4), strict=True):
             row["weights"] = weights
     return rows
 
@@ -171,12 +171,8 @@ def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if looked.looks:
         for name, (layer, head) in looked.ways().items():
-            rows.append({"name": name, "layer": layer, "head": head, "weights": _rounded(looked, layer, head)})
+            rows.append({"name": name, "layer": layer, "head": head, "weights": plain(looked.weights(layer, head), 4)})
     return rows
-
-
-def _rounded(looked: AttentionResult, layer: int | None = None, head: int | None = None) -> list[list[list[float]]]:
-    return [rounded_rows(grid, 4) for grid in looked.weights(layer, head)]
 
 
 def _tree(captioner: Captioner, picture: Picture) -> dict[str, Any]:

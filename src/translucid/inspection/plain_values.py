@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,11 @@ from torch import Tensor
 def rounded(values: Iterable[float], digits: int) -> list[float]:
     """Round numbers to this many decimals."""
     return [round(value, digits) for value in values]
+
+
+def rounded_probability(log_prob: float) -> float:
+    """Return the probability of a log-probability, rounded to six decimals."""
+    return round(min(1.0, math.exp(log_prob)), 6)  # a rounding error may make a log-probability positive
 
 
 def plain(tensor: Tensor, digits: int = 4) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
-from translucid.inspection.plain_values import plain
+from translucid.inspection.plain_values import plain, rounded_probability
 from translucid.inspection.records import beam_record
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
@@ -159,7 +158,7 @@ def _words(looked: AttentionResult) -> list[dict[str, Any]]:
     """Return each word with its probability and its attention."""
     rows: list[dict[str, Any]] = []
     for (word, first, after), log_prob in zip(looked.inspected.target_spans[:-1], looked.log_probs, strict=True):
-        rows.append({"word": word, "probability": _probability(log_prob), "pieces": after - first})
+        rows.append({"word": word, "probability": rounded_probability(log_prob), "pieces": after - first})
     if looked.looks:
         for row, weights in zip(rows, plain(looked.weights(), 4), strict=True):
             row["weights"] = weights
@@ -186,12 +185,8 @@ def _tree(captioner: Captioner, picture: Picture) -> dict[str, Any]:
 def _continuation(captioner: Captioner, caption: AlternativeCaption, prefix: int) -> dict[str, Any]:
     """Return a continuation of a prefix of this many tokens."""
     pieces = captioner.tokenizer.target_pieces(caption.hypothesis.tokens)
-    probability = _probability(caption.hypothesis.token_log_probabilities[prefix])
+    probability = rounded_probability(caption.hypothesis.token_log_probabilities[prefix])
     return {"next": first_word(pieces[prefix:]), "probability": probability, "caption": caption.text}
-
-
-def _probability(log_prob: float) -> float:
-    return round(min(1.0, math.exp(log_prob)), 6)  # a rounding error may make a log-probability positive
 
 
 def _score(log_probs: Sequence[float], alpha: float) -> float:

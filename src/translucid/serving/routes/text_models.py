@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
 from translucid.inspection.explain.label_case import LabelCase
+from translucid.inspection.plain_values import rounded_probability
 from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import number_field, text_field
@@ -151,4 +151,4 @@ def _pieces(result: Generated, considered: int) -> list[dict[str, Any]]:
 
 
 def _piece(piece: Piece) -> dict[str, Any]:
-    return {"piece": piece.text, "probability": round(min(1.0, math.exp(piece.log_probability)), 6)}
+    return {"piece": piece.text, "probability": rounded_probability(piece.log_probability)}

@@ -15,7 +15,7 @@ from torch import Tensor
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import forced_pass
 from translucid.ground.special import SPELLED
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, title_of
 
 if TYPE_CHECKING:
     from translucid.data.images.pixels import Picture
@@ -60,11 +60,11 @@ class AttentionResult:
         choices: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}
         if len(heads) > 1:
             for layer in heads:
-                choices[f"layer {layer}, all heads"] = layer, None
+                choices[title_of(layer, None)] = layer, None
         for layer, count in heads.items():
             if count > 1:  # a single head is the average already
                 for head in range(count):
-                    choices[f"layer {layer}, head {head}"] = layer, head
+                    choices[title_of(layer, head)] = layer, head
         return choices
 
     def weights(self, layer: int | None = None, head: int | None = None) -> Tensor:

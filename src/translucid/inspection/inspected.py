@@ -23,7 +23,7 @@ from translucid.models.protocol import Maps
 
 
 def title_of(layer: int | None, head: int | None) -> str:
-    """Return a title for the weights that `Inspected.cross` returns for a layer and a head."""
+    """Return a title for the attention of a layer and a head; None stands for the average of all."""
     layers = "all layers" if layer is None else f"layer {layer}"
     heads = "all heads" if head is None else f"head {head}"
     return f"{layers}, {heads}"

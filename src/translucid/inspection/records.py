@@ -10,7 +10,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.inspected import Inspected, title_of
 from translucid.inspection.plain_values import plain, rounded
 from translucid.inspection.words import WordMap
 
@@ -90,10 +90,10 @@ def _layers(inspected: Inspected, kind: str, before: str) -> list[dict[str, Any]
     for name in names:
         layer, maps = int(name.split(".")[1]), inspected.word_maps(name)
         if len(names) > 1 or kind != "cross":
-            averages.append(_map(f"{before}layer {layer}, all heads", kind, layer, None, inspected.word_map(name)))
+            averages.append(_map(before + title_of(layer, None), kind, layer, None, inspected.word_map(name)))
         if len(maps) > 1:
             for head, words in enumerate(maps):
-                heads.append(_map(f"{before}layer {layer}, head {head}", kind, layer, head, words))
+                heads.append(_map(before + title_of(layer, head), kind, layer, head, words))
     return averages + heads
 
 

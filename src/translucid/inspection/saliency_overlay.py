@@ -84,8 +84,8 @@ class SaliencyOverlay:
 
 
 def strong_shares(shares: Sequence[tuple[str, float]]) -> str:
-    """Return the places with a share of at least 10 % as text, with their shares."""
-    return ", ".join(f"{place} {percent(share)}" for place, share in shares if share >= 0.1)
+    """Return the places or words with a share of at least 10 % as text, with their shares."""
+    return ", ".join(f"{name} {percent(share)}" for name, share in shares if share >= 0.1)
 
 
 def spread(weights: NDArray[np.float32], height: int, width: int) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
 from translucid.evaluation.confidence.features import UNSURE
+from translucid.inspection.saliency_overlay import strong_shares
 from translucid.inspection.words import WordMap
 
 BAR = 20
@@ -74,9 +75,9 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
         table.add_column()
     for word, row in zip(words.target[:-1], words.weights[:-1].tolist(), strict=True):
         first, *others = _largest(row, most)
-        shares = [f"{words.source[i]} {percent(row[i])}" for i in others if row[i] >= 0.1]
         best = Text(f"{words.source[first]} {percent(row[first])}")
-        table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(", ".join(shares), "dim"))
+        rest = strong_shares([(words.source[i], row[i]) for i in others])
+        table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(rest, "dim"))
     return table
 
 

@@ -69,10 +69,11 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
     buffer = io.BytesIO()
     # Without dates and random names, so that the same figure always has the same bytes.
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with rc_context({"font.family": _fonts(), "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
+    fonts = _fonts()
+    with rc_context({"font.family": fonts, "svg.fonttype": "path", "svg.hashsalt": "translucid"}):
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
-            text.set_fontfamily(_fonts())
+            text.set_fontfamily(fonts)
         _widen_for_titles(figure)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
     return buffer.getvalue()

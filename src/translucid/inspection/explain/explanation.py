@@ -70,8 +70,8 @@ def refuse_method(method: str, *, images: bool = False) -> None:
 
 def _missing_package(method: str, *, images: bool) -> str | None:
     """Return a package that a method needs and that is not installed, if any."""
-    for packages in (_PACKAGES, _PACKAGES_FOR_IMAGES):
-        if method in packages and (images or packages is _PACKAGES):
+    for packages in (_PACKAGES, _PACKAGES_FOR_IMAGES) if images else (_PACKAGES,):
+        if method in packages:
             package, module = packages[method]
             if not find_spec(module):
                 return package

@@ -144,12 +144,11 @@ class RateLimits:
             ApiError: 400 without a key where one is required, 403 with a wrong one, 429 for too many requests.
         """
         key = self.key(request, fields)
-        quota = self.options.quota
-        client = f"address {network_of(request)}"
         if key:
-            client = f"key {key}"
-            settings = self.options.api_keys[key] or ApiKey()
-            quota = settings.quota or quota
+            client, settings = f"key {key}", self.options.api_keys[key] or ApiKey()
+            quota = settings.quota or self.options.quota
+        else:
+            client, quota = f"address {network_of(request)}", self.options.quota
         counted_as = f"light {client}" if light else client
         for counter, limit, period in ((self.minute, quota.per_minute, "minute"), (self.day, quota.per_day, "day")):
             if not limit:

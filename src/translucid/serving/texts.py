@@ -334,7 +334,7 @@ def _filled(
         confidence = None
         if sure:
             confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
-        origin = origin_of([sentence.origin == "memory" for sentence in ours])
+        origin = _origin_of([sentence.origin == "memory" for sentence in ours])
         results.append(TextTranslation(list(versions), confidence, origin))
     return results
 
@@ -344,7 +344,7 @@ def _version(sentence: TextTranslation, rank: int) -> str:
     return sentence.versions[rank if rank < len(sentence.versions) else 0]
 
 
-def origin_of(from_memory: Sequence[bool]) -> Origin:
+def _origin_of(from_memory: Sequence[bool]) -> Origin:
     """Return the origin of a text from whether each of its sentences is from the translation memory."""
     if not any(from_memory):
         return "model"

@@ -30,7 +30,7 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect
-from translucid.serving.texts import begin, origin_of, split_texts
+from translucid.serving.texts import begin, split_texts
 
 LOOKED = 500
 """The most characters of a text that is inspected; attention maps grow with the square of its length."""
@@ -232,7 +232,7 @@ class SentenceInspector:
         """Return rows of translations in the request."""
         rows = []
         for source, target in zip(sentences, targets, strict=True):
-            origin = origin_of([known.get(source) == target])
+            origin = "memory" if known.get(source) == target else "model"
             rows.append(self._forced(source, target) | {"origin": origin})
         return rows
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, starmap
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple
@@ -128,10 +128,7 @@ class JobFiles:
 
     def begin(self, segments: Sequence[Segment]) -> None:
         """Store the segments."""
-        rows = []
-        for i, segment in enumerate(segments):
-            source = segment.source.text, _written(segment.source.marks)
-            rows.append((i, segment.place, *source, segment.existing, segment.note, segment.longest))
+        rows = starmap(_source_columns, enumerate(segments))
         with self._database("rwc") as database:
             database.execute(_TABLE)
             database.executemany("INSERT INTO segments VALUES (?,?,?,?,?,?,?" + ",NULL" * 5 + ",0)", rows)
@@ -220,6 +217,11 @@ def _written(marks: Sequence[Mark]) -> str:
 def _read(text: str, marks: str) -> TaggedText:
     """Return a text with the marks that `_written` returned."""
     return TaggedText(text, tuple(Mark(at, raw, Side(side), pair) for at, raw, side, pair in json.loads(marks)))
+
+
+def _source_columns(number: int, segment: Segment) -> tuple[Any, ...]:
+    source, marks = segment.source.text, _written(segment.source.marks)
+    return number, segment.place, source, marks, segment.existing, segment.note, segment.longest
 
 
 def _columns(target: Target) -> tuple[Any, ...]:

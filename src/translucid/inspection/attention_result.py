@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 def cell_names(grid: tuple[int, int]) -> list[str]:
     """Return the names of the cells of a grid, `row,column`, row by row."""
-    rows, columns = grid
-    return [f"{row},{column}" for row in range(rows) for column in range(columns)]
+    rows, columns = map(range, grid)
+    return [f"{row},{column}" for row, column in product(rows, columns)]
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,15 @@ def sum_ranges(values: Tensor, ranges: Iterable[tuple[int, int]]) -> Tensor:
     return torch.stack([values[..., first:after].sum(-1) for first, after in ranges], -1)
 
 
+def kept_ids(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterable[bool]) -> list[int]:
+    """Return the ids of the pieces of those words that are kept."""
+    kept: list[int] = []
+    for is_kept, (first, after) in zip(keep, ranges, strict=True):
+        if is_kept:
+            kept += ids[first:after]
+    return kept
+
+
 def parted(words: Iterable[str]) -> list[str]:
     """Split words at white space, which a placeholder may contain.
 

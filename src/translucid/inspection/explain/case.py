@@ -16,7 +16,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.inspection.words import span_ranges, span_words, sum_ranges
+from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges
 from translucid.models.protocol import Memory, SequenceModel
 
 BATCH = 128
@@ -142,11 +142,8 @@ class Case(ForcedCase):
         """Encode the source without the pieces of the words that are left out."""
         sources = []
         for row in keep.tolist():
-            ids = self.source_ids[: self.before]
-            for kept, (first, after) in zip(row, self.source_spans, strict=True):
-                if kept:
-                    ids += self.source_ids[first:after]
-            sources.append([*ids, self.source_ids[-1]])
+            words = kept_ids(self.source_ids, self.source_spans, row)
+            sources.append([*self.source_ids[: self.before], *words, self.source_ids[-1]])
         return self.model.encode(padded(sources, self.model.pad).to(self.device))
 
     def interpolation_path(self) -> InterpolationPath:

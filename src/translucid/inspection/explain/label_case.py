@@ -13,7 +13,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain.case import InterpolationPath
-from translucid.inspection.words import span_ranges, span_words, sum_ranges, word_spans
+from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges, word_spans
 from translucid.models.classifier import Classifier
 
 TOKENS = 16384
@@ -55,21 +55,13 @@ class LabelCase:
         """Return ids of the text as the model reads them."""
         return [SPECIAL.start, *ids[:: self._order], SPECIAL.end]
 
-    def _without(self, row: list[bool]) -> list[int]:
-        """Return the ids of the words that are left."""
-        ids = []
-        for kept, (first, after) in zip(row, self.source_spans, strict=True):
-            if kept:
-                ids += self.ids[first:after]
-        return ids
-
     @torch.no_grad()
     def log_probs(self, keep: Tensor) -> Tensor:
         """Return the log-probability of the label [n, 1] when only the words of `keep` [n, words] are left."""
         batches = []
         for rows in keep.split(max(1, TOKENS // (len(self.ids) + 2))):
             between_steps()
-            texts = [self._model_input(self._without(row)) for row in rows.tolist()]
+            texts = [self._model_input(kept_ids(self.ids, self.source_spans, row)) for row in rows.tolist()]
             logits = self.model(padded(texts, SPECIAL.pad).to(self.device))
             batches.append(logits.float().log_softmax(-1)[:, self.label, None].cpu())
         return torch.cat(batches)

@@ -1,7 +1,7 @@
 """Gradient buckets: processes sum their gradients (all-reduce) while the backward pass still computes others.
 
-As in PyTorch's DistributedDataParallel (Li et al. 2020, arXiv 2006.15704, section 3.2). We need only its buckets: DDP
-wraps a module's `forward`, but a loss calls several methods of our models.
+PyTorch's DistributedDataParallel does so too (Li et al. 2020, arXiv 2006.15704, section 3.2). It is not used here,
+because it wraps a module's `forward`, but a loss calls several methods of a model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import nn
 
 BUCKET = 25 << 20
-"""Bytes of a bucket, DDP's default: a large one makes few calls, a small one can be summed early."""
+"""The size of a bucket in bytes, PyTorch's default. Large buckets take few calls; small ones can start early."""
 
 
 class GradientBuckets:
@@ -24,8 +24,11 @@ class GradientBuckets:
 
         `parameters`: in the order in which a model uses them; all processes must have the same.
         """
-        self._buckets: list[list[nn.Parameter]] = _fill(parameters)
-        self._bucket_of = {id(p): number for number, bucket in enumerate(self._buckets) for p in bucket}
+        self._buckets = _fill(parameters)
+        self._bucket_of: dict[int, int] = {}
+        """The number of each parameter's bucket."""
+        for number, bucket in enumerate(self._buckets):
+            self._bucket_of |= dict.fromkeys(map(id, bucket), number)
         self._incomplete: list[set[int]] | None = None
         """Of each bucket, the parameters whose gradients the backward pass has yet to complete; None outside it."""
         self._next = 0
@@ -43,7 +46,8 @@ class GradientBuckets:
     def finish(self) -> None:
         """Sum the buckets that are left, and wait for all: each gradient is then the sum over the processes.
 
-        Left are those with a parameter that got no gradient in this process, which adds zeros.
+        A bucket is left if a parameter in it got no gradient here, which counts as zeros, or if this process had no
+        rows in the last batch.
         """
         self._incomplete = None
         while self._next < len(self._buckets):
@@ -68,10 +72,14 @@ class GradientBuckets:
         self._next += 1
         if not parameters:
             return
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters])
+        gradients = []
+        for parameter in parameters:
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            gradients.append(gradient.flatten())
+        flat = torch.cat(gradients)
         self._sums.append(dist.all_reduce(flat, async_op=True))
-        for parameter, gradient in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
-            parameter.grad = gradient.view_as(parameter)
+        for parameter, total in zip(parameters, flat.split(list(map(len, gradients))), strict=True):
+            parameter.grad = total.view_as(parameter)
 
 
 def _fill(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:

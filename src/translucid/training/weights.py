@@ -73,7 +73,7 @@ class Weights:
         loss.backward()
 
     def sum_gradients(self) -> None:
-        """Return when the gradients are sums over the processes."""
+        """Wait until each gradient is the sum over the processes."""
         if self.buckets:
             self.buckets.finish()
 

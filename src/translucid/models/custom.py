@@ -17,9 +17,10 @@ TOLERANCE = 1e-4
 
 
 class CustomModel(SequenceModel[Any]):
-    """A translator's model of your own: implement `read`, `features`, `start` and `advance`; see docs/extending.md.
+    """The base class of your own translation model; docs/extending.md has an example.
 
-    `__init__` takes the sizes of both vocabularies and the options, and sets `source_embedding` and `output`.
+    Implement `read`, `features`, `start` and `advance`. `__init__` takes the sizes of both vocabularies and the
+    options, and sets `source_embedding` and `output`.
     """
 
     Options: ClassVar[type[OptionGroup]] = OptionGroup
@@ -34,12 +35,12 @@ class CustomModel(SequenceModel[Any]):
         return {}
 
 
-def check_contract(model: SequenceModel[Any], name: str, declared_maps: dict[str, int]) -> None:
+def check_contract(model: SequenceModel, name: str, declared_maps: dict[str, int]) -> None:
     """Check on a few tokens that training, search and inspection may rely on a model.
 
     Args:
-        model: on the CPU; its weights and PyTorch's random state stay as they are.
-        name: of the model, for messages.
+        model: a model on the CPU; its weights and PyTorch's random state stay unchanged.
+        name: the name of the model, for messages.
         declared_maps: the number of heads of each attention map, by name.
 
     Raises:
@@ -54,8 +55,8 @@ def check_contract(model: SequenceModel[Any], name: str, declared_maps: dict[str
         raise UserError(f"{name} {broken}", fix="docs/extending.md describes what each method promises.")
 
 
-def _broken_promises(model: SequenceModel[Any], declared_maps: dict[str, int]) -> Iterator[str]:
-    """Say which promises a model breaks, the most basic ones first."""
+def _broken_promises(model: SequenceModel, declared_maps: dict[str, int]) -> Iterator[str]:
+    """Yield what a model does wrong, the most basic errors first."""
     # Special tokens are in every vocabulary; these three sources have 4, 2 and 1 tokens before the end token.
     start, end, pad, unknown = model.bos, model.eos, model.pad, model.special.unknown
     source = torch.tensor(
@@ -66,8 +67,7 @@ def _broken_promises(model: SequenceModel[Any], declared_maps: dict[str, int]) -
         ]
     )
     targets = torch.tensor([[start, unknown, end, unknown], [start, end, end, unknown], [start, unknown, unknown, end]])
-    memory = model.encode(source)
-    logits = model.decode(memory, targets)
+    logits = model(source, targets)
     vocabulary = model.output.out_features
     if logits.shape != (3, 4, vocabulary):
         yield f"returns logits of the shape {list(logits.shape)}, where [3, 4, {vocabulary}] is meant"
@@ -78,7 +78,7 @@ def _broken_promises(model: SequenceModel[Any], declared_maps: dict[str, int]) -
     yield from _maps_are_wrong(model, source, targets, logits, declared_maps)
 
 
-def _depends_on_padding(model: SequenceModel[Any], source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
+def _depends_on_padding(model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
     for row in range(len(source)):
         length = int((source[row] != model.pad).sum())
         alone = model(source[row : row + 1, :length], targets[row : row + 1])
@@ -87,14 +87,14 @@ def _depends_on_padding(model: SequenceModel[Any], source: Tensor, targets: Tens
             return
 
 
-def _sees_the_future(model: SequenceModel[Any], source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
+def _sees_the_future(model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
     changed = targets.clone()
     changed[:, 2:] = model.bos
     if not _close(model(source, changed)[:, :2], logits[:, :2]):
         yield "sees the future: `features` at a position depend on later target tokens"
 
 
-def _steps_differ(model: SequenceModel[Any], source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
+def _steps_differ(model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor) -> Iterator[str]:
     state = model.start(model.encode(source))
     states = [state]
     for position in range(targets.size(1)):
@@ -113,7 +113,7 @@ def _steps_differ(model: SequenceModel[Any], source: Tensor, targets: Tensor, lo
 
 
 def _maps_are_wrong(
-    model: SequenceModel[Any], source: Tensor, targets: Tensor, logits: Tensor, declared: dict[str, int]
+    model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor, declared: dict[str, int]
 ) -> Iterator[str]:
     maps: Maps = {}
     with_maps = model.decode(model.encode(source, maps), targets, maps)
@@ -124,13 +124,14 @@ def _maps_are_wrong(
         yield f"fills the attention maps (with heads) {heads}, and `attention_maps` declares {declared}"
         return
     for name, weights in maps.items():
-        if name.endswith(".cross"):
-            if weights.shape != (3, heads[name], 4, 5):
-                shape = list(weights.shape)
-                yield f"fills the map {name} in the shape {shape}, where [batch, heads, target, source] is meant"
-            elif weights.masked_select((source == model.pad)[:, None, None]).any():
-                yield f"attends to padding in {name}"
+        if not name.endswith(".cross"):
+            continue
+        if weights.shape != (3, heads[name], 4, 5):
+            shape = list(weights.shape)
+            yield f"fills the map {name} in the shape {shape}, where [batch, heads, target, source] is meant"
+        elif weights.masked_select((source == model.pad)[:, None, None]).any():
+            yield f"attends to padding in {name}"
 
 
-def _close(found: Tensor, expected: Tensor) -> bool:
-    return found.shape == expected.shape and torch.allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+def _close(logits: Tensor, expected: Tensor) -> bool:
+    return logits.shape == expected.shape and torch.allclose(logits, expected, rtol=TOLERANCE, atol=TOLERANCE)

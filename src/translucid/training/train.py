@@ -38,7 +38,7 @@ def train(
         model: a preset, or the file and class of your own model, such as `my_model.py:MyModel`; the default settings
             if not given, as for the command.
         settings: values by key, such as `{"training.max_steps": 1000}`.
-        code: Python files of yours that `model` or `settings` name, and which may be executed.
+        code: your Python files that `model` or `settings` name, and which may be executed.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
         resume: whether to continue from the last checkpoint in `out`, if there is one.
         overwrite: whether to replace a run in `out`.
@@ -50,8 +50,8 @@ def train(
         ValueError: one of `data` and `valid` is files and the other is pairs.
     """
     allow_code(*code)
-    files, pairs = _files(data), _pairs(data)
-    valid_files, valid_pairs = _files(valid), _pairs(valid)
+    files, pairs = _files_and_pairs(data)
+    valid_files, valid_pairs = _files_and_pairs(valid)
     if bool(pairs) != bool(valid_pairs):
         raise ValueError("data and valid have to be both files or both pairs")
     overrides = dict(settings or {})
@@ -69,15 +69,14 @@ def train(
     return Path(out)
 
 
-def _files(data: str | Path | Sequence[Any]) -> list[str]:
-    """Return the names of files, none if `data` is pairs."""
-    if isinstance(data, str | Path):
-        return [str(data)]
-    return [str(file) for file in data if isinstance(file, str | Path)]
-
-
-def _pairs(data: str | Path | Sequence[Any]) -> list[Pair]:
-    """Return the pairs of a source and its translation, none if `data` is files."""
-    if isinstance(data, str | Path):
-        return []
-    return [Pair(*pair) for pair in data if not isinstance(pair, str | Path)]
+def _files_and_pairs(data: str | Path | Sequence[Any]) -> tuple[list[str], list[Pair]]:
+    """Return the names of the files and the pairs in `data`, which has only one of both kinds."""
+    files: list[str] = []
+    pairs: list[Pair] = []
+    items: Sequence[Any] = [data] if isinstance(data, str | Path) else data
+    for item in items:
+        if isinstance(item, str | Path):
+            files.append(str(item))
+        else:
+            pairs.append(Pair(*item))
+    return files, pairs

@@ -118,15 +118,15 @@ class ImageDataset:
         """Open the stored images, or read them if the store is missing, damaged, or made from other images."""
         if start.before is not None:
             start.run.refuse_changes(start.before, {IMAGES: identity})
-        try:
-            if stored := store.open(identity):
-                return stored
-        except UserError as error:  # the store is damaged
-            start.console.print(f"{error}", soft_wrap=True)
 
         def report(error: UserError) -> None:
             start.console.print(f"{error}", soft_wrap=True)
 
+        try:
+            if stored := store.open(identity):
+                return stored
+        except UserError as error:  # the store is damaged
+            report(error)
         on_bad = report if self.configuration.data.skip_bad else None
         with counting(start.console, "reading the images", len(self.names)) as advance:
             store.build(self.names, self.files, identity=identity, on_images=advance, on_bad=on_bad)

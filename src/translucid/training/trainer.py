@@ -112,8 +112,10 @@ class Trainer:
             UserError: the loss is no longer a finite number.
         """
         record = Record(self.run, self.progress.step) if self.workers.leads else None
-        saved, stop, warning, updates = self.progress.seconds, 0.0, "", self._updates()
-        self._started, self._interrupt, self._agreed = time.monotonic() - saved, Interrupt(), [saved, stop]
+        saved, stop, warning = self.progress.seconds, 0.0, ""
+        updates = self._updates()
+        self._started, self._interrupt = time.monotonic() - saved, Interrupt()
+        self._agreed = [saved, stop]
         with self._interrupt, display.bar, self.workers.updating():
             if self.options.begin_from and self.validator.compares and self.progress.before is None:
                 self._measure_initial_model(record, display)
@@ -252,7 +254,7 @@ class Trainer:
         self.weights.average(min(self.options.averaging, (1 + step) / (10 + step)))
 
     def _clock_and_signal(self) -> list[float]:
-        """Return the seconds of this training, 0 but in the first process, and the signal that this one has got."""
+        """Return the time of this training, 0 except in the first process, and the number of this process's signal."""
         return [time.monotonic() - self._started if self.workers.leads else 0.0, self._interrupt.asked]
 
     def _done(self) -> float:

@@ -137,7 +137,8 @@ class Trainer:
                     self._read(display)
                 if due or self.over:
                     self._validate(record, display)
-                    self.progress.seconds, _ = self.workers.sum(*self._clock_and_signal())
+                    self._agreed = self.workers.sum(*self._clock_and_signal())
+                    self.progress.seconds = self._agreed[0]
                 if saves:
                     self.save()
                     saved = self.progress.seconds

@@ -27,7 +27,7 @@ class LSTMLayer(nn.Module):
     def __init__(self, inputs: int, hidden: int, weight_dropout: float = 0.0) -> None:
         """Build fresh weights W [4 H, inputs] and U [4 H, H] for `hidden` H; `weight_dropout` is p."""
         super().__init__()
-        self.hidden, self.weight_dropout = hidden, weight_dropout
+        self.weight_dropout = weight_dropout
         self.w = nn.Parameter(torch.empty(4 * hidden, inputs))
         self.u = nn.Parameter(torch.empty(4 * hidden, hidden))
         self.b = nn.Parameter(torch.empty(4 * hidden))

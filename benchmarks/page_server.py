@@ -1,6 +1,5 @@
 """A server of some runs in this process, and a browser to view its page."""
 
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.probes.chromium import CHROMIUM
 from translucid.lessons.beside import recorded_routes
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
@@ -34,7 +34,6 @@ def served(runs: list[str]) -> Iterator[str]:
 def chromium() -> Iterator[Browser]:
     """Yield a browser."""
     with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()

@@ -49,8 +49,12 @@ def tests_of(place: str) -> list[str]:
 def nearest_tests(changed: str, tests: Sequence[str]) -> list[str]:
     """Return the tests that are named after the changed file or its folder, and those that import it."""
     below_package = Path(changed).with_suffix("").parts[1:]
-    words = [word.removesuffix("s") for part in below_package for word in part.split("_")]
-    named = [test for test in tests if any(word in Path(test).stem for word in words)]
+    words = [word.removesuffix("s") for word in "_".join(below_package).split("_")]
+
+    def is_named(test: str) -> bool:
+        return any(word in Path(test).stem for word in words)
+
+    named = list(filter(is_named, tests))
     module = ".".join(["translucid", *Path(changed).with_suffix("").parts])
     parent, name = module.rsplit(".", 1)
     imported = re.compile(rf"\b{module}\b|from {parent} import .*\b{name}\b")

@@ -7,7 +7,7 @@ from translucid import Translator, UserError
 
 from ..conftest import SHAPE
 
-SETTINGS = {key: value for key, _, value in (setting.partition("=") for setting in SHAPE)}
+SETTINGS = dict(setting.split("=") for setting in SHAPE)
 LIMITS = {**SETTINGS, "training.max_steps": 3}
 
 

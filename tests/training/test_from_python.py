@@ -4,6 +4,7 @@ import pytest
 
 import translucid
 from translucid import Translator, UserError
+from translucid.runs.run_folder import RunFolder
 
 from ..conftest import SHAPE
 
@@ -31,6 +32,18 @@ def test_pairs_are_trained_on_and_a_run_resumes(tmp_path):
     more = {**few, "training.max_steps": 5}
     translucid.train(pairs, folder, valid=pairs[:2], settings=more, resume=True, quiet=True)
     assert '"step": 5' in (folder / "metrics.jsonl").read_text().replace('"step":5', '"step": 5')
+
+
+@pytest.mark.parametrize("model", [None, "tiny"])
+def test_a_run_resumes_although_its_vocabulary_is_smaller_than_the_proposal(model, tmp_path):
+    pairs = [("I like soccer", "Me gusta el fútbol"), ("I like the beach", "Me gusta la playa")] * 30
+    few = {key: value for key, value in LIMITS.items() if key != "data.tokenizer.vocabulary"}
+    folder = translucid.train(pairs, tmp_path / "run", valid=pairs[:2], model=model, settings=few, quiet=True)
+    vocabulary = RunFolder(folder).configuration().data.tokenizer.vocabulary
+    more = {**few, "training.max_steps": 5}
+    translucid.train(pairs, folder, valid=pairs[:2], model=model, settings=more, resume=True, quiet=True)
+    assert RunFolder(folder).load_state()[1]["place"]["step"] == 5
+    assert RunFolder(folder).configuration().data.tokenizer.vocabulary == vocabulary < 200
 
 
 def test_files_and_pairs_do_not_go_together(tmp_path):

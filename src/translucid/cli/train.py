@@ -44,7 +44,6 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
-    from translucid.runs.run_folder import RunFolder
 
 Files = dict[str, list[str]]
 """The files of each setting, such as `data.train`."""
@@ -194,7 +193,7 @@ def train(
     from translucid.data.readers.standard_input import refuse_twice
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
-    from translucid.runs.staging import refuse_to_replace_sources
+    from translucid.runs.staging import configuration_to_resume, refuse_to_replace_sources
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
@@ -207,7 +206,7 @@ def train(
     model = allow_named_code(options.model, options.settings or [])
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(options.out)
-    earlier = _configuration_to_resume(run) if options.resume else None
+    earlier = configuration_to_resume(run) if options.resume else None
     request = Request(config, model, options.settings or [], overrides, initial, earlier)
     refuse_twice(*files.values(), data.mix)
     configuration = request.configuration(files)
@@ -268,17 +267,6 @@ def allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
         return model
     allow_code(file)
     return f"{Path(file).name}:{class_name}"
-
-
-def _configuration_to_resume(run: RunFolder) -> Configuration | None:
-    """Return the configuration of the training that was interrupted, if there was one."""
-    from translucid.runs.staging import finish_replacing, interrupted_configuration
-
-    finish_replacing(run)
-    staged = interrupted_configuration(run)
-    if staged or not run.exists:
-        return staged
-    return run.configuration()
 
 
 def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, console: Console) -> Files:

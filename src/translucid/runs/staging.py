@@ -97,6 +97,19 @@ def interrupted_configuration(run: RunFolder) -> Configuration | None:
     return new.configuration()
 
 
+def configuration_to_resume(run: RunFolder) -> Configuration | None:
+    """Return the configuration of the training that was interrupted, if there was one.
+
+    Raises:
+        UserError: it would have replaced an existing run, which must not be resumed in its place.
+    """
+    finish_replacing(run)
+    staged = interrupted_configuration(run)
+    if staged or not run.exists:
+        return staged
+    return run.configuration()
+
+
 def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:
     """Check that a new run does not replace runs or files that it is made from, even through links.
 

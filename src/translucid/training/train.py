@@ -9,8 +9,10 @@ from typing import Any
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.models.user_code import allow_code
-from translucid.runs.configuration import resolve
+from translucid.runs.configuration import Configuration, resolve, resumed, unchanged
 from translucid.runs.corpus_files import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.staging import configuration_to_resume
 from translucid.training.experiment import run_experiment
 
 
@@ -57,8 +59,9 @@ def train(
     overrides = dict(settings or {})
     if files:
         overrides |= {"data.train": files, "data.valid": valid_files}
+    earlier = configuration_to_resume(RunFolder(Path(out))) if resume else None
     run_experiment(
-        resolve(preset=model, overrides=overrides),
+        _configuration(model, overrides, earlier),
         Path(out),
         corpora=Corpora.of(pairs, valid_pairs) if pairs else None,
         resume=resume,
@@ -67,6 +70,18 @@ def train(
         console=Console(quiet=True) if quiet else None,
     )
     return Path(out)
+
+
+def _configuration(model: str | None, overrides: Mapping[str, Any], earlier: Configuration | None) -> Configuration:
+    """Return the configuration of a training, given that of the run that is resumed, if any.
+
+    Raises:
+        UserError: a setting is wrong, or one of a resumed run has changed.
+    """
+    if earlier and model is None:
+        return resumed(earlier, (), overrides)
+    wanted = resolve(preset=model, overrides=overrides)
+    return unchanged(earlier, wanted) if earlier else wanted
 
 
 def _files_and_pairs(data: str | Path | Sequence[Any]) -> tuple[list[str], list[Pair]]:

@@ -167,13 +167,13 @@ def _spread(command: Callable[..., None]) -> Callable[..., None]:
 
 def _options_of(group: Any) -> Iterator[Parameter]:
     """Yield the options of a group, which `--help` shows in a panel of their own."""
+    annotated: Any = Annotated  # type checkers accept no variables in its brackets
     for name, hint in get_type_hints(group, include_extras=True).items():
         value, option = get_args(hint)
         option = copy(option)  # groups may share it
         option.rich_help_panel = group.__doc__.rstrip(".")
         default = group._field_defaults.get(name, Parameter.empty)
-        annotation: Any = Annotated.__class_getitem__((value, option))  # type: ignore[attr-defined]
-        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotated[value, option])
 
 
 def _register() -> None:

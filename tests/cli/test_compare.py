@@ -40,4 +40,9 @@ def test_what_does_not_fit_is_refused(call, small_run, corpus, tmp_path):
     done = call("compare", small_run, tmp_path / "short.txt", "--test", corpus / "test.tsv")
     assert done.code == 2
     assert "has 1 lines, the test set 20 sentences" in done.err
+    # Errors in options come before those in translations, for which a run works for minutes.
+    short = tmp_path / "short.txt"
+    done = call("compare", short, short, "--test", corpus / "test.tsv", "--tokenize", "strange")
+    assert done.code == 2
+    assert "sacreBLEU has no tokenizer 'strange'" in done.err
     assert call("compare", tmp_path / "none", small_run, "--test", corpus / "test.tsv").code == 2

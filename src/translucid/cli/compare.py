@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -90,10 +90,12 @@ def compare(
     pairs = list(pairs_of(reading, *files))
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
+    # This reports errors in references and options before runs translate, which may take minutes.
+    compared = _prepared(pairs, data, scoring, reading)
     log = Console(stderr=True)
     outputs = [_output(system, pairs, translation, languages, log) for system in systems]
     with log.status("comparing"):
-        comparison = _compared(list(zip(names, outputs, strict=True)), pairs, data, scoring, reading)
+        comparison = compared(list(zip(names, outputs, strict=True)))
     if scoring.as_json:
         print_json(comparison.to_json())
     else:
@@ -120,9 +122,14 @@ def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
     return options[0] if options else DataOptions()
 
 
-def _compared(
-    systems: list[tuple[str, list[str]]], pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions
-) -> Comparison:
+def _prepared(
+    pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions
+) -> Callable[[list[tuple[str, list[str]]]], Comparison]:
+    """Read the references and load the tokenizer; return a function that compares named translations.
+
+    Raises:
+        UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
+    """
     from translucid.data.readers.corpus import read_lines
     from translucid.evaluation.comparing import compare
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
@@ -134,18 +141,22 @@ def _compared(
     references = without_blank(sets)
     tokenize = scoring.tokenize or bleu_tokenizer(reading.languages[1], references)
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
-    texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
-    return compare(
-        [pair.source for pair in pairs],
-        systems,
-        references,
-        frequencies(texts, words),
-        words,
-        significance=scoring.significance,
-        samples=scoring.samples,
-        tokenize=tokenize,
-        lowercase=scoring.lowercase,
-    )
+
+    def compared(systems: list[tuple[str, list[str]]]) -> Comparison:
+        texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
+        return compare(
+            [pair.source for pair in pairs],
+            systems,
+            references,
+            frequencies(texts, words),
+            words,
+            significance=scoring.significance,
+            samples=scoring.samples,
+            tokenize=tokenize,
+            lowercase=scoring.lowercase,
+        )
+
+    return compared
 
 
 def _output(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -12,6 +13,9 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+
+if TYPE_CHECKING:
+    from translucid.inspection.inspected import Inspected
 
 
 def align(
@@ -57,7 +61,9 @@ def align(
     lines = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
         sides = forward.inspect_all(texts, advance)
-        others = backward.inspect_all([pair.swapped for pair in texts]) if backward else repeat(None, len(texts))
+        others: Iterable[Inspected | None] = repeat(None, len(texts))
+        if backward:
+            others = backward.inspect_all([pair.swapped for pair in texts])
         for side, other in zip(sides, others, strict=True):
             lines.append(to_pharaoh(read_alignment(side, options, other)) + "\n")
     if output:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 from typer import Argument, Option
 
@@ -64,9 +64,12 @@ def caption(
     # The caption of a single image file is written without its name.
     lone = len(names) == 1 and images == [Path(names[0])]
     job = CaptionJob(run, options, device, output_format.value, nbest or 1, named=not lone)
-    # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
-    listed = os.fsencode("".join(f"{name}\n" for name in names))
-    lines, executor = BytesIO(listed) if images else input_bytes(input_file), executor_of(job, workers)
+    if images:
+        # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
+        lines: BinaryIO = BytesIO(os.fsencode("".join(f"{name}\n" for name in names)))
+    else:
+        lines = input_bytes(input_file)
+    executor = executor_of(job, workers)
     total = len(names) or None
     if unread := run_with_progress(job, lines, output, executor, "captioning", total=total, hidden=lone):
         raise UserError(f"{unread} images could not be read", fix="Each is told of above.")

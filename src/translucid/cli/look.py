@@ -105,7 +105,8 @@ def look(
     from translucid.data.readers.file_kinds import refuse_file_names
 
     saving.refuse_impossible()
-    given, for_texts = option.given(view, saving), ("--flow", "--tsv", "--why")
+    given = option.given(view, saving)
+    for_texts = "--flow", "--tsv", "--why"
     captioner = captioner_of(run, view.device)
     if captioner:
         refuse_for("texts", for_texts, given)

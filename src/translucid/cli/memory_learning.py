@@ -58,8 +58,10 @@ def learn(
     RunFolder(out).refuse_to_lose(overwrite)
     console = Console(stderr=True)
     with _opened(memory, run, console) as entries:
-        given, is_adapter = shares(mix) if mix else None, adapter is not None
-        pairs = lesson(run, entries, out, again=relearn, adapter=is_adapter, mix=given, settings=settings or ())
+        general = shares(mix) if mix else None
+        pairs = lesson(
+            run, entries, out, again=relearn, adapter=adapter is not None, mix=general, settings=settings or ()
+        )
         trainer = _trained(pairs, out, overwrite, device, context.obj, console)
         if is_database(memory):  # a corpus has no place for it
             note_learned(out, entries, pairs.change)

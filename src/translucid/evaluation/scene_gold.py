@@ -102,8 +102,9 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
             gold = GoldImage.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            # An error in the whole line has no place within it.
-            problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            where, problem = ".".join(map(str, first["loc"])), first["msg"]
+            if where:  # an error in the whole line has no place within it
+                problem = f"{where}: {problem}"
             what = f"is not a line of gold boxes ({problem})"
             raise UserError(what, file=path, line=number, fix=fix) from error
         if found.setdefault(gold.image, gold) is not gold:

@@ -53,8 +53,8 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
             self.send_response(status)
             self.send_header("Content-Type", f"{media_type}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
-            for name, value in HEADERS.items():
-                self.send_header(name, value)
+            for header, value in HEADERS.items():
+                self.send_header(header, value)
             self.end_headers()
             self.wfile.write(body)
 

@@ -106,8 +106,7 @@ def explain(
     refuse_file_names([text])
     refuse_for("images", ["--share"], given)
     if classifier := classifier_of(run, options.device):
-        target, method, k = options.target, options.method, options.k or 1
-        explain_label(classifier, text, target, method, options.samples, k, output.as_json, output.save)
+        explain_label(classifier, text, options, output)
         return
     refuse_for("images", ["--save"], given)
     _explain_translation(run, text, options, languages, as_json=output.as_json)

@@ -18,6 +18,7 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from translucid.api.text_classifier import Classified, TextClassifier
     from translucid.cli.evaluate import Report
+    from translucid.cli.explain import Explanation, Output
     from translucid.data.readers.corpus import Pair
     from translucid.evaluation.classification import ClassifierScores
     from translucid.inspection.explain.label_case import LabelCase
@@ -169,16 +170,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     Console().print(f"\nsaved: {save}", soft_wrap=True)
 
 
-def explain_label(
-    classifier: TextClassifier,
-    text: str,
-    target: str | None,
-    method: str,
-    samples: int,
-    k: int,
-    as_json: bool,
-    save: Path | None,
-) -> None:
+def explain_label(classifier: TextClassifier, text: str, options: Explanation, output: Output) -> None:
     """Show which words speak for a label, and test whether they do.
 
     Raises:
@@ -189,9 +181,10 @@ def explain_label(
     from translucid.inspection.explain.shown import record
     from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 
+    save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
-    found, case = _classified(classifier, text, target)
-    explanation = explain(case, method, samples=samples)
+    found, case = _classified(classifier, text, options.target)
+    explanation = explain(case, method, samples=options.samples)
     scores = compare_with_random(case, explanation, k)
     content = json.dumps({"probabilities": found.probabilities, **record(explanation, scores)}, ensure_ascii=False)
     label = case.target_words[0]
@@ -210,7 +203,7 @@ def explain_label(
         write_output(save, page.encode())
     elif save:
         write_output(save, content.encode())
-    if as_json:
+    if output.as_json:
         print(content)
         return
     _print_words(heading, words)

@@ -203,7 +203,7 @@ def train(
     files, overrides = data.files(), data.settings()
     if initialization.valid_general:
         files["data.valid_general"] = initialization.valid_general
-    model = allow_named_code(options.model, options.settings or [])
+    model = _allow_named_code(options.model, options.settings or [])
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(options.out)
     earlier = configuration_to_resume(run) if options.resume else None
@@ -247,7 +247,7 @@ def _preset_of(config: Path | None) -> str | None:
     return str(read_settings(config).get("preset", "")) or None
 
 
-def allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
+def _allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
     """Allow code that the user names on the command line to be executed; return the model with the file's bare name.
 
     `model`: a preset, or the file and the class of a model, as `code/my_model.py:MyModel`.

@@ -56,7 +56,7 @@ class Speed(NamedTuple):
     """Speed."""
 
     allow: Annotated[float, Option(help="The accepted loss of BLEU; of chrF where BLEU can't tell.", min=0)] = ALLOWED
-    shortlists: Annotated[bool | None, Option("--shortlists", help="Also try two lexical shortlists.")] = None
+    shortlists: Annotated[bool, Option("--shortlists", help="Also try two lexical shortlists.")] = False
     pairs: Annotated[int, Option(help="With --shortlists: learn from at most this many pairs.", min=1)] = 50_000
 
 
@@ -188,7 +188,7 @@ def _tune_speed(run: Path, data: Data, options: Speed, languages: option.Languag
         train=train,
         valid=valid,
         allow=options.allow,
-        shortlists=bool(options.shortlists),
+        shortlists=options.shortlists,
         pairs=options.pairs,
         sentences=data.sentences or SENTENCES,
         source=source,

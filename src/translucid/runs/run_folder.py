@@ -233,7 +233,7 @@ class RunFolder:
         return model.eval()
 
     def _warn_of_changed_code(self, configuration: Configuration) -> None:
-        """Warn if the code of a user's attention score has changed since the training."""
+        """Warn if the user's code that the model needs has changed since the training."""
         code = configuration.model.code
         if code is None:
             return

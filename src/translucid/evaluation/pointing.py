@@ -106,10 +106,15 @@ def by_kind(points: Iterable[tuple[str, Hit | None]]) -> dict[str, KindScore]:
 
 def _score(hits: Sequence[Hit | None]) -> KindScore:
     judged = [hit for hit in hits if hit is not None]
-    if not judged:
-        return KindScore(len(hits), 0, 0.0, 0.0, 0.0, 0.0)
-    _, _, *columns = zip(*judged, strict=True)  # rows and columns of cells have no mean
-    return KindScore(len(hits), len(judged), *(sum(column) / len(judged) for column in columns))
+    count = max(1, len(judged))  # all scores are 0 if there is none
+    return KindScore(
+        words=len(hits),
+        judged=len(judged),
+        overlaps=sum(hit.overlaps for hit in judged) / count,
+        centred=sum(hit.centred for hit in judged) / count,
+        chance=sum(hit.chance for hit in judged) / count,
+        chance_centred=sum(hit.chance_centred for hit in judged) / count,
+    )
 
 
 def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:

@@ -67,8 +67,9 @@ def embed(
         while texts := list(islice(coming, TOGETHER)):
             parts += embedder.embed(texts, wanted)
             for text in texts:
-                words += text.split()
-                counts.append(len(text.split()))
+                words_of_text = text.split()
+                words += words_of_text
+                counts.append(len(words_of_text))
             advance(len(texts))
     written = np.frombuffer("\n".join(words).encode("utf-8", "replace"), np.uint8)
     arrays: dict[str, Any] = {"vectors": np.concatenate(parts), "counts": np.array(counts, np.int64), "words": written}

@@ -167,7 +167,8 @@ class Terms(NamedTuple):
 def given(*groups: Any) -> dict[str, object]:
     """Return by name the options of groups that differ from their defaults; all have the value True.
 
-    That is what `refuse_together` and `refuse_for` check. Options are named after their fields.
+    That is what `refuse_together` and `refuse_for` check. Options are named after their fields, so that these can't
+    check an option with another name than its field, such as `--json`.
     """
     changed: dict[str, object] = {}
     for group in groups:

@@ -1,8 +1,11 @@
 """Models in files of users: trained by name, executed only if named again, and checked before they are trained."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from translucid import train
 from translucid.cli.main import run
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
@@ -70,6 +73,19 @@ def test_a_run_names_its_model_and_executes_it_only_if_it_is_named_again(custom_
     assert run(["--code", str(file), *arguments, "--alignments"]) == 0
     assert "\t" in capfd.readouterr().out
     assert run(["--code", str(file), "look", str(custom_run), "I like soccer"]) == 0
+
+
+def test_a_bare_name_is_of_the_file_that_was_allowed(file, corpus, tmp_path):
+    command = training(Path("my_model.py"), corpus, tmp_path / "run")
+    assert run(command) == 2
+    assert run(["--code", str(file), *command]) == 0
+
+
+def test_from_python_a_model_is_named_with_its_folder(file, corpus, tmp_path):
+    limits = {"training.max_steps": 1, "model.options.width": 12, "data.tokenizer.vocabulary": 200}
+    files = {"valid": corpus / "test.tsv", "settings": limits, "quiet": True}
+    folder = train(corpus / "train.tsv", tmp_path / "run", model=f"{file}:GRUTranslator", **files)
+    assert "implementation: my_model.py:GRUTranslator" in (folder / "config.yaml").read_text()
 
 
 def test_ctranslate2_is_refused_by_name(custom_run, file, capfd):

@@ -89,6 +89,18 @@ def test_batches_before_the_last_are_not_summed(layers, sums):
     assert sums == [40, 40]
 
 
+def test_the_trainer_sums_in_the_last_batch_of_an_update(train, tmp_path, monkeypatch):
+    backward, lasts = Weights.backward, []
+
+    def spy(self, loss, *, last):
+        lasts.append(last)
+        backward(self, loss, last=last)
+
+    monkeypatch.setattr(Weights, "backward", spy)
+    train(tmp_path / "run", "training.accumulate=3", "training.max_steps=2")
+    assert lasts == 2 * [False, False, True]
+
+
 def test_a_process_without_rows_sums_zeros(layers, sums):
     """It makes no backward pass, but the same calls as the others."""
     GradientBuckets([*layers.parameters()]).finish()

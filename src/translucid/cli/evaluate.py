@@ -77,7 +77,7 @@ class Scoring(NamedTuple):
     tokenize: option.Tokenize = None
     lowercase: option.Lowercase = False
     perplexity: Annotated[bool, Option(help="Report perplexity and accuracy of the references, too.")] = True
-    keep_best: Annotated[bool, Option("--keep-best", help="Save the best layer in the run, for all later alignments.")] = False
+    keep_best: Annotated[bool, Option("--keep-best", help="Save the best layer for later alignments.")] = False
 
 
 class Report(NamedTuple):

@@ -28,7 +28,6 @@ Train a captioner (docs/captions.md), or a language model or classifier (docs/te
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -191,6 +190,7 @@ def train(
     Ctrl-C saves a checkpoint, and --resume continues from it with the same result.
     """
     from translucid.data.readers.standard_input import refuse_twice
+    from translucid.models.user_code import allow_named_code
     from translucid.runs.recipes import recipe
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.staging import configuration_to_resume, refuse_to_replace_sources
@@ -203,7 +203,8 @@ def train(
     files, overrides = data.files(), data.settings()
     if initialization.valid_general:
         files["data.valid_general"] = initialization.valid_general
-    model = _allow_named_code(options.model, options.settings or [])
+    assignments = (setting.partition("=") for setting in options.settings or ())
+    model = allow_named_code(options.model, {key.strip(): value for key, _, value in assignments})
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(options.out)
     earlier = configuration_to_resume(run) if options.resume else None
@@ -245,28 +246,6 @@ def _preset_of(config: Path | None) -> str | None:
         return None
     # A recipe names the preset that it changes.
     return str(read_settings(config).get("preset", "")) or None
-
-
-def _allow_named_code(model: str | None, settings: Sequence[str]) -> str | None:
-    """Allow code that the user names on the command line to be executed; return the model with the file's bare name.
-
-    `model`: a preset, or the file and the class of a model, as `code/my_model.py:MyModel`.
-
-    Raises:
-        UserError: there is no such file.
-    """
-    from translucid.models.user_code import allow_code
-
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        file, colon, _ = value.rpartition(":")
-        if key.strip() in ("model.attention", "model.implementation") and colon and Path(file).is_file():
-            allow_code(file)
-    file, colon, class_name = (model or "").rpartition(":")
-    if not (colon and file.endswith(".py")):
-        return model
-    allow_code(file)
-    return f"{Path(file).name}:{class_name}"
 
 
 def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, console: Console) -> Files:

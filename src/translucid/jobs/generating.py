@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from translucid.api.generation import Generated, Piece
+from translucid.api.generation import Generated
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.jobs.job import Done, as_lines, decoded, identity_of
+from translucid.jobs.job import Done, as_lines, decoded, identity_of, rounded_pairs
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 
@@ -90,15 +90,11 @@ class GenerateWorker:
             "text": found.text,
             "log_probability": round(best.log_probability, 6),
             "ended": best.ended,
-            "tokens": _rounded(best.written),
+            "tokens": rounded_pairs(best.written),
         }
         if job.considered:
-            record["considered"] = [_rounded(step) for step in found.considered(job.considered)]
+            record["considered"] = [rounded_pairs(step) for step in found.considered(job.considered)]
         if job.columns > 1:
             record["alternatives"] = found.alternatives
             record["log_probabilities"] = [round(text.log_probability, 6) for text in found.nbest]
         return json.dumps(record, ensure_ascii=False)
-
-
-def _rounded(pieces: Iterable[Piece]) -> list[tuple[str, float]]:
-    return [(piece.text, round(piece.log_probability, 6)) for piece in pieces]

@@ -303,8 +303,8 @@ class Worker:
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
             of_translations = self.translator.token_log_probabilities(found)[: job.columns]
-            record["token_log_probabilities"] = list(map(_rounded, of_translations))
-            record["word_probabilities"] = _rounded(found.word_probabilities)
+            record["token_log_probabilities"] = list(map(rounded_pairs, of_translations))
+            record["word_probabilities"] = rounded_pairs(found.word_probabilities)
         if job.alignments:
             record["alignment"] = found.alignment
         if job.terms:
@@ -325,7 +325,8 @@ def _source(texts: Sequence[str], group: Sequence[int]) -> str:
     return unwrapped([texts[i] for i in group])
 
 
-def _rounded(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+def rounded_pairs(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Round the numbers of pieces or words to six decimals, for a record."""
     return [(text, round(value, 6)) for text, value in pairs]
 
 

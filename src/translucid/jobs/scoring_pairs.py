@@ -11,6 +11,7 @@ from translucid.data.readers.bad_lines import BadLine
 from translucid.data.readers.corpus import Pair, sides
 from translucid.decoding.pair_scores import PairScore, perplexity, score_pairs
 from translucid.ground.errors import UserError
+from translucid.jobs.job import rounded_pairs
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.data_options import DataOptions
 
@@ -44,8 +45,7 @@ class ScoredLine:
             record["perplexity"] = round(self.score.perplexity, 6)
             record["tokens"] = len(self.score.tokens)
             if tokens:
-                by_token = _by_token(translator, self.score)
-                record["token_log_probabilities"] = [(piece, round(value, 6)) for piece, value in by_token]
+                record["token_log_probabilities"] = rounded_pairs(_by_token(translator, self.score))
         return {**record, "problem": self.problem}
 
 

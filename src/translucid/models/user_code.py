@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
@@ -43,6 +44,29 @@ def allow_code(*files: str | Path) -> None:
             raise UserError("there is no such file", file=file, fix="Give the Python file that the run names.")
         allowed[file.name] = file.resolve()
     os.environ[VARIABLE] = os.pathsep.join(map(str, allowed.values()))
+
+
+def allow_named_code(model: str | None, settings: Mapping[str, object]) -> str | None:
+    """Allow the files that a user names, as a model or in settings; return the model with the file's bare name.
+
+    Args:
+        model: a preset, or the file and the class of a model, as `code/my_model.py:MyModel`.
+        settings: values by key.
+
+    Raises:
+        UserError: the file of the model does not exist.
+    """
+    for key in ("model.attention", "model.implementation"):
+        file, _, _ = str(settings.get(key, "")).rpartition(":")
+        if Path(file).is_file():
+            allow_code(file)
+    file, colon, class_name = (model or "").rpartition(":")
+    if not (colon and file.endswith(".py")):
+        return model
+    # A bare name may be of a file elsewhere that is allowed already, by --code.
+    if Path(file).is_file() or file not in _allowed():
+        allow_code(file)
+    return f"{Path(file).name}:{class_name}"
 
 
 def load_score(reference: str, width: int) -> Score:

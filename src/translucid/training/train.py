@@ -8,7 +8,7 @@ from typing import Any
 
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
-from translucid.models.user_code import allow_code
+from translucid.models.user_code import allow_code, allow_named_code
 from translucid.runs.configuration import Configuration, resolve, resumed, unchanged
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
@@ -37,10 +37,10 @@ def train(
         data: corpus files to train on, or pairs of a source and its translation.
         out: the run folder to write.
         valid: corpus files, or pairs, to validate with; pairs if `data` is pairs.
-        model: a preset, or the file and class of your own model, such as `my_model.py:MyModel`; the default settings
-            if not given, as for the command.
+        model: a preset, or the file and class of your own model, such as `code/my_model.py:MyModel`; the default
+            settings if not given, as for the command.
         settings: values by key, such as `{"training.max_steps": 1000}`.
-        code: your Python files that `model` or `settings` name, and which may be executed.
+        code: your Python files that may be executed, if `model` or `settings` name them without their folders.
         device: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`.
         resume: whether to continue from the last checkpoint in `out`, if there is one.
         overwrite: whether to replace a run in `out`.
@@ -52,6 +52,7 @@ def train(
         ValueError: one of `data` and `valid` is files and the other is pairs.
     """
     allow_code(*code)
+    model = allow_named_code(model, settings or {})
     files, pairs = _files_and_pairs(data)
     valid_files, valid_pairs = _files_and_pairs(valid)
     if bool(pairs) != bool(valid_pairs):

@@ -42,21 +42,20 @@ def parts(packed: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[tu
         UserError: the package is another kind of document, or has macros.
     """
     types: dict[str, str] = {}
-    texts = list(packed.names)
+    has_macros = any("vbaProject" in name for name in packed.names)
     for element in XmlFile(packed.place(_TYPES), packed.read(_TYPES)).units({"Types"}, {"Default", "Override"}, _TYPE):
         kind = element.attributes.get("ContentType", "")
         types[element.attributes.get("PartName", "").lstrip("/")] = kind
-        texts.append(kind)
-    if any("macroEnabled" in text or "vbaProject" in text for text in texts):
+        has_macros = has_macros or "macroEnabled" in kind or "vbaProject" in kind
+    if has_macros:
         raise packed.refused("has macros, which is refused")
-    ordered = []
-    for rank, end in enumerate(kinds):
+    ordered: list[tuple[str, str]] = []
+    for end, label in kinds.items():
         members = [name for name, kind in types.items() if kind.endswith(end) and name in packed.names]
         if end == main and not members:
             raise packed.refused("is another kind of document than its name says")
-        ordered += [(rank, _numbered(name), name, kinds[end]) for name in members]
-    for _, _, name, label in sorted(ordered, key=lambda member: member[:2]):
-        yield name, label
+        ordered += [(name, label) for name in sorted(members, key=_numbered)]
+    yield from ordered
 
 
 def related(packed: ZipContainer, member: str) -> dict[str, str]:

@@ -72,6 +72,6 @@ def _written_as(found: str, old: str, new: str) -> str | None:
     separators: dict[str, str | int | None] = {}
     if len(found) == len(old):  # Else the languages group digits differently.
         separators = {mine: theirs for mine, theirs in zip(old, found, strict=True) if mine in ".,"}
-    if not separators.keys() >= set(".,").intersection(new):
+    if any(separator in new and separator not in separators for separator in ".,"):
         return None
     return sign + new.translate(str.maketrans(separators))

@@ -324,15 +324,14 @@ class TranslationMemory:
     def _keys(self, numbers: NDArray[np.intp]) -> dict[int, str]:
         marks = ",".join("?" * len(numbers))
         keys = dict(self._database.execute(f"SELECT id, key FROM segments WHERE id IN ({marks})", numbers.tolist()))
-        if not set(map(type, keys.values())) <= {str}:
+        if not all(isinstance(key, str) for key in keys.values()):
             raise sqlite3.DatabaseError("a key is damaged")
         return keys
 
     def _latest(self) -> int:
         latest = self._database.execute("SELECT max(change) FROM segments").fetchone()[0] or 0
-        (noted,) = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone() or (
-            0,
-        )
+        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (_LATEST_CHANGE,)).fetchone()
+        noted = row[0] if row else 0
         if not isinstance(latest, int) or not str(noted).isdecimal():
             raise sqlite3.DatabaseError("the number of the latest change is damaged")
         return max(latest, int(noted))

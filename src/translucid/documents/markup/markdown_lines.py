@@ -161,7 +161,7 @@ class _Lines:
 
     def _text(self, number: int, line: str) -> Line:
         """Return a line of text in CommonMark."""
-        following = "".join(self.lines[number + 1 : number + 2])
+        following = self.lines[number + 1] if number + 1 < len(self.lines) else ""
         if (definition := _DEFINITION.match(line)) and any(before.text.strip() for before in self.plain[-2:]):
             # `+` is the marker of a list that has no other meaning.
             line = f"{definition[1]}+{line[definition.end() :]}"

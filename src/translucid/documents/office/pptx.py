@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from operator import itemgetter
 
 from translucid.data.languages import Languages
 from translucid.documents.office.drawings import read_drawn
@@ -28,9 +27,11 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     members = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
     places = _slide_places(packed, members[0][0])
     # The slides of the show first, in its order; then all others in the order of their kinds.
-    members = sorted(filter(itemgetter(1), members), key=lambda member: places.get(member[0], len(places)))
+    members.sort(key=lambda member: places.get(member[0], len(places)))
     numbers = Counter[str]()
     for member, kind in members:
+        if not kind:  # the main part
+            continue
         numbers[kind] += 1
         drawn = read_drawn(packed, member, languages[1], behind=kind in _BEHIND.values())
         bundle.add(member, drawn, f"{kind} {numbers[kind]}")

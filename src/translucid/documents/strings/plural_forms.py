@@ -92,7 +92,7 @@ def categories(code: str | None) -> tuple[str, ...] | None:
         tags = Locale.parse(usual, sep="-").plural_form.tags | {"other"}
     except (ValueError, UnknownLocaleError):
         return None
-    return tuple(filter(tags.__contains__, ORDER))
+    return tuple(name for name in ORDER if name in tags)
 
 
 def examples_of(code: str | None, form: str) -> list[int | Decimal]:

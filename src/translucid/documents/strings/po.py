@@ -44,7 +44,7 @@ class _Form(NamedTuple):
 
     def filled(self, targets: Mapping[int, Target]) -> str:
         """Return the text with translations; cases without one keep the existing translation."""
-        is_complete = all(map(targets.__contains__, self.numbers))
+        is_complete = all(number in targets for number in self.numbers)
         if self.existing and not is_complete:
             return self.existing.filled(targets)
         return self.spans.filled(targets)

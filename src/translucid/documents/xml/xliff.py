@@ -64,7 +64,7 @@ class _Text(NamedTuple):
 
     def is_in(self, targets: Targets) -> bool:
         """Whether a segment of the text has a translation."""
-        return any(map(targets.__contains__, self.numbers))
+        return any(number in targets for number in self.numbers)
 
 
 class _Xliff:
@@ -221,7 +221,7 @@ class _Xliff:
 
     def _segment(self, segment: Element, numbers: range, targets: Targets, kept: Kept) -> str:
         """Return the start tag of a segment of XLIFF 2."""
-        first = next(filter(targets.__contains__, numbers))
+        first = next(number for number in numbers if number in targets)
         states = {"state": "translated", "subState": _SUB_STATES[targets[first].origin]}
         return with_attributes(self.file.raw(segment.start, segment.inner), states)
 
@@ -284,7 +284,7 @@ def _state(texts: list[_Text], targets: Targets) -> Mapping[str, str | None]:
             if number not in targets:
                 return {"state": "needs-translation", "state-qualifier": None}
             origins.add(targets[number].origin)
-    return _STATES[next(filter(origins.__contains__, _STATES))]
+    return _STATES[next(origin for origin in _STATES if origin in origins)]
 
 
 def _longest(unit: Element, segment: Element) -> int | None:

@@ -320,8 +320,8 @@ def words_of(text: str) -> list[Word]:
     words = []
     for match in re.finditer(r"\S+", text):
         start, end = match.span()
-        core_start, core_end = start + len(match[0]) - len(match[0].lstrip(_STRIPPED)), start
-        core_end += len(match[0].rstrip(_STRIPPED))
+        core_start = end - len(match[0].lstrip(_STRIPPED))
+        core_end = start + len(match[0].rstrip(_STRIPPED))
         if core_start == end:  # punctuation alone
             core_start, core_end = start, end
         words.append(Word(start, end, core_start, core_end))

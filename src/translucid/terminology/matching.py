@@ -188,7 +188,7 @@ class TermList:
             elif inflected:
                 found = self._forms_at(wanted, plain)
             else:
-                found = places(_folded(target), plain)
+                found = places(list(map(str.casefold, wanted)), plain)
             if found:
                 return found[0], found[0] + len(wanted)
         return None

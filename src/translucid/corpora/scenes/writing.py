@@ -124,8 +124,9 @@ def some(shapes: int) -> list[str]:
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:
     """Return a line of `gold.jsonl`."""
     things = []
-    for shape, colour, how_large, material in (thing.look for thing in scene.things):
-        things.append({"shape": shape, "colour": colour, "size": how_large, "material": material})
+    for thing in scene.things:
+        look = {"shape": thing.shape, "colour": thing.colour, "size": thing.size, "material": thing.material}
+        things.append(look)
     return {
         "image": name,
         "side": size,

@@ -236,9 +236,10 @@ class Po:
             return
         value = self._header.forms[0]
         raw = self._file.text[value.start : value.end]
-        fields = {"Plural-Forms": self._plurals.rule}
+        fields: dict[str, str] = {}
         if self._target and (code := usual_code(self._target)):
-            fields = {"Language": code.replace("-", "_"), **fields}
+            fields["Language"] = code.replace("-", "_")
+        fields["Plural-Forms"] = self._plurals.rule
         missing = ""
         for name, text in fields.items():
             line = re.search(rf'"{name}:[ \t]*((?:[^"\\]|\\[^n])*)', raw, re.IGNORECASE)

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
-from translucid.documents.stand_ins import WITHOUT_SPACES, parts_of
+from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, parts_of
 from translucid.documents.tag_projection import CLOSING, parts_words
 from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
@@ -178,7 +178,7 @@ def _elements_and_words(source: TaggedText) -> Iterator[_Element]:
             left = text[start - 1 : start]
         if end not in breaks and not text[end - 1].isspace():
             right = text[end : end + 1]
-        is_in_word = _spells(left) and (_spells(right) or words.is_symbol(block[0]))
+        is_in_word = is_letter(left) and (is_letter(right) or words.is_symbol(block[0]))
         if is_in_word and (word := words.around((start, end), done)):
             yield word
             done = word.end
@@ -300,17 +300,12 @@ def _breaks(source: TaggedText) -> set[int]:
     return {mark.at for mark in source.marks if parts_words(mark)}
 
 
-def _spells(character: str) -> bool:
-    """Whether a character is a letter or a digit of a script with spaces between words."""
-    return character.isalnum() and not WITHOUT_SPACES.match(character)
-
-
 def _is_attached(source: TaggedText, element: _Element, left: str, right: str) -> bool:
     """Whether an element belongs to a word or a sentence that it touches, as the number of a footnote does."""
     beside = list(filter(str.isalnum, (left, right)))
     if not beside:
         return bool(left) and left in CLOSING
-    if any(map(_spells, beside)):
+    if any(map(is_letter, beside)):
         return True
     # Without spaces between words, only the form shows whether it is a footnote or a number of the sentence.
     return bool(_RAISED.search(source.marks[element.first].raw)) or not _core(source, element)[0].isalnum()

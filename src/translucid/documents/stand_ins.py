@@ -147,7 +147,7 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
     before, end = False, -1
     for unit in units:
         if unit.start > end:
-            before = _is_letter(text[unit.start - 1 : unit.start])
+            before = is_letter(text[unit.start - 1 : unit.start])
         named = unit.raw in names and not unit.is_sign
         left.append(named and before)
         before = named or (before and not _PARTS_WORDS.match(unit.raw))
@@ -156,7 +156,7 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
     for i in range(len(units) - 1, -1, -1):
         unit = units[i]
         if unit.end < start:
-            behind = _is_letter(text[unit.end : unit.end + 1])
+            behind = is_letter(text[unit.end : unit.end + 1])
         named = unit.raw in names and not unit.is_sign
         right[i] = named and behind
         # The unit to the left needs no space if this one has it.
@@ -165,7 +165,7 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
     return left, right
 
 
-def _is_letter(character: str) -> bool:
+def is_letter(character: str) -> bool:
     """Whether a character is a letter or a digit of a script with spaces between words."""
     return character.isalnum() and not WITHOUT_SPACES.match(character)
 

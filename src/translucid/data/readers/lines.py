@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,6 @@ LONGEST_LINE = 10_000_000
 SHOWN = 500
 """The number of bytes of a bad line that are kept."""
 _SPACES = re.compile(r"[ \t\r\n]+")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def kind_of(path: Path) -> str:
     if str(path) != standard_input.NAME:
         return Path(str(path).removesuffix(".gz")).suffix
     with opened(path) as stream:
-        first = stream.readline(LONGEST_LINE).removeprefix(_BYTE_ORDER_MARK)
+        first = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
     return standard_input.ending(first.decode("utf-8", "replace"))
 
 
@@ -76,7 +76,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
                 yield None
                 continue
             if number == 1:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+                raw = raw.removeprefix(BOM_UTF8)
             if b"\0" in raw:
                 tell_bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
                 yield None

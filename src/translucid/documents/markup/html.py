@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from html import unescape
+from html import escape, unescape
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, usual_code
@@ -29,7 +29,6 @@ _CHARSET = re.compile(
     rb"<meta\b[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([\w-]+)|\A\s*<\?xml\b[^>]{0,100}?encoding=[\"']([\w-]+)",
     re.IGNORECASE,
 )
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class _Open(NamedTuple):
@@ -192,7 +191,7 @@ class Html:
         self.segments.add(Segment(span.marked, f"line {self._line}{what}"))
 
     def _written(self, words: str, quote: str | None) -> str:
-        escaped = words.translate(_ESCAPES).replace("\xa0", self._hard_space)
+        escaped = escape(words, quote=False).replace("\xa0", self._hard_space)
         if quote == "'":
             return escaped.replace("'", "&#39;")
         if quote is not None:

@@ -16,7 +16,7 @@ from translucid.data.languages import Languages, usual_code
 from translucid.documents.document import Target
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings.messages import is_language
-from translucid.documents.strings.string_document import Strings
+from translucid.documents.strings.string_document import Strings, unicode_escape
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -67,7 +67,7 @@ class JsonStrings(Strings):
     def _written(self, new: str, raw: str) -> str:
         """Encode a string with the escapes that its source uses: `raw` is that source in the file."""
         written = json.dumps(new, ensure_ascii=self._ascii)
-        written = _SURROGATE.sub(_escape, written)
+        written = _SURROGATE.sub(unicode_escape, written)
         if r"\/" in raw:
             written = written.replace("/", r"\/")
         # Some programs escape these, so that the JSON can stand in an HTML page.
@@ -76,10 +76,6 @@ class JsonStrings(Strings):
             if escape in raw.lower():
                 written = written.replace(sign, escape)
         return written
-
-
-def _escape(character: re.Match[str]) -> str:
-    return f"\\u{ord(character[0]):04x}"
 
 
 def _description(whole: object, keys: tuple[str, ...]) -> str | None:

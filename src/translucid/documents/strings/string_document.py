@@ -31,6 +31,11 @@ def unescaped(raw: str, escape: re.Pattern[str], named: Mapping[str, str]) -> st
     return escape.sub(character, raw).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def unicode_escape(character: re.Match[str]) -> str:
+    r"""Return the escape `\uXXXX` of a matched character, which must be below U+10000."""
+    return f"\\u{ord(character[0]):04x}"
+
+
 class _String(NamedTuple):
     """A string of a file, its spans and its segments."""
 

@@ -17,7 +17,7 @@ from translucid.data.languages import Languages
 from translucid.documents.document import most_segments
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
-from translucid.documents.strings.string_document import Strings
+from translucid.documents.strings.string_document import Strings, unicode_escape
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -138,11 +138,7 @@ def _means(plain: str, flow: bool) -> bool:
 
 
 def _double(text: str) -> str:
-    return _ESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    return _ESCAPED.sub(unicode_escape, json.dumps(text, ensure_ascii=False))
 
 
 def _block(new: str, raw: str, *, folded: bool) -> str:

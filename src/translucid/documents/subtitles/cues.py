@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from html import unescape
+from html import escape, unescape
 from typing import NamedTuple
 
 from translucid.data.languages import Languages
@@ -32,7 +32,6 @@ _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
 _NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*")
 _APART = re.compile(r"\s*[(#]")
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Caption(NamedTuple):
@@ -126,7 +125,7 @@ class Subtitles:
 
     def _written(self, words: str) -> str:
         if self._web:
-            return words.translate(_ESCAPES)
+            return escape(words, quote=False)
         # SubRip has no escapes, and a line with this sign could be read as times.
         return words.replace("-->", "→")
 

@@ -48,7 +48,6 @@ TIMES: dict[str, list[Expression]] = {
     "can": [TODAY, NOW, TOMORROW, TONIGHT],
 }  # fmt: skip
 TIMES["going"] = TIMES["will"]
-PARTS_OF_DAY = (IN_THE_MORNING, IN_THE_AFTERNOON, AT_NIGHT)
 
 ALWAYS = Expression("always", "siempre")
 NEVER = Expression("never", "nunca")

@@ -15,7 +15,6 @@ from .text import English, Part, Spanish, join, word
 
 _STATE = {state.english: state for state in STATES}
 _NEED = dict(NEEDS)
-_WEATHER = dict(WEATHER)
 
 REACTIONS: dict[str, tuple[Make, ...]] = {
     "hungry": (deeds.eat, deeds.eat, deeds.cook, deeds.eat),

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
-from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, parts_of
+from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of
 from translucid.documents.tag_projection import CLOSING, parts_words
 from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
@@ -257,18 +257,17 @@ class _Words:
 def _elements(source: TaggedText) -> Iterator[_Element]:
     """Yield the outermost elements that have content, but no translatable letter."""
     text = source.text
-    letters, blank = list(map(str.isalpha, text)), list(map(str.isspace, text))
+    parts = parts_of(source)
+    letters, blanks = letters_before(text, parts), [0, *accumulate(map(str.isspace, text))]
     within_parts = set[int]()
-    for _, start, end in parts_of(source):
-        letters[start:end] = [False] * (end - start)
+    for _, start, end in parts:
         within_parts.update(range(start + 1, end))
-    letters_before, blank_before = [0, *accumulate(letters)], [0, *accumulate(blank)]
     waiting = [tag_tree(source)]
     while waiting:
         node = waiting.pop()
         start, end = node.span
-        is_element = len(node.marks) == 2 and blank_before[end] - blank_before[start] < end - start
-        if not is_element or letters_before[start] < letters_before[end]:
+        is_element = len(node.marks) == 2 and blanks[end] - blanks[start] < end - start
+        if not is_element or letters[start] < letters[end]:
             waiting.extend(inner for inner in reversed(node.inside) if inner.span[0] < inner.span[1])
             continue
         element = _Element(start, end, node.marks[0], node.marks[1])

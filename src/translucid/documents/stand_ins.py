@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from translucid.data.non_translatable import FOUND, kept_parts, numbers
@@ -54,6 +54,14 @@ def parts_of(marked: TaggedText) -> list[tuple[str, int, int]]:
     """Return the parts that `kept_parts` yields, with their spans; marks end words, as in `%s<b>dogs</b>`."""
     spans = ((start, end) for _, start, end in kept_parts(cut_at_marks(marked), marked.syntax))
     return [(marked.text[start:end], start, end) for start, end in _uncut(marked, spans)]
+
+
+def letters_before(text: str, parts: Iterable[tuple[str, int, int]]) -> list[int]:
+    """Return the number of letters outside of parts before each character of a text, and before its end."""
+    letters = list(map(str.isalpha, text))
+    for _, start, end in parts:
+        letters[start:end] = [False] * (end - start)
+    return [0, *accumulate(letters)]
 
 
 def cut_at_marks(marked: TaggedText) -> str:

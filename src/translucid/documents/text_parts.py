@@ -6,13 +6,12 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import NamedTuple
 
 from translucid.data.non_translatable import kept_parts
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
-from translucid.documents.stand_ins import is_address, parts_of
+from translucid.documents.stand_ins import is_address, letters_before, parts_of
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 _TAG = re.compile(
@@ -54,18 +53,15 @@ def with_wordless_elements(source: TaggedText) -> TaggedText:
     """Return a text with elements without translatable letters, such as `<sup>2</sup>` in `m<sup>2</sup>`, as parts."""
     if "<" not in source.text:
         return source
-    parts = list(parts_of(source))
-    letters = list(map(str.isalpha, source.text))
-    for _, start, end in parts:
-        letters[start:end] = [False] * (end - start)
-    before = [0, *accumulate(letters)]  # the number of letters before each character
+    parts = parts_of(source)
+    letters = letters_before(source.text, parts)
     tags = [part for part in parts if part[0].startswith("<")]
     edits: list[Edit] = []
     done = -1
     # Sorted by the opening tag, an outer element comes before the elements in it, which it includes.
     for first, last in sorted(_pairs(tags)):
         inside = source.text[tags[first][2] : tags[last][1]]
-        if first > done and inside.strip() and before[tags[first][2]] == before[tags[last][1]]:
+        if first > done and inside.strip() and letters[tags[first][2]] == letters[tags[last][1]]:
             for raw, start, end in tags[first : last + 1]:
                 edits.append(Edit(start, end, Part(0, raw)))
             done = last

@@ -61,6 +61,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
 
 def _read_part(packed: ZipContainer, member: str, target: str | None) -> SlottedXml:
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
+    code, script = code_with_region(target or ""), script_of(target or "")
     dialect = Dialect(
         "w",
         _role,
@@ -69,7 +70,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
         texts={"w:noBreakHyphen": "-"},
         grouped=with_fields,
         holding=("w:p", _PICTURE),
-        spoken=partial(_spoken, target),
+        spoken=partial(_spoken, code, script),
     )
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, SPACES), 1):
         _take(document, dialect, paragraph, f"paragraph {number}")
@@ -94,9 +95,8 @@ def _role(element: Element) -> Role:
     return "break" if element.name in _BREAKS else "alone"
 
 
-def _spoken(target: str | None, name: str, properties: str) -> str:
+def _spoken(code: str | None, script: str, name: str, properties: str) -> str:
     """Return properties with the target language, for Word's spelling checker."""
-    code, script = code_with_region(target or ""), script_of(target or "")
     if code is None or not name:
         return properties
     kind = "val"

@@ -1,4 +1,4 @@
-"""What of a text is translated as a whole: words and marks, without what stands at the ends."""
+"""Spans: the words and marks that are translated as a whole, without the marks around them."""
 
 import re
 
@@ -11,11 +11,13 @@ _TAG = re.compile(r"<(/?)(\w+)(/?)>")
 
 
 def parts_of(text):
-    """Yield the words and tags of a text; <br/> parts words, and <code/> stands for one."""
+    """Yield the words and tags of a text; <br/> separates words, and <code/> acts as a word."""
     at = 0
     for tag in _TAG.finditer(text):
         yield Part(at, tag.start())
-        side = Side.alone if tag[3] else Side.closes if tag[1] else Side.opens
+        side = Side.alone
+        if not tag[3]:
+            side = Side.closes if tag[1] else Side.opens
         yield Part(tag.start(), tag.end(), side, tag[2], word=tag[2] == "code", spaces=tag[2] == "br")
         at = tag.end()
     yield Part(at, len(text))
@@ -50,7 +52,7 @@ def test_a_pair_has_one_number_and_what_has_no_partner_stands_alone():
     found = [(mark.raw, mark.side, mark.pair) for mark in marks]
     assert found == [
         ("<b>", Side.opens, 0),
-        ("<i>", Side.alone, None),  # it was closed with what it stood in
+        ("<i>", Side.alone, None),  # an element around it was closed before
         ("</b>", Side.closes, 0),
         ("</i>", Side.alone, None),
         ("<u>", Side.opens, 1),

@@ -62,7 +62,9 @@ KINDS = (
 )
 
 
-_BY_ENDING = {ending: kind for kind in KINDS for ending in kind.endings}
+_BY_ENDING: dict[str, Kind] = {}
+for _kind in KINDS:
+    _BY_ENDING.update(dict.fromkeys(_kind.endings, _kind))
 ENDINGS = frozenset(_BY_ENDING)
 """The endings of all kinds."""
 

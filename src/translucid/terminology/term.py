@@ -105,7 +105,8 @@ def terms_of(entries: Iterable[Iterable[str]]) -> list[Term]:
     Raises:
         UserError: an entry is invalid.
     """
-    return list(_terms(enumerate((list(map(str.strip, entry)) for entry in entries), 1), "terms"))
+    fields = (list(map(str.strip, entry)) for entry in entries)
+    return list(_terms(enumerate(fields, 1), "terms"))
 
 
 def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[Term]:

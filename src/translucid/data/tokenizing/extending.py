@@ -78,7 +78,8 @@ def _chosen(processor: sentencepiece.SentencePieceProcessor, counted: Counter[st
     """Return the words that save the most pieces."""
     frequent = [word for word, times in counted.items() if times >= FEWEST]
     saved: dict[str, int] = {}
-    for word, ids in zip(frequent, processor.encode([word.removeprefix(SPACE) for word in frequent]), strict=True):
+    encoded = processor.encode([word.removeprefix(SPACE) for word in frequent])
+    for word, ids in zip(frequent, encoded, strict=True):
         if len(ids) >= PARTS and processor.unk_id() not in ids:
             saved[word] = counted[word] * (len(ids) - 1)
     longer = Counter[str]()  # how often longer words begin with each of these words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment
@@ -114,7 +115,8 @@ def _is_invisible(style: Element) -> bool:
     """Whether a text style only records in which session of LibreOffice the text was written."""
     if style.attributes.get("style:family") != "text":
         return False
-    return all(key.startswith("officeooo:") for child in style.children for key in child.attributes)
+    keys = chain.from_iterable(child.attributes for child in style.children)
+    return all(key.startswith("officeooo:") for key in keys)
 
 
 def _is_deleted(paragraph: Element) -> bool:

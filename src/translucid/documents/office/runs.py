@@ -237,6 +237,10 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
     numbers = range(first, len(document.segments))
 
     def write(targets: Targets, kept: Kept) -> str:
-        return paragraph.written((targets[i].marked if i in targets else None for i in numbers), kept)
+        translations: list[TaggedText | None] = []
+        for number in numbers:
+            target = targets.get(number)
+            translations.append(target.marked if target else None)
+        return paragraph.written(translations, kept)
 
     document.add_slot(parts[0].start, parts[-1].end, numbers, write)

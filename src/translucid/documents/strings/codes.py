@@ -25,7 +25,7 @@ _FORMULA = re.compile(r"=\s*[-+]?(?:[A-Za-z_.]+\(|\$?[A-Za-z]{1,3}\$?\d|\d|'[^']
 _ZONE = re.compile(r"[A-Z][A-Za-z]+/[\w/+-]+")
 _PATTERN = re.compile(r"(?:[GyYuMLdDEeacbBHhKkmsSAzZOvVXxQqwW]|[\s/.,:;()\[\]年月日時分秒-]|'[^']*'|T)+")
 _FIELD = re.compile(r"[A-Za-z]+")
-_SAME_LETTERS = re.compile(r"(.)\1*")
+_SAME_LETTERS = re.compile(r"([A-Za-z])\1*")
 _LETTERS_OF_PATTERN = "yYMdDEHhms"
 _PROPERTY = re.compile(
     r"\s*(?:--[\w-]+|(?:-(?:webkit|moz|ms)-)?(?:color|background|fonts?|margin|padding|border|display|width|height"
@@ -70,8 +70,9 @@ def _is_date_pattern(text: str) -> bool:
     if not _PATTERN.fullmatch(text):
         return False
     # Letters in quotes and the `T` between date and time are no fields.
-    parts = _FIELD.findall(re.sub(r"'[^']*'", " ", text).replace("T", " "))
-    fields = [match[0] for part in parts for match in _SAME_LETTERS.finditer(part)]
+    letters = re.sub(r"'[^']*'", " ", text).replace("T", " ")
+    parts = _FIELD.findall(letters)
+    fields = [match[0] for match in _SAME_LETTERS.finditer(letters)]
     repeated = {field[0] for field in fields if len(field) > 1 and field[0] in _LETTERS_OF_PATTERN}
     if len(repeated) > 1:
         return True

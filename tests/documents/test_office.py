@@ -189,6 +189,11 @@ def test_text_boxes_are_translated_in_their_paragraph():
         assert after.lower().count("inside") == 1
 
 
+def test_macros_are_found_by_kind_and_not_by_the_name_of_a_picture():
+    document = read(of_word(run("A cat sleeps."), **{"word/media/macroEnabled.png": b"vbaProject"}))
+    assert [one.source.text for one in document.segments] == ["A cat sleeps."]
+
+
 def test_strict_documents_have_the_same_elements():
     content = ZipFile(BytesIO(of_word(run("a"))))
     members = {

@@ -57,6 +57,9 @@ def patterns():
     for found in walk_packages(translucid.__path__, "translucid."):
         if found.name.split(".")[1] in PACKAGES:
             for name, value in vars(import_module(found.name)).items():
+                # `__builtins__` is no value of the module, and may hold itself: `_` is what an interpreter showed last.
+                if name.startswith("__"):
+                    continue
                 for pattern in compiled(value):
                     yield f"{found.name}.{name}", pattern
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.probes.forked import Forked, ProcessGroup, forked, forked_together
+from tests.probes.forked import Forked, ProcessGroup, forked, forked_together, forked_torchrun
 from tests.probes.kinds import TEXT, Kind
 from translucid.cli.main import run as run_command
 from translucid.runs.run_folder import ADAPTER, RunFolder
@@ -97,7 +97,9 @@ def train(
 ) -> Process:
     """Start a training, or go on with it; under torchrun if it has several processes or may be started again."""
     words = training(out, corpus, steps, kind)
-    if Start.fork and processes > 1 and not restarts:
+    if Start.fork and restarts:
+        return forked_torchrun(*words, count=processes, restarts=restarts)
+    if Start.fork and processes > 1:
         return forked_together(*words, count=processes)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     starter = [*torchrun, f"--max-restarts={restarts}"] if processes > 1 else []

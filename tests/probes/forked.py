@@ -170,6 +170,31 @@ def forked_together(*words: str | Path, count: int = 2, replaced: dict[str, Any]
     return together(count, _command, [str(word) for word in words], replaced or {})
 
 
+def forked_torchrun(*words: str | Path, count: int, restarts: int) -> Forked:
+    """Start our command under torchrun, whose agent forks the processes, too, and starts them anew if one dies."""
+    environment = {"COLUMNS": "1000"}
+    return Forked(_torchrun, [str(word) for word in words], count, restarts, environment=environment)
+
+
+def _torchrun(words: list[str], count: int, restarts: int) -> None:
+    from torch.distributed.launcher.api import elastic_launch
+    from torch.distributed.run import config_from_args, parse_args
+
+    meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]  # as --standalone has it
+    processes = [f"--nproc-per-node={count}", f"--max-restarts={restarts}", "--start-method=fork"]
+    config, _, _ = config_from_args(parse_args([*meeting, *processes, "--module", "translucid"]))
+    elastic_launch(config, _worker)(words)
+
+
+def _worker(words: list[str]) -> None:
+    """Run our command as a process of torchrun, which takes one that returns for one that is done."""
+    from translucid.cli.main import run
+
+    code = run(words)
+    if code:
+        sys.exit(code)
+
+
 def _command(words: list[str], replaced: dict[str, Any]) -> None:
     for name, value in replaced.items():
         where, _, constant = name.rpartition(".")

@@ -11,7 +11,7 @@ from translucid.corpora.scenes import writing
 TRAINING = [
     "training.batch_tokens=400",
     "training.validate_every=25",
-    "training.validate_sentences=5",
+    "training.validate_sentences=3",
     "training.log_every=1",
     "training.cooldown=0",  # which depends on max_steps
     "training.patience=null",
@@ -79,7 +79,7 @@ TEXT = Kind(
         *("model.width=32", "model.heads=2", "model.feed_forward=64"),
         *("model.encoder_layers=1", "model.decoder_layers=1"),
         *("data.tokenizer.vocabulary=300", "data.subword_dropout=0.1", *TRAINING),
-        "decoding.max_length_extra=4",  # a model that has learned little would write to the end
+        *("decoding.max_length_ratio=1", "decoding.max_length_extra=4"),  # one that has learned little never ends
     ],
     [
         f"state/corpus/{name}"
@@ -99,7 +99,7 @@ IMAGES = Kind(
             "model.width=16",
         ),
         *("data.tokenizer.vocabulary=200", "data.shift=2", "data.mirror=true", *TRAINING),
-        "decoding.max_length_extra=8",
+        *("training.batch_tokens=150", "decoding.max_length_extra=4"),
     ],
     ["state/images/images.array", "state/images/index.jsonl"],
 )
@@ -128,7 +128,7 @@ def write_to_tune(folder: Path, count: int = 600) -> list[str]:
     """Write sentence pairs, and train a translator on some of them that is to be tuned."""
     pairs = write_pairs(folder, count)
     begun = ["train", *pairs, "--out", str(folder / "base"), "--no-tune"]
-    assert run([*begun, "--set", *TEXT.settings, "training.max_steps=25"]) == 0
+    assert run([*begun, "--set", *TEXT.settings, "training.max_steps=5"]) == 0
     return ["--init-from", str(folder / "base"), *pairs, "--mix", f"{pairs[3]}=0.2", "--valid-general", pairs[1]]
 
 

@@ -7,6 +7,7 @@ import gc
 import ctranslate2
 import sacrebleu.metrics
 import torch._dynamo
+import torch.distributed.run
 import torch.utils.tensorboard
 
 import translucid.api.captioner

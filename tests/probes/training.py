@@ -128,7 +128,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
     """Let disks of so many megabytes run full while checkpoints are written; make room; go on."""
     finding = Finding("disk full while writing a checkpoint, then space freed and resumed")
     corpus, whole = TEXT.write(work / "corpus"), work / "whole"
-    said_by(train(whole, corpus, 40))
+    said_by(train(whole, corpus, 12))
     with small_disk(work / "disk", 0.7) as disk:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
@@ -136,7 +136,7 @@ def full_disk(work: Path, sizes: Sequence[float] = (0.7, 1.0, 1.3, 1.6, 1.9, 2.2
         run, full = disk / "run", 0
         for megabytes in (*sizes, 64):
             remount(disk, f"size={int(megabytes * 1024)}k")
-            process = train(run, corpus, 40)
+            process = train(run, corpus, 12)
             said = said_by(process)
             full += process.returncode == 2
             if process.returncode not in (0, 2) or "Traceback" in said:
@@ -155,10 +155,10 @@ def read_only(work: Path) -> Finding:
         if disk is None:
             finding.figures["skipped"] = "no right to mount a disk here"
             return finding
-        here(*training(disk / "run", corpus, 26))
+        here(*training(disk / "run", corpus, 4))
         remount(disk, "ro")
         for what, run in {"a new run": disk / "new", "a resumed run": disk / "run"}.items():
-            code, said = here(*training(run, corpus, 40))
+            code, said = here(*training(run, corpus, 8))
             finding.told(said, run)
             if code != 2 or "Traceback" in said:
                 finding.fail(f"{what}, exit code {code}: {said[-300:]}")
@@ -200,7 +200,7 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     deadline = time.monotonic() + 300
     while len(killed) < count and job.poll() is None and time.monotonic() < deadline:
         _wait(job, generator.uniform(0.1, 0.5))
-        workers = [pid for pid in _running("translucid", "--out", str(run)) if pid not in {job.pid, *killed}]
+        workers = [pid for pid in _children(job.pid) if pid not in killed]
         if len(workers) == 2 and (run / "state" / "checkpoint.safetensors").exists():
             victim = generator.choice(workers)
             killed.add(victim)
@@ -215,15 +215,15 @@ def lost_workers(work: Path, count: int, steps: int = 300, seed: int = 1) -> Fin
     return finding
 
 
-def _running(*words: str) -> list[int]:
-    """Return the processes whose command line holds all the words."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+def _children(parent: int) -> list[int]:
+    """Return the processes that a process has started and not yet waited for."""
+    children = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            line = file.read_bytes().decode(errors="replace").split("\0")
-            if set(words) <= set(line) and "-m" in line and "torch.distributed.run" not in line:
-                found.append(int(file.parent.name))
-    return found
+            after_name = file.read_text(errors="replace").rpartition(")")[2].split()  # state, parent, …
+            if int(after_name[1]) == parent:
+                children.append(int(file.parent.name))
+    return children
 
 
 def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Finding:

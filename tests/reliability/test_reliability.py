@@ -20,7 +20,7 @@ def check(finding):
 
 
 def test_a_training_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 3, 60, latest=1))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 30, latest=1))["kills"] >= 1
 
 
 def test_a_full_disk_is_said_and_gone_on_from(tmp_path):
@@ -36,7 +36,7 @@ def test_a_second_training_in_one_folder_is_refused_and_ctrl_c_ends_the_first(tm
 
 
 def test_a_process_that_is_killed_is_started_again_by_torchrun(tmp_path):
-    assert check(training.lost_workers(tmp_path, 1, 60))["processes killed"] == 1
+    assert check(training.lost_workers(tmp_path, 1, 30))["processes killed"] == 1
 
 
 def test_a_refused_command_changes_nothing(tmp_path):
@@ -48,38 +48,38 @@ def test_only_files_are_replaced(tmp_path):
 
 
 def test_damaged_files_are_found_or_made_good(tmp_path):
-    check(training.damages(tmp_path, 33, seed=2))
+    check(training.damages(tmp_path, 11, seed=2))
 
 
 def test_a_captioner_killed_while_it_reads_images_or_learns_ends_as_if_it_had_not_been(tmp_path):
-    figures = check(training.kills(tmp_path, 3, 30, IMAGES, latest=1))
+    figures = check(training.kills(tmp_path, 2, 10, IMAGES, latest=1))
     assert figures["kills"] >= 1 and figures["while reading the corpus"] >= 1
 
 
 def test_a_model_of_language_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 40, LANGUAGE, latest=1))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 30, LANGUAGE, latest=1))["kills"] >= 1
 
 
 def test_a_classifier_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 40, LABELS, latest=1))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 30, LABELS, latest=1))["kills"] >= 1
 
 
 def test_a_fine_tuning_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    assert check(training.kills(tmp_path, 2, 40, TUNED, latest=1))["kills"] >= 1
+    assert check(training.kills(tmp_path, 2, 30, TUNED, latest=1))["kills"] >= 1
 
 
 @pytest.mark.parametrize("kind", [LANGUAGE, LABELS], ids=lambda kind: kind.name)
 def test_damaged_files_of_those_who_read_texts_are_found_or_made_good(tmp_path, kind):
-    check(training.damages(tmp_path, 16, kind, seed=2))
+    check(training.damages(tmp_path, 8, kind, seed=2))
 
 
 def test_damaged_files_of_a_captioner_are_found_or_made_good(tmp_path):
-    check(training.damages(tmp_path, 16, IMAGES, seed=2))
+    check(training.damages(tmp_path, 8, IMAGES, seed=2))
 
 
 def test_a_caption_job_that_is_killed_loses_nothing(tmp_path):
     run, work = tmp_path / "run", tmp_path / "work"
-    said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 10, IMAGES))
+    said_by(train(run, IMAGES.write(tmp_path / "corpus", IMAGES.few), 2, IMAGES))
     work.mkdir()
     counts = killed_jobs.run(work, run, kills=1, lines=300, given=killed_jobs.pictures, window=64)
     assert counts["kills"] >= 1 and counts["jobs"] > 0

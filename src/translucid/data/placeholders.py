@@ -142,8 +142,7 @@ def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
     pieces = random.sample(PLACEHOLDERS, len(PLACEHOLDERS))
     chosen = dict(zip(common, pieces, strict=False))
     return pair._replace(
-        source=_with_pieces(source, source_parts, chosen),
-        target=_with_pieces(target, target_parts, chosen),
+        source=_with_pieces(source, source_parts, chosen), target=_with_pieces(target, target_parts, chosen)
     )
 
 

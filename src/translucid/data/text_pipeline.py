@@ -10,7 +10,7 @@ output. A new feature is a `TextStep` or another method here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -40,6 +40,11 @@ class Piece:
     """The number of tokens of the text or sentence that was too long and was therefore cut; 0 if it was not."""
     masked: Masked = field(default=Masked("", {}), repr=False)
     """The text that the ids encode, and the parts that its placeholders stand for."""
+
+
+def translatable(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return the pieces that the model translates."""
+    return [piece for piece in pieces if piece.ids]
 
 
 class EncodedPair(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 # Scripts that write no spaces: each of their characters is a word of its own.
@@ -29,6 +29,21 @@ def words_in(text: str) -> list[Word]:
     ['Don', "'", 't', 'go', '!']
     """
     return [Word(match[0], *match.span()) for match in _WORD.finditer(text)]
+
+
+def words_without_signs(text: str) -> list[Word]:
+    """Return the words of a text, which consist of letters and digits."""
+    return [word for word in words_in(text) if word.text.isalnum()]
+
+
+def folded(words: Iterable[Word]) -> list[str]:
+    """Return the texts of words, casefolded."""
+    return [word.text.casefold() for word in words]
+
+
+def capitalised(text: str) -> str:
+    """Return a text whose first letter is a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def unspaced(text: str) -> bool:

@@ -14,10 +14,11 @@ from io import StringIO
 from typing import IO, Any, ClassVar, Literal
 
 from rich.console import Console as RichConsole
-from rich.console import ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, OverflowMethod, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.progress import ProgressColumn as Column
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -103,6 +104,16 @@ class Console(RichConsole):
                 yield segment
             else:
                 yield segment._replace(text=_UNSAFE.sub(_escaped, segment.text))
+
+
+def table_of(*words: str, figures: Iterable[str] = (), overflow: OverflowMethod = "ellipsis") -> Table:
+    """Return an empty table with columns of words and, on their right, columns of figures."""
+    table = Table(box=None, pad_edge=False)
+    for column in words:
+        table.add_column(column, overflow=overflow)
+    for column in figures:
+        table.add_column(column, justify="right", overflow=overflow)
+    return table
 
 
 @contextmanager

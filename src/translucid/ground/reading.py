@@ -56,6 +56,13 @@ def read_at_most(file: Path, most: int) -> bytes:
     return bytes(content)
 
 
+def digest_if_any(file: Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is no such file."""
+    if not file.exists():
+        return None
+    return digest(file)
+
+
 def digest(file: Path) -> str:
     """Return the SHA-256 of a file, hexadecimal.
 

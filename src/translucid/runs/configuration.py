@@ -25,7 +25,7 @@ from translucid.models.model_options import ContextualOptions, ModelOptions, Tra
 from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.renamed_settings import with_original_names
-from translucid.runs.settings import Settings, assigned, merged, read_settings
+from translucid.runs.settings import Settings, assigned, merged, read_settings, without_none
 from translucid.runs.training_options import TrainingOptions
 
 _SHORT = reprlib.Repr()
@@ -196,8 +196,7 @@ class Configuration(OptionGroup):
         Raises:
             UserError: a value is wrong.
         """
-        changes = {name: value for name, value in given.items() if value is not None}
-        return checked(DecodingOptions, {**self.decoding.model_dump(), **changes})
+        return checked(DecodingOptions, {**self.decoding.model_dump(), **without_none(given)})
 
     def between(self, source: str | None, target: str | None) -> Configuration:
         """Return the configuration with two other languages of a multilingual model, as `DataOptions.between` does."""

@@ -173,8 +173,7 @@ PRESETS: dict[str, Preset] = {
         kind="language-lstm",
     ),
     "lm-bilstm": _language(
-        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)",
-        kind="language-bilstm",
+        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)", kind="language-bilstm"
     ),
     "lm-transformer": Preset(
         "running text: causal self-attention over a window of tokens (Radford et al. 2018)",
@@ -215,9 +214,7 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "caption-soft": _captioning(
-        "images to captions: soft attention over the whole image (Xu et al. 2015)",
-        kind="captioner",
-        attention="soft",
+        "images to captions: soft attention over the whole image (Xu et al. 2015)", kind="captioner", attention="soft"
     ),
     "caption-hard": _captioning(
         "images to captions: hard attention to one place for each word (the same paper)",
@@ -225,8 +222,7 @@ PRESETS: dict[str, Preset] = {
         attention="hard",
     ),
     "caption-transformer": _captioning(
-        "images to captions: a Transformer decoder over the grid of the image",
-        kind="captioning-transformer",
+        "images to captions: a Transformer decoder over the grid of the image", kind="captioning-transformer"
     ),
     "caption-demo": Preset(
         "the built-in scenes: about eight minutes on two cores",

@@ -222,9 +222,8 @@ class RunFolder:
                 configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
             )
         except ValueError as error:
-            raise UserError(
-                str(error), file=self.config_file, fix="It does not belong to the files beside it."
-            ) from error
+            fix = "It does not belong to the files beside it."
+            raise UserError(str(error), file=self.config_file, fix=fix) from error
         # Before memory is allocated, because a configuration may ask for ten thousand layers.
         refuse_misfits(weight_shapes(model), shapes, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
@@ -266,11 +265,8 @@ class RunFolder:
 
     def _refuse_untrained(self) -> None:
         if not self.model_file.exists():
-            raise UserError(
-                "has no model.safetensors: the training had not come to its first validation",
-                file=self.path,
-                fix="Go on with translucid train --resume --out " + str(self.path) + ".",
-            )
+            what = "has no model.safetensors: the training had not come to its first validation"
+            raise UserError(what, file=self.path, fix=f"Go on with translucid train --resume --out {self.path}.")
 
     def check_model(self) -> None:
         """Verify the checksum of `model.safetensors`.

@@ -16,6 +16,11 @@ Settings = dict[str, Any]
 """A dictionary of values and of groups, which are dictionaries too."""
 
 
+def without_none(given: Mapping[str, Any]) -> Settings:
+    """Return settings without those that are None, which change nothing."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def read_settings(file: Path) -> Settings:
     """Read a YAML file of settings.
 
@@ -34,9 +39,8 @@ def read_settings(file: Path) -> Settings:
         problem = getattr(error, "problem", None) or "it can't be parsed"
         raise UserError(f"not valid YAML: {problem}", file=file, line=line, fix="Check indents and colons.") from error
     if not isinstance(settings, dict):
-        raise UserError(
-            "holds no settings", file=file, fix="Write keys and values, such as `training: {max_steps: 1000}`."
-        )
+        fix = "Write keys and values, such as `training: {max_steps: 1000}`."
+        raise UserError("holds no settings", file=file, fix=fix)
     return settings
 
 

@@ -75,9 +75,8 @@ def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tu
         raise UserError(f"does not fit the model: {', '.join(problems[:3])}", file=file, fix=_MISFIT)
     for name, shape in wanted.items():
         if shape != found[name]:
-            raise UserError(
-                f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}", file=file, fix=_MISFIT
-            )
+            what = f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}"
+            raise UserError(what, file=file, fix=_MISFIT)
 
 
 def refuse_other_options(trained: Any, now: ModelOptions, file: Path) -> None:

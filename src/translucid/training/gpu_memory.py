@@ -27,12 +27,12 @@ def explained_when_full(options: TrainingOptions) -> Iterator[None]:
         if not is_memory_full(error):
             raise
         halved = max(1, options.batch_tokens // 2)
-        raise UserError(
-            f"the memory of the GPU is full ({str(error).splitlines()[0]})",
-            fix=f"Lower training.batch_tokens (now {options.batch_tokens}), and raise training.accumulate (now "
+        fix = (
+            f"Lower training.batch_tokens (now {options.batch_tokens}), and raise training.accumulate (now "
             f"{options.accumulate}) by the same factor, which learns the same from each update: "
-            f"training.batch_tokens={halved} training.accumulate={2 * options.accumulate}.",
-        ) from error
+            f"training.batch_tokens={halved} training.accumulate={2 * options.accumulate}."
+        )
+        raise UserError(f"the memory of the GPU is full ({str(error).splitlines()[0]})", fix=fix) from error
 
 
 def refuse_too_large(model: nn.Module, device: torch.device, parts: int) -> None:

@@ -9,7 +9,7 @@ from itertools import chain
 import torch
 
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.text_store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of
@@ -64,7 +64,7 @@ class RunningTextDataset:
         rows = max(1, options.batch_tokens // options.window // self.directions)
         stream = stream_of(self.directions)(stored.texts, rows, options.window)
         epochs = StreamEpochs(stream, seed=options.seed, workers=start.workers)
-        valid = [text.source for text in self.corpora.valid]
+        valid = sources_of(self.corpora.valid)
         encoded = EncodedTexts.encode(valid, start.tokenizer, backwards=self.backwards)
         validator = StreamValidator(encoded, start.tokenizer, window=options.window)
         return TrainingData(

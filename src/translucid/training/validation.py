@@ -13,7 +13,7 @@ import torch
 
 from translucid.data.batching import plan_epoch
 from translucid.data.readers.captioned import CaptionedImages
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.batched import decode_images, decode_sentences
@@ -189,7 +189,7 @@ class TextValidator(PairsValidator):
         self.language = language
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
         translated = pairs[:sentences]
-        self.sources = [pair.source for pair in translated]
+        self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
         self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in tokenizer.encode_source(self.sources)]

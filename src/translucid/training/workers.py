@@ -67,10 +67,8 @@ class Workers:
                 backend, store=store, rank=rank, world_size=count, timeout=PREPARATION, device_id=own
             )
         except (RuntimeError, ValueError) as error:
-            raise UserError(
-                f"the other training processes do not answer ({str(error).splitlines()[0]})",
-                fix="Start all of them with torchrun, with the same arguments.",
-            ) from error
+            what = f"the other training processes do not answer ({str(error).splitlines()[0]})"
+            raise UserError(what, fix="Start all of them with torchrun, with the same arguments.") from error
         try:
             yield cls(dist.get_rank(), dist.get_world_size(), own or CPU, note)
             dist.barrier()  # who left first would close connections that others still listen to

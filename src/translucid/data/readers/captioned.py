@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, shifted
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, targets_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
@@ -61,7 +61,7 @@ class CaptionedImages:
         """
         pairs = list(pairs)
         captions: dict[int, list[list[int]]] = {}
-        for pair, ids in zip(pairs, tokenizer.encode_target([pair.target for pair in pairs]), strict=True):
+        for pair, ids in zip(pairs, tokenizer.encode_target(targets_of(pairs)), strict=True):
             place = places[pair.source]
             if place in stored.bad:
                 skipped.add("of broken images")

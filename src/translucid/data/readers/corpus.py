@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -53,6 +53,16 @@ class TargetText(Pair):
     def of(cls, text: str) -> TargetText:
         """Return the pair of a text."""
         return cls("", text)
+
+
+def sources_of(pairs: Iterable[Pair]) -> list[str]:
+    """Return the sources of pairs."""
+    return [pair.source for pair in pairs]
+
+
+def targets_of(pairs: Iterable[Pair]) -> list[str]:
+    """Return the targets of pairs."""
+    return [pair.target for pair in pairs]
 
 
 class PlacedPair(NamedTuple):

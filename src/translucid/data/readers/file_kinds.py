@@ -93,11 +93,8 @@ def refuse_documents(file: Path | None) -> None:
     """
     if file and (about := _KNOWN.get(file.suffix.lower())):
         what, fix = about
-        raise UserError(
-            f"is {what} by its ending: only plain text is translated, line by line",
-            file=file,
-            fix=f"{fix} If it is plain text after all, give it on standard input.",
-        )
+        what = f"is {what} by its ending: only plain text is translated, line by line"
+        raise UserError(what, file=file, fix=f"{fix} If it is plain text after all, give it on standard input.")
 
 
 def refuse_as_texts(file: str) -> None:

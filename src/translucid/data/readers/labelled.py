@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, side_by_side
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 
 
@@ -38,10 +39,10 @@ class LabelledTexts:
         backwards: bool = False,
     ) -> LabelledTexts:
         """Encode texts with `text_ids`, and their labels, which must be among `labels`."""
-        encoded = text_ids([text.source for text in texts], tokenizer, max_tokens=max_tokens, backwards=backwards)
+        encoded = text_ids(sources_of(texts), tokenizer, max_tokens=max_tokens, backwards=backwards)
         ids = np.fromiter(chain.from_iterable(encoded), np.int32)
         offsets = np.cumsum([0, *map(len, encoded)])
-        places = {label: place for place, label in enumerate(labels)}
+        places = numbers_of(labels)
         return cls(ids, offsets, np.array([places[text.target] for text in texts], np.int64))
 
     def __len__(self) -> int:

@@ -144,9 +144,8 @@ class ChunkedFiles:
         try:
             self.folder.mkdir(parents=True)
         except OSError as error:
-            raise UserError(
-                f"can't be made ({error.strerror})", file=self.folder, fix="Choose another --out."
-            ) from error
+            what = f"can't be made ({error.strerror})"
+            raise UserError(what, file=self.folder, fix="Choose another --out.") from error
 
     def _write_index(self, row: dict[str, Any]) -> None:
         try:

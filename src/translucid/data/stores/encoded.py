@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from translucid.data.batching import Batch, shifted, side_by_side
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair, SyntheticPair
+from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -46,12 +46,7 @@ class EncodedCorpus:
 
     @classmethod
     def encode(
-        cls,
-        pairs: Iterable[Pair],
-        tokenizer: Tokenizer,
-        *,
-        max_tokens: int,
-        skipped: Skipped | None = None,
+        cls, pairs: Iterable[Pair], tokenizer: Tokenizer, *, max_tokens: int, skipped: Skipped | None = None
     ) -> Self:
         """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
 
@@ -63,11 +58,11 @@ class EncodedCorpus:
         """
         sources, targets = _Side(), _Side()
         for chunk in chunks(pairs):
-            source_ids = tokenizer.encode_source([pair.source for pair in chunk])
+            source_ids = tokenizer.encode_source(sources_of(chunk))
             for i in synthetic(chunk):
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)
-            target_ids = tokenizer.encode_target([pair.target for pair in chunk])
+            target_ids = tokenizer.encode_target(targets_of(chunk))
             kept_sources, kept_targets = [], []
             for source, target in zip(source_ids, target_ids, strict=True):
                 if max(len(source), len(target)) < max_tokens:

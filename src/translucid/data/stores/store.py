@@ -120,10 +120,8 @@ class CorpusStore:
         if bad and bad.count:
             skipped.reasons["no pairs"] += bad.count
         if not sum(sizes):
-            left = skipped.summary()
-            raise UserError(
-                f"no training pairs are left ({left})", fix="See `translucid data stats`, or raise data.max_tokens."
-            )
+            fix = "See `translucid data stats`, or raise data.max_tokens."
+            raise UserError(f"no training pairs are left ({skipped.summary()})", fix=fix)
         self.files.end({"sizes": sizes, "kept": skipped.kept, "reasons": dict(skipped.reasons)})
 
     def replace(self, other: CorpusStore) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from translucid.data.filtering import Skipped
 from translucid.data.readers.bad_lines import BadLines
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -123,7 +123,7 @@ class TextStore:
         for _ in islice(remaining, read):  # encoded already
             pass
         on_texts(read)
-        while chunk := [text.source for text in islice(remaining, CHUNK)]:
+        while chunk := sources_of(islice(remaining, CHUNK)):
             encoded = EncodedTexts.encode(chunk, tokenizer, backwards=backwards)
             self.files.append([encoded.ids.astype(kind)], {"size": encoded.size})
             on_texts(len(chunk))

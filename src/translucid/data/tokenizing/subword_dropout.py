@@ -18,10 +18,11 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.data.stores.encoded import EncodedCorpus, synthetic
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
+from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 
 FEWEST, MOST = 4, 32
@@ -43,8 +44,8 @@ class VariedCorpus:
         """
         generator = random.Random(seed)
         self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
-        self.source = _VariedSide([pair.source for pair in pairs], tokenizer.source_segmenter, dropout, generator)
-        self.target = _VariedSide([pair.target for pair in pairs], tokenizer.target_segmenter, dropout, generator)
+        self.source = _VariedSide(sources_of(pairs), tokenizer.source_segmenter, dropout, generator)
+        self.target = _VariedSide(targets_of(pairs), tokenizer.target_segmenter, dropout, generator)
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:
         """Return the corpus in segmentations that `seed` determines."""
@@ -63,7 +64,7 @@ class _VariedSide:
     def __init__(self, texts: list[str], segmenter: Segmenter, dropout: float, generator: random.Random) -> None:
         sentences = [words_of(segmenter.normalise(text)) for text in texts]
         counts = Counter(chain.from_iterable(sentences))
-        numbers = {word: number for number, word in enumerate(counts)}
+        numbers = numbers_of(counts)
         words = map(numbers.__getitem__, chain.from_iterable(sentences))
         self.words = np.fromiter(words, np.int64, counts.total())  # the number of each word of the text
         self.sentence_ends = np.cumsum(list(map(len, sentences)), dtype=np.int64)

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple, cast
 
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console
+from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -187,10 +186,7 @@ def _written(file: Path) -> Iterator[BinaryIO]:
 
 
 def _print(console: Console, report: Report) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("rule")
-    for name in ("pairs", "of all"):
-        table.add_column(name, justify="right")
+    table = table_of("rule", figures=("pairs", "of all"))
     table.add_column("for example", overflow="fold")
     for rule, rejections in report.to_json()["rules"].items():
         count = rejections["rejected"]

@@ -16,7 +16,7 @@ from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.back_translate import back_translate
 from translucid.cli.clean import clean
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console
+from translucid.ground.console import Console, table_of
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
@@ -125,10 +125,7 @@ def _sides_of(split: SplitStatistics) -> list[tuple[str, SideStatistics]]:
 
 
 def _pairs_table(splits: list[SplitStatistics]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("split")
-    for column in ("pairs", "same pair", "same source", "would be skipped"):
-        table.add_column(column, justify="right")
+    table = table_of("split", figures=("pairs", "same pair", "same source", "would be skipped"))
     for split in splits:
         skipped = ", ".join(f"{count:,} {reason}" for reason, count in split.faults.most_common()) or "none"
         counts = f"{split.pairs:,}", f"{split.duplicate_pairs:,}", f"{split.duplicate_sources:,}"
@@ -145,10 +142,7 @@ def _sides_table(splits: list[SplitStatistics]) -> Table:
         "p99_words": "99 %",
         "p100_words": "max",
     }
-    table = Table(box=None, pad_edge=False)
-    table.add_column("side", overflow="fold")
-    for column in (*sizes.values(), *lengths.values()):
-        table.add_column(column, justify="right", overflow="fold")
+    table = table_of("side", figures=(*sizes.values(), *lengths.values()), overflow="fold")
     for split in splits:
         for name, side in _sides_of(split):
             summary = side.summary(split.pairs)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from translucid.cli.printing import print_json, print_scores
 from translucid.decoding.hypothesis import percent
-from translucid.ground.console import Console
+from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -107,12 +106,8 @@ def _show_scores(scores: ClassifierScores, labels: Sequence[str]) -> None:
     console.print(Text.assemble("accuracy ", (f"{100 * scores.accuracy:.2f} %", "bold")))
     console.print(f"macro F1 {100 * scores.macro_f1:.2f}; cross-entropy {scores.cross_entropy:.3f} nats a text")
     console.print(f"expected calibration error {scores.calibration_error:.3f}\n")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("label")
-    columns = ["precision", "recall", "F1", "texts"]
-    columns += [f"found {label}" for label in labels]
-    for column in columns:
-        table.add_column(column, justify="right")
+    columns = ["precision", "recall", "F1", "texts", *(f"found {label}" for label in labels)]
+    table = table_of("label", figures=columns)
     for (name, label), row in zip(scores.labels.items(), scores.confusion, strict=True):
         shares = [f"{100 * value:.1f}" for value in (label.precision, label.recall, label.f1)]
         table.add_row(Text(name, "bold"), *shares, f"{label.texts:,}", *(f"{count:,}" for count in row))

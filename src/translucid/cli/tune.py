@@ -21,14 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from rich.table import Table
 from typer import Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import with_examples
 from translucid.engines import ALLOWED
-from translucid.ground.console import Console
+from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -199,11 +198,7 @@ def _tune_speed(run: Path, data: Data, options: Speed, languages: option.Languag
 
 
 def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("engine", "weights", "considered"):
-        table.add_column(column)
-    for column in ("sentences/s", best.metric, ""):
-        table.add_column(column, justify="right")
+    table = table_of("engine", "weights", "considered", figures=("sentences/s", best.metric, ""))
     for trial in trials:
         speed, mark = f"{trial.sentences_per_second:,.0f}", "← chosen" if trial is best else ""
         tuned = trial.tuned
@@ -227,19 +222,14 @@ def _show_confidence(found: Fitted, diagram: Path | None) -> None:
     """Print quality and cost of each kind of features, and the reliability of the chosen one; draw the latter."""
     console, fitted = Console(), found.estimator
     console.print(f"{fitted.pairs:,} translations, {fitted.bad:,} of them with a chrF under {fitted.threshold:g}")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("features")
-    for column in ("time", "cross-entropy", "calibration", "worst fifth", ""):
-        table.add_column(column, justify="right")
+    table = table_of("features", figures=("time", "cross-entropy", "calibration", "worst fifth", ""))
     for figures in fitted.figures:
         cost, mark = f"{found.costs[figures.kind]:.2f} x", "← chosen" if figures.kind == fitted.kind else ""
         quality = f"{figures.cross_entropy:.3f}", f"{figures.calibration_error:.3f}", f"{figures.lift:.1f} x"
         table.add_row(figures.kind, cost, *quality, mark)
     console.print(table)
     console.print("calibration: expected error; worst fifth: times its share of the bad translations\n")
-    table = Table(box=None, pad_edge=False)
-    for column in ("confidence", "good", "translations"):
-        table.add_column(column, justify="right")
+    table = table_of(figures=("confidence", "good", "translations"))
     for part in fitted.reliability:
         table.add_row(f"{part.said:.0%}", f"{part.seen:.0%}", f"{part.count:,}")
     console.print(table)

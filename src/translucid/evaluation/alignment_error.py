@@ -101,7 +101,9 @@ def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentSc
         total += len(set(links))
         sure += len(correct.sure)
     # Without any links, the agreement is perfect.
-    rate = 1 - (in_sure + in_possible) / (total + sure) if total + sure else 0.0
+    rate = 0.0
+    if total + sure:
+        rate = 1 - (in_sure + in_possible) / (total + sure)
     return AlignmentScore(rate, _ratio(in_possible, total), _ratio(in_sure, sure))
 
 
@@ -123,11 +125,12 @@ def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
     is_jsonl = str(file).removesuffix(".gz").endswith(".jsonl")
     for number, line in enumerate(read_lines(file), 1):
         try:
-            links = _parse_links(json.loads(line)["alignment"] if is_jsonl else line)
+            if is_jsonl:
+                line = json.loads(line)["alignment"]
+            links = _parse_links(line)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                "is not a line of word links", file=file, line=number, fix="Write 0-0 1-2 (1?2 if only possible)."
-            ) from error
+            fix = "Write 0-0 1-2 (1?2 if only possible)."
+            raise UserError("is not a line of word links", file=file, line=number, fix=fix) from error
         if number <= len(pairs):
             _refuse_outside(sorted(links.possible), pairs[number - 1], file, number)
         gold.append(links)
@@ -150,12 +153,8 @@ def _refuse_outside(links: Links, pair: Pair, file: str | Path, line: int) -> No
     words = len(pair.source.split()), len(pair.target.split())
     for source, target in links:
         if source >= words[0] or target >= words[1]:
-            raise UserError(
-                f"links {source}-{target}, but the pair has {words[0]} and {words[1]} words",
-                file=file,
-                line=line,
-                fix="Count words from 0, source word first.",
-            )
+            what = f"links {source}-{target}, but the pair has {words[0]} and {words[1]} words"
+            raise UserError(what, file=file, line=line, fix="Count words from 0, source word first.")
 
 
 def to_pharaoh(links: Iterable[tuple[int, int]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,26 +40,21 @@ def by_length(
 
     bleu, chrf = bleu_metric(tokenize, lowercase=lowercase), CHRF(lowercase=lowercase)
     # Lengths below the first edge belong to no bucket.
-    buckets: list[list[int]] = [[] for _ in range(len(edges) + 1)]
+    buckets = defaultdict[int, list[int]](list)
     for i, source in enumerate(sources):
-        buckets[bisect_right(edges, _words(source))].append(i)
+        buckets[bisect_right(edges, _words(source)) - 1].append(i)
     rows = []
-    for bucket, inside in enumerate(buckets[1:]):
+    for bucket, first in enumerate(edges):
+        inside, name = buckets[bucket], f"{first}+"
         if not inside:
             continue
-        first, last = edges[bucket], bucket == len(edges) - 1
-        texts = [hypotheses[i] for i in inside]
-        wanted = [[reference[i] for i in inside] for reference in references]
-        written, expected = sum(map(_words, texts)), sum(map(_words, wanted[0]))
-        rows.append(
-            LengthRow(
-                f"{first}+" if last else f"{first}-{edges[bucket + 1] - 1}",
-                len(inside),
-                bleu.corpus_score(texts, wanted).score,  # type: ignore[arg-type]
-                chrf.corpus_score(texts, wanted).score,  # type: ignore[arg-type]
-                written / max(expected, 1),
-            )
-        )
+        if bucket + 1 < len(edges):
+            name = f"{first}-{edges[bucket + 1] - 1}"
+        texts = list(map(hypotheses.__getitem__, inside))
+        wanted = [list(map(reference.__getitem__, inside)) for reference in references]
+        scores = bleu.corpus_score(texts, wanted).score, chrf.corpus_score(texts, wanted).score  # type: ignore[arg-type]
+        ratio = sum(map(_words, texts)) / max(sum(map(_words, wanted[0])), 1)
+        rows.append(LengthRow(name, len(inside), *scores, ratio))
     return rows
 
 

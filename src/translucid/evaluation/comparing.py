@@ -14,6 +14,7 @@ from rich.text import Text
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.metrics import DEFAULT, ReferenceSets, corpus_scores, metrics, plain_name
 from translucid.evaluation.rare_words import FrequencyRow, by_frequency
+from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 
 MOST_TESTED = 20_000
@@ -107,7 +108,9 @@ class Comparison:
     def render(self) -> Iterator[RenderableType]:
         """Yield tables and texts for people."""
         yield f"A  {self.names[0]}\nB  {self.names[1]}"
-        few = ": too few differ to test" if self.sentences - self.equal < FEWEST_TESTED else ""
+        few = ""
+        if self.sentences - self.equal < FEWEST_TESTED:
+            few = ": too few differ to test"
         yield f"{self.sentences:,} sentences, {self.equal:,} of them translated alike{few}\n"
         yield self._metrics_table()
         table = Table(box=None, pad_edge=False, show_header=False)
@@ -117,12 +120,12 @@ class Comparison:
             table.add_row(row.name, row.tested.signatures[0] if row.tested else row.signature)
         yield ""
         yield table
-        table = _table("source words", "sentences", "BLEU A", "BLEU B", "B - A")
+        table = table_of("source words", figures=("sentences", "BLEU A", "BLEU B", "B - A"))
         for a, b in self.by_length:
             table.add_row(a.words, f"{a.sentences:,}", *_with_difference(a.bleu, b.bleu))
         yield ""
         yield table
-        table = _table("word's frequency", "in references", "F1 A", "F1 B", "B - A")
+        table = table_of("word's frequency", figures=("in references", "F1 A", "F1 B", "B - A"))
         for rare_a, rare_b in self.by_frequency:
             table.add_row(rare_a.times, f"{rare_a.words:,}", *_with_difference(rare_a.f1, rare_b.f1))
         yield ""
@@ -134,10 +137,10 @@ class Comparison:
             yield f"A          {sentence.a}\nB          {sentence.b}"
 
     def _metrics_table(self) -> Table:
-        columns = ["metric", "A", "B", "B - A"]
+        columns = ["A", "B", "B - A"]
         if any(row.tested for row in self.metrics):
             columns += ["p (bootstrap)", "p (randomisation)"]
-        table = _table(*columns)
+        table = table_of("metric", figures=columns)
         for row in self.metrics:
             a, b, figures = f"{row.a:.2f}", f"{row.b:.2f}", []
             if tested := row.tested:
@@ -261,10 +264,3 @@ def _apart(
 
 def _with_difference(a: float, b: float) -> tuple[str, str, str]:
     return f"{a:.1f}", f"{b:.1f}", f"{b - a:+.1f}"
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i else "left")
-    return table

@@ -94,13 +94,10 @@ class ValidationScores(BaseModel):
     def of(cls, sentences: Sequence[Measured], words: WordSet | None) -> ValidationScores:
         """Summarise the measures of at least one sentence; `words`: those of the training text, if known."""
         log_probabilities, pieces, unknown, _ = zip(*sentences, strict=True)
-        return cls(
-            sentences=len(sentences),
-            log_probability=Spread.of(log_probabilities),
-            pieces=Spread.of(pieces),
-            unknown=Spread.of(unknown) if words else None,
-            words=words.encoded() if words else "",
-        )
+        spreads = {"log_probability": Spread.of(log_probabilities), "pieces": Spread.of(pieces)}
+        if words is None:
+            return cls(sentences=len(sentences), **spreads)
+        return cls(sentences=len(sentences), **spreads, unknown=Spread.of(unknown), words=words.encoded())
 
     def known(self) -> WordSet | None:
         """Return the words of the training text, if they are known.
@@ -240,11 +237,14 @@ def measured(
         given: words with a given translation.
     """
     words = [word for word in _words(source) if _folded(word) not in given]
-    new = [word for word in words if word not in known] if known else []
+    new = []
+    if known is not None:
+        new = [word for word in words if word not in known]
     unknown = len(new) + SHARE * len(new) / max(len(words), 1)
     # With the end token, whose probability is part of the translation's.
     count = len(tokens) - len(tokenizer.target_opening) + 1
-    pieces = sum(len(word) - 1 for word in _word_pieces(tokenizer, ids))
+    by_word = _word_pieces(tokenizer, ids)
+    pieces = sum(map(len, by_word)) - len(by_word)
     return Measured(log_probability / count, pieces, unknown, new)
 
 

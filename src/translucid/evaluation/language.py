@@ -10,13 +10,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
 from translucid.data.batching import Batch
 from translucid.data.stores.text_store import EncodedTexts, Size
 from translucid.data.stream import stream_of
+from translucid.ground.console import table_of
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 
@@ -75,9 +75,7 @@ class TextScores:
 
     def render(self) -> Iterator[RenderableType]:
         """Yield a table and a text for people."""
-        table = Table(box=None, pad_edge=False)
-        for column in ("metric", "score", "how"):
-            table.add_column(column, overflow="fold")
+        table = table_of("metric", "score", "how", overflow="fold")
         of_all = "compares models of any vocabulary"
         for name, value, how in (
             ("perplexity a word", f"{self.perplexity_word:,.2f}", of_all),
@@ -134,10 +132,13 @@ def directions(model: LanguageModel[Any]) -> int:
 def together(ways: Sequence[TextScores]) -> TextScores:
     """Return the mean of the scores of each direction."""
     count = len(ways)
-    nats = sum(scores.nats for scores in ways) / count
-    correct = sum(scores.correct for scores in ways) // count
-    tokens = sum(scores.tokens for scores in ways) // count
-    return TextScores(nats, correct, tokens, ways[0].size, sum(scores.seconds for scores in ways))
+    nats, correct, tokens, seconds = 0.0, 0, 0, 0.0
+    for scores in ways:
+        nats += scores.nats
+        correct += scores.correct
+        tokens += scores.tokens
+        seconds += scores.seconds
+    return TextScores(nats / count, correct // count, tokens // count, ways[0].size, seconds)
 
 
 def stride(model: LanguageModel[Any], window: int) -> int:

@@ -191,16 +191,16 @@ def reference_sets(references: Sequence[Sequence[str]]) -> list[list[str | None]
 
     An empty string would count as a reference of no words; sacreBLEU accepts None, though its types do not say so.
     """
-    return [list(row) for row in zip_longest(*references)]
+    return list(map(list, zip_longest(*references)))
 
 
 def without_blank(references: Sequence[Sequence[str]]) -> ReferenceSets:
     """Replace blank lines, by which files mark a missing reference, by None, unless a sentence has no other."""
     if len(set(map(len, references))) != 1:  # scoring reports sets of unequal length
         return references
-    sets: list[list[str | None]] = [list(of_set) for of_set in references]
+    sets: list[list[str | None]] = list(map(list, references))
     for i, of_sentence in enumerate(zip(*references, strict=True)):
-        if any(text.strip() for text in of_sentence):
+        if any(map(str.strip, of_sentence)):
             for of_set, text in zip(sets, of_sentence, strict=True):
                 if not text.strip():
                     of_set[i] = None

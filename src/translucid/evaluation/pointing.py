@@ -72,7 +72,9 @@ def pointing(
         raise ValueError("a weight is not a number")
     hits: list[Hit | None] = []
     for row, boxes in zip(table, targets, strict=True):
-        hits.append(_hit(int(row.argmax()), grid, boxes) if boxes else None)
+        hits.append(None)
+        if boxes:
+            hits[-1] = _hit(int(row.argmax()), grid, boxes)
     return hits
 
 
@@ -88,9 +90,11 @@ def points_of(
         gold: the gold boxes of the scene.
     """
     kinds = list(map(KINDS.get, words))
-    boxes = []
+    boxes: list[list[Box]] = []
     for kind, things in zip(kinds, gold_of_words(words, gold), strict=True):
-        boxes.append(list(map(gold.box_of, things)) if kind and things else [])
+        boxes.append([])
+        if kind and things:
+            boxes[-1] += map(gold.box_of, things)
     hits = pointing(weights, grid, boxes)
     return [(kind, hit) for kind, hit in zip(kinds, hits, strict=True) if kind]
 
@@ -105,16 +109,11 @@ def by_kind(points: Iterable[tuple[str, Hit | None]]) -> dict[str, KindScore]:
 
 
 def _score(hits: Sequence[Hit | None]) -> KindScore:
-    judged = [hit for hit in hits if hit is not None]
-    count = max(1, len(judged))  # all scores are 0 if there is none
-    return KindScore(
-        words=len(hits),
-        judged=len(judged),
-        overlaps=sum(hit.overlaps for hit in judged) / count,
-        centred=sum(hit.centred for hit in judged) / count,
-        chance=sum(hit.chance for hit in judged) / count,
-        chance_centred=sum(hit.chance_centred for hit in judged) / count,
-    )
+    judged = list(filter(None, hits))
+    if not judged:
+        return KindScore(len(hits), 0, 0.0, 0.0, 0.0, 0.0)
+    _, _, *sums = map(sum, zip(*judged, strict=True))
+    return KindScore(len(hits), len(judged), *[total / len(judged) for total in sums])
 
 
 def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:
@@ -136,4 +135,6 @@ def _cells(count: int, start: float, end: float) -> tuple[NDArray[np.bool_], NDA
 
 
 def _table(weights: ArrayLike | Tensor) -> NDArray[Any]:
-    return np.asarray(weights.detach().float().cpu() if isinstance(weights, Tensor) else weights, float)
+    if isinstance(weights, Tensor):
+        weights = weights.detach().float().cpu()
+    return np.asarray(weights, float)

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from translucid.evaluation.by_length import LengthRow, by_length
 from translucid.evaluation.criterion import long_enough
 from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores
 from translucid.evaluation.quality_checks import LOOP
+from translucid.ground.console import table_of
 
 
 class Forced(NamedTuple):
@@ -64,9 +64,7 @@ class Evaluation:
 
     def render(self) -> Iterator[RenderableType]:
         """Yield tables and texts for people."""
-        table = Table(box=None, pad_edge=False)
-        for column in ("metric", "score", "signature"):
-            table.add_column(column, overflow="fold")
+        table = table_of("metric", "score", "signature", overflow="fold")
         for score in self.scores:
             table.add_row(score.name, Text(f"{score.value:.2f}", "bold"), Text(score.signature, "dim"))
         yield table
@@ -74,7 +72,9 @@ class Evaluation:
         by = f" by {self.engine}" if self.engine else ""
         yield f"{self.sentences:,} sentences in {self.seconds:.1f} s ({rate:,.0f} a second){by}"
         if self.forced:
-            left = f"; {self.too_long:,} pairs are too long for the model and left out" if self.too_long else ""
+            left = ""
+            if self.too_long:
+                left = f"; {self.too_long:,} pairs are too long for the model and left out"
             yield (
                 f"perplexity {self.forced.perplexity:.2f}, accuracy {self.forced.accuracy:.1%} of "
                 f"{self.forced.tokens:,} reference tokens of its own vocabulary{left}"
@@ -88,9 +88,7 @@ class Evaluation:
         if self.empty or self.looped:
             yield Text(f"{self.empty} empty translations, {self.looped} that repeat themselves", "yellow")
         if self.by_length:
-            table = Table(box=None, pad_edge=False)
-            for column in ("source words", "sentences", "BLEU", "chrF", "length ratio"):
-                table.add_column(column, justify="right")
+            table = table_of(figures=("source words", "sentences", "BLEU", "chrF", "length ratio"))
             for row in self.by_length:
                 figures = f"{row.bleu:.1f}", f"{row.chrf:.1f}", f"{row.length_ratio:.2f}"
                 table.add_row(row.words, f"{row.sentences:,}", *figures)

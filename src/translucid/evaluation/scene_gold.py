@@ -19,7 +19,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 About: TypeAlias = tuple[int, ...] | None
 """The things that a word refers to, counted from 0, or `GROUND`; empty for a function word; None if unknown."""
 
-_SINGULARS = {plural: shape for shape, plural in PLURALS.items()} | {shape: shape for shape in PLURALS}
+_SINGULARS = dict(zip(PLURALS.values(), PLURALS, strict=True)) | dict(zip(PLURALS, PLURALS, strict=True))
 _RELATIONS = set(" ".join(chain.from_iterable(SAID.values())).split()) - {"to", "the", "of", "than"}
 _PLACES = {"top", "bottom", "middle", "corner"}
 KINDS: dict[str, str] = {
@@ -123,7 +123,10 @@ def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:
     for caption in gold.captions:
         if caption.words == tuple(words):
             return list(caption.about)
-    references: list[About] = [None if word in KINDS else () for word in words]
+    references: list[About] = [()] * len(words)
+    for i, word in enumerate(words):
+        if word in KINDS:
+            references[i] = None
     everything: set[int] = set()
     all_known = True
     for start, end in _noun_phrases(words):
@@ -131,9 +134,10 @@ def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:
         everything.update(things)
         all_known = all_known and bool(things)
         for i in range(start, end):
+            references[i] = things or None
             # A number refers to the things only if it is their number.
-            miscounted = words[i] in NUMBERS and NUMBERS.index(words[i]) != len(things)
-            references[i] = None if miscounted else things or None
+            if words[i] in NUMBERS and NUMBERS.index(words[i]) != len(things):
+                references[i] = None
     of_relation = tuple(sorted(everything)) if all_known else ()
     of_ground = gold.ground.split()
     for i, word in enumerate(words):

@@ -14,6 +14,7 @@ from torch import Tensor
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
 from translucid.evaluation.confidence.features import UNSURE
+from translucid.ground.console import table_of
 from translucid.inspection.saliency_overlay import strong_shares
 from translucid.inspection.words import WordMap
 
@@ -83,11 +84,7 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
 
 def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
     """Return a table of the error rates of all ways to derive word alignments; that of the run is marked."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("read off", "word is", "from"):
-        table.add_column(column)
-    for column in ("AER", "precision", "recall", "F1", ""):
-        table.add_column(column, justify="right")
+    table = table_of("read off", "word is", "from", figures=("AER", "precision", "recall", "F1", ""))
     for options, score in ways.items():
         origin, time = "alignment layer", ""
         if not options.learned:

@@ -99,10 +99,8 @@ class Estimator(_Record):
 
     def __call__(self, seen: Sequence[Seen]) -> Figures:
         """Return the probability [n] that each translation is good; `seen` has what `kind` needs."""
-        weights = self.weights.values()
-        mean = np.array([weight.mean for weight in weights])
-        deviation = np.array([weight.deviation for weight in weights])
-        weight = np.array([weight.weight for weight in weights])
+        rows = [(weight.mean, weight.deviation, weight.weight) for weight in self.weights.values()]
+        mean, deviation, weight = map(np.array, zip(*rows, strict=True))
         score = (measured(seen, list(self.weights)) - mean) / deviation @ weight + self.offset
         return sigmoid(self.slope * score + self.shift)
 

@@ -89,9 +89,10 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool
     """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
+        tuned = Tuned(engine="torch")
         # CTranslate2 has Transformers only, and no bidirectional LSTM for ELMo.
-        transformer = isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None
-        tuned = Tuned(engine="ctranslate2" if transformer else "torch")
+        if isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None:
+            tuned = Tuned(engine="ctranslate2")
     if listed and tuned.languages in (None, configuration.data.languages):
         return tuned
     return tuned.model_copy(update={"considered": "all pieces"})

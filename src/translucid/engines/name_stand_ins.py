@@ -18,7 +18,7 @@ from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import unspaced, words_in
+from translucid.data.words import capitalised, unspaced, words_in, words_without_signs
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match, TermList, terms_in
@@ -120,11 +120,13 @@ class NameStandIns:
         for match in matches:
             if _stays(match):
                 staying.update(range(match.start, match.end))
-        others = [word for word in words_in(piece.masked.text) if word.text.isalnum() and word.start not in staying]
+        others = [word for word in words_without_signs(piece.masked.text) if word.start not in staying]
         if not piece.masked.parts and not others:
             return replace(piece, ids=[])
-        pieces = PLACEHOLDERS if self.tokenizer.has_placeholders else ()
-        return self._stood_in(piece, [*pieces, *self._names]) or piece
+        stand_ins = self._names
+        if self.tokenizer.has_placeholders:
+            stand_ins = [*PLACEHOLDERS, *stand_ins]
+        return self._stood_in(piece, stand_ins) or piece
 
     def _stood_in(self, piece: Piece, words: Sequence[str]) -> Piece | None:
         """Return a piece with some of the words in the place of its unfamiliar names; None if it has none."""
@@ -144,7 +146,7 @@ class NameStandIns:
                 names[match.text] = NameStandIn(word, match.text, match.targets[0])
             word = names[match.text].word
             if not any(map(str.isalnum, masked.text[: match.start])):  # at the beginning of the sentence
-                word = word[:1].upper() + word[1:]
+                word = capitalised(word)
             parts += [masked.text[at : match.start], word]
             at = match.end
         if not names:
@@ -183,7 +185,9 @@ class NameStandIns:
 
     def _came_through(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
         """Whether a translation has each stand-in of a piece as often as the source, or at least as often if `more`."""
-        text = self.tokenizer.decode(hypothesis.tokens) if piece.masked.names else ""
+        if not piece.masked.names:
+            return True
+        text = self.tokenizer.decode(hypothesis.tokens)
         for name in piece.masked.names:
             pattern = name_pattern([name.word])
             wanted, there = len(pattern.findall(piece.masked.text)), len(pattern.findall(text))
@@ -200,12 +204,11 @@ def _stays(match: Match) -> bool:
 def _is_name(match: Match) -> bool:
     """Whether a term is a name with a target: the list says so, or all of its words begin with capitals."""
     (term, *others) = match.terms
-    words = [word.text for word in words_in(term.source) if word.text.isalpha()]
-    return (
-        not others
-        and (term.part_of_speech == "name" or all(word[0].isupper() for word in words))
-        and (term.target[:1].isupper())
-    )
+    if others or not term.target[:1].isupper():
+        return False
+    if term.part_of_speech == "name":
+        return True
+    return all(word.text[0].isupper() for word in words_in(term.source) if word.text.isalpha())
 
 
 def _searched(
@@ -214,9 +217,11 @@ def _searched(
     """Return the hypotheses of pieces that were lost, found by one search for all pieces with the same constraints."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, piece in enumerate(pieces):
-        words = tuple(name.word for name in piece.masked.names) if is_forced else ()
-        groups.setdefault(words, []).append(number)
-    found: dict[int, list[Hypothesis]] = {}
+        stand_ins: list[str] = []
+        if is_forced:
+            stand_ins += [name.word for name in piece.masked.names]
+        groups.setdefault(tuple(stand_ins), []).append(number)
+    found: list[list[Hypothesis]] = [[]] * len(pieces)
     for words, numbers in groups.items():
         terms = None
         if words:
@@ -224,7 +229,7 @@ def _searched(
         again = search_again(terms)([[pieces[number]] for number in numbers])
         for number, (hypotheses,) in zip(numbers, again, strict=True):
             found[number] = hypotheses
-    return [found[number] for number in range(len(pieces))]
+    return found
 
 
 def _replace_lost(

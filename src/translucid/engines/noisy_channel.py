@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -132,12 +132,11 @@ class NoisyChannel:
             for hypothesis in nbest:
                 texts.append((self.pipeline.text(piece, hypothesis.tokens), piece.text))
         pairs = self.reverse.pairs(texts)
-        readable = [pair.longest <= self.reverse.longest for pair in pairs]
-        kept = [pair.ids for pair in compress(pairs, readable)]
+        readable = [i for i, pair in enumerate(pairs) if pair.longest <= self.reverse.longest]
         prefix_length = len(self.reverse.tokenizer.target_opening)
-        scores = iter(pair_scores(self.model, kept, self.device, prefix_length=prefix_length))
-        log_probs = []
-        for is_readable in readable:
-            log_probs.append(next(scores).log_probability if is_readable else UNREAD)
+        scores = pair_scores(self.model, [pairs[i].ids for i in readable], self.device, prefix_length=prefix_length)
+        log_probs = [UNREAD] * len(pairs)
+        for i, score in zip(readable, scores, strict=True):
+            log_probs[i] = score.log_probability
         remaining = iter(log_probs)
         return [list(islice(remaining, len(nbest))) for nbest in nbest_lists]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
+from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 
@@ -52,7 +53,7 @@ class PieceLinks(NamedTuple):
         entries = tokenizer.target_size
         source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
         target_pieces = tokenizer.target_pieces(range(entries))
-        target_ids = {piece: i for i, piece in enumerate(target_pieces)}
+        target_ids = numbers_of(target_pieces)
 
         most_frequent = np.argsort(-self.frequency, kind="stable")[:always].tolist()
         for_all = list(dict.fromkeys([*map(target_ids.__getitem__, languages), *most_frequent]))
@@ -97,10 +98,7 @@ def seen_pieces(
 
 
 def learn_links(
-    model: SequenceModel,
-    pairs: Iterable[Pieces],
-    device: torch.device,
-    on_batch: Callable[[int], None] | None = None,
+    model: SequenceModel, pairs: Iterable[Pieces], device: torch.device, on_batch: Callable[[int], None] | None = None
 ) -> PieceLinks:
     """Link the pieces of training pairs by the cross-attention of the model, averaged over layers and heads."""
     entries = model.output.out_features

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from translucid.data.words import unspaced, words_in
+from translucid.data.words import capitalised, folded, unspaced, words_without_signs
 from translucid.evaluation.quality_checks import restarted
 from translucid.terminology.matching import Match, Occurrence, TermList
 
@@ -24,6 +24,8 @@ PREFIX = 3
 """Letters that a truncated word shares with the word of a term, at least, unless it is a shorter prefix of it."""
 SHORT = 3
 """The length of words, in letters, that may be linked to a part of a term by chance, such as articles."""
+_ASKING = frozenset("?!¿¡？！؟")
+"""Punctuation that other languages write in other places."""
 
 Span = tuple[int, int]
 
@@ -57,7 +59,7 @@ class Draft:
         """The words, casefolded, that terms replace."""
         words: list[str] = []
         for start, end in chain.from_iterable(self.spans.values()):
-            words += _casefolded(self.text[start:end])
+            words += folded(words_without_signs(self.text[start:end]))
         return words
 
     def with_terms(self, targets: Sequence[str]) -> str | None:
@@ -69,7 +71,7 @@ class Draft:
             first, *others = self.spans[number]
             written = self.text[slice(*first)]
             if written[:1].isupper() and not self.matches[number].exact:
-                target = target[:1].upper() + target[1:]
+                target = capitalised(target)
             edits.append((*first, target))
             # Short words stay: an article may be linked to the term by chance.
             for start, end in others:
@@ -81,10 +83,29 @@ class Draft:
         return " ".join(text.split())
 
 
+def term_alone(source: str, matches: Sequence[Match]) -> str | None:
+    """Return the translation of a source that consists of one term, such as a label; None for any other source.
+
+    Punctuation and a capital at the beginning are those of the source. A question or exclamation is left to the model,
+    and so is an inflected term, whose target may have to be inflected, too.
+    """
+    if len(matches) != 1:
+        return None
+    (match,) = matches
+    before, after = source[: match.start], source[match.end :]
+    same_form = any(term.source.casefold() == match.text.casefold() for term in match.terms)
+    if not same_form or any(sign.isalnum() or sign in _ASKING for sign in before + after):
+        return None
+    target = match.targets[0]
+    if match.text[:1].isupper() and not match.exact:
+        target = capitalised(target)
+    return f"{before}{target}{after}".strip()
+
+
 def _cores(text: str, spans: Sequence[Span]) -> Iterator[Span]:
     """Yield the distinct spans in order, without punctuation at their ends; none in a script without spaces."""
     for start, end in sorted(set(spans)):
-        letters = [word for word in words_in(text[start:end]) if word.text.isalnum()]
+        letters = words_without_signs(text[start:end])
         if letters and not unspaced(text[start:end]):
             yield start + letters[0].start, start + letters[-1].end
 
@@ -122,17 +143,12 @@ def faults(draft: Draft, terms: TermList, source: str, text: str) -> int:
     term_words: set[str] = set()
     for match in draft.matches:
         for target in match.targets:
-            term_words.update(_casefolded(target))
+            term_words.update(folded(words_without_signs(target)))
     parts = sum(count for word, count in new.items() if _is_part(word, term_words))
     more = new.total() - gone.total()
     difference = max(-more, more - SLACK, 0)
     wrong = left + parts + bool(restarted(source, text))
     return MISSING * occurrences.count(None) + WRONG * wrong + difference
-
-
-def _casefolded(text: str) -> list[str]:
-    """Return the words of a text, casefolded, without punctuation."""
-    return [word.text.casefold() for word in words_in(text) if word.text.isalnum()]
 
 
 def _words_outside(text: str, occurrences: Sequence[Occurrence | None]) -> list[str]:
@@ -141,7 +157,7 @@ def _words_outside(text: str, occurrences: Sequence[Occurrence | None]) -> list[
     for occurrence in occurrences:
         if occurrence:
             in_terms.update(range(occurrence.start, occurrence.end))
-    return [word.text.casefold() for word in words_in(text) if word.text.isalnum() and word.start not in in_terms]
+    return folded(word for word in words_without_signs(text) if word.start not in in_terms)
 
 
 def _is_part(word: str, term_words: set[str]) -> bool:

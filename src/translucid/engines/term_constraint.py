@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -12,7 +13,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import length_penalty
-from translucid.engines.term_candidates import SHORT, Draft, faults
+from translucid.engines.term_candidates import SHORT, Draft, faults, term_alone
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -33,8 +34,6 @@ NARROWEST = 5
 """The least beam size of a constrained search."""
 OTHER_FORMS = 3
 """The largest number of inflected forms of a target that are tried in the free translation."""
-_ASKING = frozenset("?!¿¡？！؟")
-"""Punctuation that other languages write in other places."""
 ALMOST = 0.3
 """The least attention of a noun relative to that of the article before it."""
 
@@ -191,46 +190,47 @@ class TermConstraint:
         substituted = self._substituted(tasks, drafts, options)
         constrained = self._constrained(tasks, linked, options)
         found = []
-        for task, draft, edited, searched in zip(tasks, drafts, substituted, constrained, strict=True):
-            found.append(self._chosen(task, draft, [*edited, *searched]))
+        for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
+            found.append(self._chosen(task, draft, [*substituted[i], *constrained[i]]))
         return found
 
     def _constrained(
         self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
-    ) -> list[list[Hypothesis]]:
-        """Return for each sentence the hypotheses of a search that is constrained to write its terms."""
+    ) -> Mapping[int, list[Hypothesis]]:
+        """Return for each sentence, by number, the hypotheses of a search that is constrained to write its terms."""
         from translucid.decoding.constraints import Constraints
 
         wanted = {}
         for i, (task, words) in enumerate(zip(tasks, linked, strict=True)):
             # Terms that are there are constraints as well, as they might get lost; their words cost nothing extra.
-            constrained, instead = [], []
+            constrained: list[Match] = []
+            instead: list[list[int]] = []
             for match, use, of_term in zip(task.matches, task.uses, words, strict=True):
                 if use.outcome != "inflected":
                     constrained.append(match)
-                    instead.append([word.token for word in of_term] if use.outcome == "missing" else [])
-            phrases = self._forms.wanted(constrained, instead)
-            if phrases:
+                    instead.append([])
+                if use.outcome == "missing":
+                    instead[-1] += [word.token for word in of_term]
+            if phrases := self._forms.wanted(constrained, instead):
                 wanted[i] = phrases
-        found: list[list[Hypothesis]] = [[] for _ in tasks]
+        found = defaultdict[int, list[Hypothesis]](list)
         if wanted:
             constraints = Constraints([*wanted.values()], self._forms.edges)
             wide = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
             again = self.torch_engine().decode([tasks[i].read for i in wanted], wide, constraints=constraints)
-            for i, nbest in zip(wanted, again, strict=True):
-                found[i] = nbest
+            found.update(zip(wanted, again, strict=True))
         return found
 
     def _substituted(
         self, tasks: Sequence[FreeTranslation], drafts: Sequence[Draft], options: DecodingOptions
-    ) -> list[list[Hypothesis]]:
-        """Return for each sentence its free translation with targets in the place of the words linked to its terms."""
+    ) -> Mapping[int, list[Hypothesis]]:
+        """Return for each sentence, by number, its free translation with targets for the words linked to its terms."""
         texts: dict[tuple[int, int], str] = {}
-        for i, draft in enumerate(drafts):
+        reads: dict[tuple[int, int], list[int]] = {}
+        for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
             for k, text in enumerate(dict.fromkeys(self._with_terms(draft))):
-                texts[i, k] = text
-        reads = {key: tasks[key[0]].read for key in texts}
-        found: list[list[Hypothesis]] = [[] for _ in tasks]
+                texts[i, k], reads[i, k] = text, task.read
+        found = defaultdict[int, list[Hypothesis]](list)
         for (i, _), hypothesis in self._scored(self.torch_engine(), reads, texts, options).items():
             found[i].append(hypothesis)
         return found
@@ -247,12 +247,13 @@ class TermConstraint:
             options: the options with the length penalty.
         """
         encoded: dict[Key, list[int]] = {}
+        pairs = []
         for key, tokens in zip(texts, self.tokenizer.encode_target([*texts.values()]), strict=True):
             if SPECIAL.unknown not in tokens:
                 encoded[key] = tokens
+                pairs.append((read[key], [*tokens, SPECIAL.end]))
         if not encoded:
             return {}
-        pairs = [(read[key], [*tokens, SPECIAL.end]) for key, tokens in encoded.items()]
         opening = [0.0] * len(self.tokenizer.target_opening)
         found: dict[Key, Hypothesis] = {}
         for (key, tokens), log_probs in zip(encoded.items(), engine.forced(pairs), strict=True):
@@ -263,14 +264,14 @@ class TermConstraint:
 
     def _with_terms(self, draft: Draft) -> list[str]:
         """Return texts with the preferred targets, and with other targets or forms in the place of one of them."""
-        forms = []
+        forms, preferred = [], []
         for number in draft.missing:
             match = draft.matches[number]
             forms.append([*match.targets])
+            preferred.append(match.targets[0])
             if match.inflects:
                 others = chain.from_iterable(map(self._forms.common, match.targets))
                 forms[-1] += islice(others, OTHER_FORMS)
-        preferred = [of_term[0] for of_term in forms]
         texts = [draft.with_terms(preferred)]
         for i, of_term in enumerate(forms):
             for form in of_term[1:]:
@@ -289,10 +290,9 @@ class TermConstraint:
                 penalty = faults(draft, self.terms, task.source, text)
                 ranked.append((missing, penalty, -hypothesis.score, hypothesis))
         ranked.sort(key=lambda candidate: candidate[:3])
-        fewest = ranked[0][0] if ranked else len(task.missing)
-        if fewest >= len(task.missing):
+        if not ranked or ranked[0][0] >= len(task.missing):
             return []
-        first, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == fewest]
+        first, *others = [hypothesis for missing, _, _, hypothesis in ranked if missing == ranked[0][0]]
         return below(first, others)
 
     def _linked_words(self, tasks: Sequence[FreeTranslation]) -> list[Links]:
@@ -304,7 +304,7 @@ class TermConstraint:
         linked: list[Links] = []
         if self.alignment is None:
             for task in tasks:
-                linked.append([[] for _ in task.matches])
+                linked.append([[]] * len(task.matches))
             return linked
         from translucid.inspection.alignment import source_shares
         from translucid.inspection.forced_decoding import forced_decoding
@@ -313,11 +313,13 @@ class TermConstraint:
         pairs = [(task.ids, task.free.with_end) for task in tasks]
         for task, seen in zip(tasks, forced_decoding(engine.model, self.tokenizer, pairs, engine.device), strict=True):
             shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))  # [T, S]
-            words = _words(task, [(word, first) for word, first, _ in seen.target_spans[:-1]])
+            words = _words(task, seen.target_spans[:-1])
             of_sentence: Links = []
             for match in task.matches:
-                columns = _source_words(task.source, match, shares.size(1)) if words else ()
-                of_sentence.append([_translating(words, shares[:, column]) for column in columns])
+                of_sentence.append([])
+                for column in _source_words(task.source, match, shares.size(1)):
+                    if words:
+                        of_sentence[-1].append(_translating(words, shares[:, column]))
             linked.append(of_sentence)
         return linked
 
@@ -338,33 +340,16 @@ def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
         raise UserError("the model was not trained with terms that are pointed out to it", fix=fix)
 
 
-def term_alone(source: str, matches: Sequence[Match]) -> str | None:
-    """Return the translation of a source that consists of one term, such as a label; None for any other source.
-
-    Punctuation and a capital at the beginning are those of the source. A question or exclamation is left to the model,
-    and so is an inflected term, whose target may have to be inflected, too.
-    """
-    if len(matches) != 1:
-        return None
-    (match,) = matches
-    before, after = source[: match.start], source[match.end :]
-    same_form = any(term.source.casefold() == match.text.casefold() for term in match.terms)
-    if not same_form or any(sign.isalnum() or sign in _ASKING for sign in before + after):
-        return None
-    target = match.targets[0]
-    if match.text[:1].isupper() and not match.exact:
-        target = target[:1].upper() + target[1:]
-    return f"{before}{target}{after}".strip()
-
-
-def _words(task: FreeTranslation, words: Sequence[tuple[str, int]]) -> list[LinkedWord]:
-    """Return the words of a free translation, given each word and the number of its first token."""
+def _words(task: FreeTranslation, words: Sequence[tuple[str, int, int]]) -> list[LinkedWord]:
+    """Return the words of a free translation, given each word, the number of its first token, and the next word's."""
     found, at = [], 0
-    for word, token in words:
-        start = task.text.find(word, at)
+    for word, token, _ in words:
+        start, span = task.text.find(word, at), None
         end = start + len(word)
         at = max(at, end)
-        found.append(LinkedWord(task.free.tokens[token], (start, end) if start >= 0 else None))
+        if start >= 0:
+            span = start, end
+        found.append(LinkedWord(task.free.tokens[token], span))
     return found
 
 

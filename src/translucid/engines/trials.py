@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 
 import torch
 
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
@@ -65,7 +65,7 @@ def trials(
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
-    pieces = [pipeline.encode(pair.source) for pair in pairs]
+    pieces = list(map(pipeline.encode, sources_of(pairs)))
     sources = [piece.ids for piece in pieces]
     criterion = _criterion(pairs, language)
     first: list[str] = []
@@ -87,7 +87,7 @@ def trials(
 
 def _criterion(pairs: Sequence[Pair], language: str | None) -> Criterion:
     """Return a criterion with the targets of pairs as references."""
-    return Criterion([[pair.target for pair in pairs]], language)
+    return Criterion([targets_of(pairs)], language)
 
 
 def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
@@ -137,8 +137,7 @@ def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pai
     No rule prevents loops, since other programs run an exported model without one.
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
-    encoded = tokenizer.encode_source([pair.source for pair in pairs])
-    sources = [[*ids, model.eos] for ids in encoded]
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
     found = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
 
@@ -179,8 +178,7 @@ class Comparison(NamedTuple):
             what = f"can't be compared on --check: {self.metric} {self.ours:.2f} of its own translations is too low"
             raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out --check.")
         if self.ours - self.exported >= ALLOWED:
-            other = "Export with --quantization float32, or leave" if self.quantization == "int8" else "Leave"
-            fix = f"{other} out --check if that does not matter."
-            raise UserError(
-                f"{self.quantization} costs {self.ours - self.exported:.2f} {self.metric}", file=run, fix=fix
-            )
+            what, fix = f"{self.quantization} costs {self.ours - self.exported:.2f} {self.metric}", "Leave"
+            if self.quantization == "int8":
+                fix = "Export with --quantization float32, or leave"
+            raise UserError(what, file=run, fix=f"{fix} out --check if that does not matter.")

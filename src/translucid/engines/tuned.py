@@ -12,6 +12,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
+from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import read_at_most
 from translucid.runs.run_folder import FOUND
 
@@ -74,7 +75,7 @@ def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
 
     A shortlist that is the same for all sources counts for all of them.
     """
-    ids = {piece: i for i, piece in enumerate(tokenizer.source_pieces(range(tokenizer.source_size)))}
+    ids = numbers_of(tokenizer.source_pieces(range(tokenizer.source_size)))
     listed = set()
     for line in read_lines(file):
         source, *targets = line.split("\t")
@@ -82,4 +83,4 @@ def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
             listed.add(source)
     if not listed:
         return frozenset(ids.values())
-    return frozenset(ids[piece] for piece in listed & ids.keys())
+    return frozenset(map(ids.__getitem__, listed & ids.keys()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -88,7 +88,9 @@ def find_fastest(
     model = folder.load_sequence_model(configuration, tokenizer)
     corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
     tuning = _Tuning(folder, configuration, model, TextPipeline(tokenizer, configuration.longest), corpora, console)
-    lists = tuning.lists(data, pairs if shortlists else 0)
+    if not shortlists:
+        pairs = 0
+    lists = tuning.lists(data, pairs)
     tried = tuning.try_all(corpora.valid[:sentences], lists)
     best = fastest(tried, allow)
     tuning.save(best, tried[0].score, lists.get(best.tuned.considered))
@@ -145,8 +147,7 @@ class _Tuning:
             UserError: there is only one way, or the model accepts no source in one piece.
         """
         encoded = self.pipeline.pairs(pairs)
-        fits = [len(pair.source) <= self.pipeline.longest for pair in encoded]
-        test = list(compress(pairs, fits))
+        test = [pair for pair, ids in zip(pairs, encoded, strict=True) if len(ids.source) <= self.pipeline.longest]
         if not test:
             raise UserError("there are no sentences to try that the model takes in one piece", fix="See --valid.")
         tried = []

@@ -26,9 +26,10 @@ class Lemmas:
             from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
         except ImportError as error:
             raise missing_package("telling the forms of a word", "simplemma", "terms") from error
-        code = short_code(language) if language else None
+        code, what = None, "the run names no language"
+        if language:
+            code, what = short_code(language), f"there is no dictionary of the language {language}"
         if code not in SUPPORTED_LANGUAGES:
-            what = f"there is no dictionary of the language {language}" if language else "the run names no language"
             raise UserError(f"{what}, so forms of a word can't be told", fix="Ask for terms as they stand.")
         self.language = code
         self._of = cache(lambda word: simplemma.lemmatize(word, lang=code))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from translucid.data.words import words_in
+from translucid.data.words import words_without_signs
 
 Span: TypeAlias = tuple[int, int]
 """The start and end of a range of characters."""
@@ -23,6 +23,11 @@ class TermLink(NamedTuple):
 
     source: Span
     target: Span
+
+
+def certain_links(links: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
+    """Return links between words with the weight 1."""
+    return [(s, t, 1.0) for s, t in links]
 
 
 def with_term_links(links: Links, source: str, target: str, terms: Iterable[TermLink]) -> list[tuple[int, int, float]]:
@@ -56,7 +61,9 @@ def with_term_links(links: Links, source: str, target: str, terms: Iterable[Term
             inside[s, t] += weight  # The attention shows which words within a term belong together.
         elif s not in owned_source and t not in owned_target:
             kept.append((s, t, weight))
-    return sorted([*kept, *((s, t, weight) for (s, t), weight in inside.items())])
+    for (s, t), weight in inside.items():
+        kept.append((s, t, weight))
+    return sorted(kept)
 
 
 def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
@@ -69,6 +76,6 @@ def _words(text: str, span: Span) -> tuple[list[int], list[int]]:
             continue
         touched.append(number)
         outside = f"{text[match.start() : span[0]]} {text[span[1] : match.end()]}"
-        if not any(word.text.isalnum() for word in words_in(outside)):
+        if not words_without_signs(outside):
             whole.append(number)
     return touched, whole

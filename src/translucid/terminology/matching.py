@@ -12,7 +12,7 @@ from typing import Literal
 
 from translucid.data.languages import Languages
 from translucid.data.non_translatable import kept_parts
-from translucid.data.words import places, words_in
+from translucid.data.words import capitalised, folded, places, words_in
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.term import Term, read_terms, terms_of
 
@@ -94,7 +94,7 @@ class TermList:
         lengths: dict[str, set[int]] = defaultdict(set)
         for term in terms:
             self.count += 1
-            words = tuple(_folded(term.source))
+            words = tuple(folded(words_in(term.source)))
             self._exact[words].append(term)
             lengths[words[0]].add(len(words))
             if source and term.inflects:
@@ -121,8 +121,9 @@ class TermList:
     def matches(self, text: str) -> list[Match]:
         """Return the terms in a text from left to right, at each place the longest; matches do not overlap."""
         words = words_in(text)
-        plain = [word.text.casefold() for word in words]
-        forms = list(map(self.source.of, plain)) if self.source else plain
+        plain = forms = folded(words)
+        if self.source:
+            forms = list(map(self.source.of, plain))
         matches, at = [], 0
         while at < len(words):
             sizes = {*self._lengths.get(plain[at], ()), *self._lengths.get(forms[at], ())}
@@ -184,7 +185,7 @@ class TermList:
             if match.exact:
                 found = places(wanted, words)
                 if wanted and not found:  # A sentence may begin with it.
-                    found = places([_capital(wanted[0]), *wanted[1:]], words)
+                    found = places([capitalised(wanted[0]), *wanted[1:]], words)
             elif inflected:
                 found = self._forms_at(wanted, plain)
             else:
@@ -243,12 +244,3 @@ def term_list(
             plain += terms_of([term])
     source, target = languages
     return TermList(plain, Lemmas(source) if inflect else None, Lemmas(target) if inflect or told else None)
-
-
-def _folded(text: str) -> list[str]:
-    """Return the words of a text without case."""
-    return [word.text.casefold() for word in words_in(text)]
-
-
-def _capital(word: str) -> str:
-    return word[:1].upper() + word[1:]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.words import Word, words_in
+from translucid.data.words import Word, folded, words_in
 
 ROUNDS = 6
 """The number of rounds of expectation maximisation."""
@@ -48,7 +48,7 @@ class Lexicon:
         source_side, target_side = _Side(), _Side()
         links = 0
         for pair in pairs:
-            sources, targets = _folded(pair.source), _folded(pair.target)
+            sources, targets = folded(content(pair.source)), folded(content(pair.target))
             links += len(sources) * len(targets)
             if links > MOST_LINKS:
                 break
@@ -85,7 +85,7 @@ class Lexicon:
     def links(self, source: Sequence[Word], target: Sequence[Word]) -> list[tuple[int, int]]:
         """Return links between words of a sentence pair, the strongest first chosen, at most one for each word."""
         strengths: dict[tuple[int, int], float] = {}
-        targets = [word.text.casefold() for word in target]
+        targets = folded(target)
         for i, word in enumerate(source):
             known = self.likely.get(word.text.casefold(), {})
             for j, other in enumerate(targets):
@@ -127,10 +127,6 @@ class _Side:
 def content(text: str) -> list[Word]:
     """Return the words of a text that begin with a letter."""
     return [word for word in words_in(text) if word.text[0].isalpha()]
-
-
-def _folded(text: str) -> list[str]:
-    return [word.text.casefold() for word in content(text)]
 
 
 def _learned(which: NDArray[np.int64], given: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from translucid.data.readers.corpus import Pair
-from translucid.data.words import Word
+from translucid.data.words import Word, capitalised
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.marking import Marking, marked
 from translucid.terminology.mining import Lexicon, content
@@ -71,10 +71,10 @@ def _beside(link: tuple[int, int], other: tuple[int, int], pair: Pair, source: l
 def _alike(word: str, lexicon: Lexicon, draw: Random) -> str:
     """Return another word with the same ending, which often means the same number and tense."""
     other = draw.choice(lexicon.ending(word.casefold()))
-    return other[:1].upper() + other[1:] if word[0].isupper() else other
+    return capitalised(other) if word[0].isupper() else other
 
 
 def _lemma(word: Word, lemmas: Lemmas, *, first: bool) -> str:
     """Return the dictionary form; it keeps a capital, unless the word begins the sentence."""
     form = lemmas.of(word.text)
-    return form[:1].upper() + form[1:] if word.text[0].isupper() and not first else form
+    return capitalised(form) if word.text[0].isupper() and not first else form

@@ -78,10 +78,11 @@ def _delimiter(file: Path, content: list[str]) -> str:
         UserError: the file has no tabs, and each line has another character that could be the delimiter.
     """
     written = list(filter(str.strip, content))
-    if any("\t" in line for line in written):
+    text = "".join(written)
+    if "\t" in text:
         return "\t"
     if file.suffix.lower() == ".csv":
-        return ";" if any(";" in line for line in written) else ","
+        return ";" if ";" in text else ","
     for delimiter, name in ((";", "a semicolon"), (",", "a comma"), ("|", "a bar"), ("=", "an equals sign")):
         if written and all(delimiter in line for line in written):
             what = f"has no tabs, but {name} in each line: no source would have a target"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.data.words import unspaced
+from translucid.data.words import capitalised, unspaced
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match
 
@@ -70,9 +70,10 @@ class TermForms:
                 for text, tokens in self._texts(target, first_tokens, exact):
                     for form in self._forms(text):
                         forms[Form(*form, instead=tuple(tokens))] = None
-            for other in chain.from_iterable(map(self.common, targets)) if inflects else ():
-                text, tokens = next(self._texts(other, first_tokens, exact=False))
-                forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
+            if inflects:
+                for other in chain.from_iterable(map(self.common, targets)):
+                    text, tokens = next(self._texts(other, first_tokens, exact=False))
+                    forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
             if forms:
                 constraints.append(Wanted(tuple(forms), len(replaced)))
         return constraints
@@ -87,16 +88,18 @@ class TermForms:
 
         Each comes with the tokens that it may replace: those with a capital only at the beginning of a sentence.
         """
-        capital = target[:1].upper() + target[1:]
+        capital = capitalised(target)
         if exact or capital == target:
             yield target, first_tokens
             return
-        capitalised: list[int] = []
+        plain, capitals = [], []
         for token, piece in zip(first_tokens, self.tokenizer.target_pieces(first_tokens), strict=True):
             if _is_capitalised(piece):
-                capitalised.append(token)
-        yield target, [token for token in first_tokens if token not in capitalised]
-        yield capital, capitalised
+                capitals.append(token)
+            else:
+                plain.append(token)
+        yield target, plain
+        yield capital, capitals
 
     def _forms(self, text: str) -> list[tuple[tuple[int, ...], bool]]:
         """Return the pieces of a text behind a space, and those behind a punctuation mark if they differ."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 from rich.table import Table
 
 from translucid.evaluation.metrics import ReferenceSets, bleu
+from translucid.ground.console import table_of
 from translucid.terminology.matching import TermList
 
 
@@ -61,9 +62,7 @@ class TermScore:
 
 def terms_table(without: TermScore, constrained: TermScore) -> Table:
     """Return a table of translations without and with constraints."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("terms", "asked", "used", "inflected", "missing", "BLEU", "seconds"):
-        table.add_column(column, justify="left" if column == "terms" else "right")
+    table = table_of("terms", figures=("asked", "used", "inflected", "missing", "BLEU", "seconds"))
     for name, score in (("unconstrained", without), ("constrained", constrained)):
         counts = (score.used, score.inflected, score.missing)
         shares = [f"{count:,} ({count / max(score.asked, 1):.1%})" for count in counts]

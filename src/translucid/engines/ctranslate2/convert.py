@@ -26,11 +26,7 @@ from translucid.models.transformer import Transformer
 
 HOLDS = "model.bin", "a CTranslate2 model"
 """A file by which an exported folder is recognised, and the name of its kind."""
-_ACTIVATIONS = {
-    "relu": specs.Activation.RELU,
-    "swish": specs.Activation.SWISH,
-    "gelu": specs.Activation.GELU,
-}
+_ACTIVATIONS = {"relu": specs.Activation.RELU, "swish": specs.Activation.SWISH, "gelu": specs.Activation.GELU}
 
 
 def export_ctranslate2(
@@ -63,10 +59,8 @@ def save_ctranslate2(
         UserError: the model is not a Transformer, the only kind that CTranslate2 supports, or there is no shortlist.
     """
     if not isinstance(model, Transformer):
-        raise UserError(
-            f"a model of the kind {type(model).__name__} can't become a CTranslate2 model",
-            fix="CTranslate2 runs Transformers only; use the model as it is.",
-        )
+        what = f"a model of the kind {type(model).__name__} can't become a CTranslate2 model"
+        raise UserError(what, fix="CTranslate2 runs Transformers only; use the model as it is.")
     if model.options.elmo:
         fix = "CTranslate2 has no bidirectional LSTM to tell of the source; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become a CTranslate2 model", fix=fix)

@@ -24,7 +24,6 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -40,6 +39,7 @@ from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
+from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
 from translucid.kernels.machine import cores
@@ -93,14 +93,16 @@ class CTranslate2Engine:
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
         noted = folder / DIFFERENCE
-        self.difference = float(json.loads(noted.read_text(encoding="utf-8"))) if noted.exists() else 0.0
+        self.difference = 0.0
         """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
+        if noted.exists():
+            self.difference = float(json.loads(noted.read_text(encoding="utf-8")))
         self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
         self.parts = PARTS if threads else cores()
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
-        self.target = {piece: i for i, piece in enumerate(self.pieces)}
+        self.target = numbers_of(self.pieces)
         self.opening = self._pieces(tokenizer.target_opening)
         self.device_type, _, index = device.partition(":")
         # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited
@@ -261,23 +263,20 @@ class CTranslate2Engine:
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
         most = self.longest or POSITIONS
-        fits = [max(map(len, pair)) <= most for pair in pairs]
-        accepted = list(compress(pairs, fits))
-        answers = self.translator.score_batch(
-            [self._source(source) for source, _ in accepted],
-            [self._pieces(target[:-1]) for _, target in accepted],
-            max_batch_size=min(BATCH, max(-(-len(accepted) // self.parts), 1)),
-            asynchronous=True,
-        )
+        sources, targets, too_long = [], [], {}
+        for place, (source, target) in enumerate(pairs):
+            if max(len(source), len(target)) <= most:
+                sources.append(self._source(source))
+                targets.append(self._pieces(target[:-1]))
+            else:
+                too_long[place] = source, target
+        size = min(BATCH, max(-(-len(sources) // self.parts), 1))
+        answers = self.translator.score_batch(sources, targets, max_batch_size=size, asynchronous=True)
         scores = list(map(self._scores, answers))
-        if all(fits):
-            return scores
-        # The PyTorch engine scores the pairs that are too long.
-        left = [pair for pair, fit in zip(pairs, fits, strict=True) if not fit]
-        by_torch = iter(self.torch_engine().forced(left))
-        for place, fit in enumerate(fits):
-            if not fit:
-                scores.insert(place, next(by_torch))
+        if too_long:
+            by_torch = self.torch_engine().forced(list(too_long.values()))
+            for place, log_probs in zip(too_long, by_torch, strict=True):
+                scores.insert(place, log_probs)
         return scores
 
     def _scores(self, answer: ctranslate2.AsyncScoringResult) -> list[float]:
@@ -366,7 +365,7 @@ class CTranslate2Engine:
         return any(loops)
 
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
-        return [self.pieces[token] for token in tokens]
+        return list(map(self.pieces.__getitem__, tokens))
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*map(self.source.__getitem__, ids[:-1]), SPELLED.end]

@@ -81,23 +81,25 @@ def fit_alignment(
     gold = read_gold(links, texts)
     usable = _linked(t, texts, gold)
     if len(usable) < FEWEST:
-        raise UserError(
-            f"holds {len(usable)} pairs that can be learned from", file=links, fix=f"Give {FEWEST} or more."
-        )
-    # Spread over the file, whose parts may come from different texts.
-    held_out = usable[::HELD_OUT]
-    learned = [pair for i, (pair, _) in enumerate(usable) if i % HELD_OUT]
+        what = f"holds {len(usable)} pairs that can be learned from"
+        raise UserError(what, file=links, fix=f"Give {FEWEST} or more.")
+    # Those held out are spread over the file, whose parts may come from different texts.
+    learned, ids, references = [], [], []
+    for i, (pair, right) in enumerate(usable):
+        if i % HELD_OUT:
+            learned.append(pair)
+        else:
+            ids.append((pair.source, pair.target))
+            references.append(right)
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
-    ids = [(pair.source, pair.target) for pair, _ in held_out]
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer)
-    references = [right for _, right in held_out]
     scores = {}
     for way in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
         scores[way] = alignment_score([read_alignment(one, way) for one in inspected], references)
     # Sorting is stable: the attention stays the first if both have the same error rate.
     ways = dict(sorted(scores.items(), key=lambda way: way[1].error_rate))
-    found = LearnedAlignment(len(learned), len(held_out), len(texts) - len(usable), ways)
+    found = LearnedAlignment(len(learned), len(references), len(texts) - len(usable), ways)
     if found.kept:
         save_alignment_layer(RunFolder(run), layer, data.chosen_languages)
         save_alignment_options(run, ways)

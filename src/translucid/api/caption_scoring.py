@@ -30,7 +30,7 @@ from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import Forced
 from translucid.evaluation.scene_gold import GoldImage
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console, counting, table_of
 from translucid.kernels.machine import cores
 
 
@@ -60,9 +60,7 @@ class CaptionEvaluation:
 
     def render(self) -> Iterator[RenderableType]:
         """Yield tables and lines for the terminal."""
-        table = Table(box=None, pad_edge=False)
-        for column in ("metric", "score", "how"):
-            table.add_column(column, overflow="fold")
+        table = table_of("metric", "score", "how", overflow="fold")
         how = "lower-cased, without punctuation, as papers count"
         for n, value in enumerate(self.scores.bleu, 1):
             table.add_row(f"BLEU-{n}", Text(f"{value:.2f}", "bold"), Text(how, "dim"))
@@ -117,12 +115,13 @@ def score_captions(
         references.setdefault(pair.source, []).append(pair.target)
     for name, every in references.items():
         # An image needs a reference, so a blank one counts if there is no other.
-        references[name] = [text for text in every if text.strip()] or every
+        references[name] = list(filter(str.strip, every)) or every
     files.refuse_missing(references)
     names, started = list(references), time.perf_counter()
     texts: dict[str, str] = {}
     points: list[tuple[str, Hit | None]] = []
-    forcing = Forcing(captioner) if perplexity else None
+    forcing = Forcing(captioner)
+    forced: Forced | None = None
     wanted = gold if gold is not None and captioner.can_look() else {}
     aside = 0.0  # the time for other results than captions, which does not count
     with counting(console, "captioning", len(names)) as advance:
@@ -133,15 +132,17 @@ def score_captions(
                 texts[caption.name] = caption.text
                 if caption.name in wanted:
                     points += _pointing(caption, captioner, wanted[caption.name])
-            if forcing:
-                pictures = [caption.picture for caption in some]
-                forcing.add(pictures, [references[caption.name] for caption in some])
+            if perplexity:
+                forcing.add(some, references)
             aside += time.perf_counter() - begun
     seconds = time.perf_counter() - started - aside
-    forced = forcing.result() if forcing else None
+    if perplexity:
+        forced = forcing.result()
     language = captioner.configuration.data.languages[1]
-    scores = caption_scores([texts[name] for name in names], [references[name] for name in names], language)
-    pointing = by_kind(points) if points else {}
+    scores = caption_scores(list(texts.values()), list(references.values()), language)
+    pointing: dict[str, KindScore] = {}
+    if points:
+        pointing = by_kind(points)
     evaluation = CaptionEvaluation(scores, len(names), len(pairs), seconds, forced, pointing)
     return ScoredCaptions(evaluation, texts)
 
@@ -154,9 +155,7 @@ def _pointing(caption: Caption, captioner: Captioner, gold: GoldImage) -> list[t
 
 def _pointing_table(scores: Mapping[str, KindScore]) -> Table:
     """Return a table with the pointing accuracy of each kind of word."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("words for", "judged", "cell at it", "by chance", "its middle in it", "by chance"):
-        table.add_column(column, justify="left" if column == "words for" else "right")
+    table = table_of("words for", figures=("judged", "cell at it", "by chance", "its middle in it", "by chance"))
     for kind, score in scores.items():
         shares = (score.overlaps, score.chance, score.centred, score.chance_centred)
         percentages = [f"{100 * share:.1f}%" for share in shares]
@@ -181,16 +180,21 @@ class Forcing:
         self.entropy, self.correct, self.tokens = 0.0, 0, 0
 
     @torch.inference_mode()
-    def add(self, pictures: Sequence[Picture], references: Sequence[Sequence[str]]) -> None:
-        """Add the references of each of some pictures."""
+    def add(self, captions: Sequence[Caption], references: Mapping[str, list[str]]) -> None:
+        """Add the references of images, given by name, for those that have been captioned now."""
         model, tokenizer, device = self.captioner.model, self.captioner.tokenizer, self.captioner.device
-        memory = model.encode(torch.from_numpy(np.stack([picture.source for picture in pictures])).to(device))
+        sources, targets = [], []
+        for caption in captions:
+            sources.append(caption.picture.source)
+            targets.append(tokenizer.encode_target(references[caption.name]))
+        memory = model.encode(torch.from_numpy(np.stack(sources)).to(device))
         # The model expects as many captions for each image: rows of padding, which do not count, fill up.
-        most = max(map(len, references))
+        most = max(map(len, targets))
         ids: list[list[int]] = []
-        for of_image in references:
-            captions = [[*tokens, model.eos] for tokens in tokenizer.encode_target(list(of_image))]
-            ids += captions + [[model.pad]] * (most - len(captions))
+        for of_image in targets:
+            for tokens in of_image:
+                ids.append([*tokens, model.eos])
+            ids += [[model.pad]] * (most - len(of_image))
         target = padded(ids, model.pad).to(device)
         real = target != model.pad
         logits = model.output(forced_features(model, memory, target)[real]).float()

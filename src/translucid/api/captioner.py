@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from translucid.api.caption import AlternativeCaption, Caption
+from translucid.api.loaded_model import LoadedModel
 from translucid.data.images.image_files import MAX_BYTES
 from translucid.data.images.pixels import Picture, pixels, read_image
 from translucid.data.stores.image_store import TOGETHER
@@ -22,13 +23,9 @@ from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.runs.configuration import Configuration, checked
-from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -41,42 +38,21 @@ WINDOW = 256
 """The number of images that are captioned together; it bounds the memory of a long job."""
 
 
-class Captioner:
+class Captioner(LoadedModel):
     """A trained image captioning model, its tokenizer and its settings."""
+
+    reads = "images"
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
         """Use a loaded model; `Captioner.load` loads one."""
         assert isinstance(configuration.model, CaptioningShape)
-        self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
+        super().__init__(model, tokenizer, configuration, device)
         self.size = configuration.model.image_encoder.size
         """The side of the square, in pixels, to which every image is scaled."""
         self.grid = configuration.model.grid
         self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
-
-    @classmethod
-    def load(cls, run: str | Path, device: str = "auto") -> Captioner:
-        """Load a run folder.
-
-        Args:
-            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
-            device: auto, cpu, cuda, cuda:1 or mps.
-
-        Raises:
-            UserError: this is no run, or it is damaged, or its model does not read images.
-        """
-        folder = RunFolder(resolve_run(run))
-        return cls.open(folder, folder.configuration(), device)
-
-    @classmethod
-    def open(cls, folder: RunFolder, configuration: Configuration, device: str = "auto") -> Captioner:
-        """Load a run folder whose configuration has been read; see `load`."""
-        configuration.refuse_other_reader("images", folder.path)
-        tokenizer = folder.tokenizer()
-        tune_ours()
-        chosen = choose_device(device)
-        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
 
     def picture(self, image: str | Path | bytes | Image, name: str = "image") -> Picture:
         """Read an image and scale it for the model.
@@ -113,8 +89,9 @@ class Captioner:
         if changes:
             settings = options or self.configuration.decoding
             options = checked(DecodingOptions, {**settings.model_dump(), **changes})
-        picture = image if isinstance(image, Picture) else self.picture(image)
-        return next(self.stream([picture], options))
+        if not isinstance(image, Picture):
+            image = self.picture(image)
+        return next(self.stream([image], options))
 
     def stream(
         self,
@@ -173,11 +150,11 @@ class Captioner:
         """Return pictures with the grids of the image encoder, so that it need not encode them again."""
         image_encoder = self.model.source_embedding
         assert isinstance(image_encoder, ImageEncoder)
-        new = [picture.pixels for picture in pictures if picture.grid is None]
-        grids = iter(image_encoder.grids(np.stack(new)) if new else ())
-        encoded = []
-        for picture in pictures:
-            encoded.append(picture._replace(grid=next(grids)) if picture.grid is None else picture)
+        encoded, new = list(pictures), [i for i, picture in enumerate(pictures) if picture.grid is None]
+        if new:
+            grids = image_encoder.grids(np.stack([pictures[i].pixels for i in new]))
+            for i, grid in zip(new, grids, strict=True):
+                encoded[i] = pictures[i]._replace(grid=grid)
         return encoded
 
     def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:

@@ -10,14 +10,14 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from translucid.data.text_pipeline import Piece
+from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.stages import SearchStages
+from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Seen
 from translucid.kernels.devices import own_random_state
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from translucid.engines.engine import TorchEngine
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
-
-Part: TypeAlias = tuple[Piece, Hypothesis]
-"""A piece of a text, and its translation."""
 
 SEED = 1
 """The seed of the passes with dropout; each sentence starts with it, so that others in its batch do not matter."""
@@ -114,7 +111,7 @@ class ConfidenceFeatures:
                     (_, hypothesis), log_probs = next(translated)
                     row += self._piece_words(piece, hypothesis, log_probs)
                 else:  # copied
-                    row += [(word, 1.0) for word in piece.text.split()]
+                    row += product(piece.text.split(), [1.0])
             rows.append(row)
         return rows
 
@@ -126,18 +123,17 @@ class ConfidenceFeatures:
         for written, first, after in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
             probability = float(np.exp(log_probs[first:after].sum()))
             # A placeholder may stand for several words.
-            words += [(word, probability) for word in piece.masked.unmask(written).split()]
+            words += product(piece.masked.unmask(written).split(), [probability])
         return words
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:
         """Return the log-probability of each target token [T], the end token's last, without a language token's."""
         unknown = [part for part in parts if not part[1].token_log_probabilities]
-        forced = iter(self.stages.forced([(piece, hypothesis.with_end) for piece, hypothesis in unknown]))
+        forced = iter(self.stages.engine.forced(self.stages.pairs(unknown)))
         figures = []
         for _, hypothesis in parts:
-            log_probs = hypothesis.token_log_probabilities
             # Forced decoding leaves out the tokens that the model does not choose, a search gives them 0.
-            log_probs = log_probs[self._prefix_length :] if log_probs else next(forced)
+            log_probs = hypothesis.token_log_probabilities[self._prefix_length :] or next(forced)
             figures.append(np.array(log_probs, np.float64))
         return figures
 
@@ -149,13 +145,14 @@ class ConfidenceFeatures:
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
-        searched = [piece for piece in pieces if piece.ids]
+        searched = translatable(pieces)
         parts: list[Part] = []
         for hypotheses in ways:
             parts += zip(searched, hypotheses, strict=True)
         if not parts:
             return [[] for _ in ways]
-        inspected = iter(forced_decoding(engine.model, self.tokenizer, self._pairs(parts), engine.device, look=False))
+        pairs = self.stages.pairs(parts)
+        inspected = iter(forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=False))
         rows = []
         for _ in ways:
             row: list[tuple[str, float]] = []
@@ -163,12 +160,6 @@ class ConfidenceFeatures:
                 row += list(zip(one.target, one.log_probs, strict=True))[self._prefix_length :]
             rows.append(row)
         return rows
-
-    def _pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
-        """Return the source ids that the model has read, with annotations, and the target ids."""
-        read = self.stages.pipeline.read([piece for piece, _ in parts])
-        targets = [hypothesis.with_end for _, hypothesis in parts]
-        return list(zip(read, targets, strict=True))
 
     def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
         """Return the results of forced decoding, given the sources without annotations."""
@@ -186,7 +177,7 @@ class ConfidenceFeatures:
 
         device, found = self.torch_engine().device, []
         with own_random_state(device):
-            for pair in self._pairs(parts):
+            for pair in self.stages.pairs(parts):
                 torch.manual_seed(SEED)
                 scores = pair_scores(self._dropping, [pair] * passes, device, prefix_length=self._prefix_length)
                 found.append(np.array([score.log_probability for score in scores], np.float64))

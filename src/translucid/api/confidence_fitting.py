@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from translucid.api.confidence_features import Part
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.engines.confidence_file import save_confidence
+from translucid.engines.stages import Part
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import KINDS, Kind, Seen
 from translucid.evaluation.confidence.fitting import estimator
@@ -74,7 +74,7 @@ def fit_confidence(
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with counting(console, "translating", len(pairs)) as advance:
-        found = list(t.stream([pair.source for pair in pairs], split=False, on_done=advance))
+        found = list(t.stream(sources_of(pairs), split=False, on_done=advance))
     spent = time.perf_counter() - started
     parts, texts, references = [], [], []
     for translation, pair in zip(found, pairs, strict=True):
@@ -104,12 +104,12 @@ def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kin
         raise UserError("the model has no dropout", file=run, fix="Leave out --dropout-passes.")
     if kind:
         return [kind]
-    unavailable = set()
+    kinds = list(KINDS)
     if not t.can_look():
-        unavailable.add("attention")
+        kinds.remove("attention")
     if not passes:
-        unavailable.add("dropout")
-    return [each for each in KINDS if each not in unavailable]
+        kinds.remove("dropout")
+    return kinds
 
 
 def _pairs(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
@@ -142,6 +142,6 @@ def _looked_at(
                 advance(len(some))
         costs[kind] = 1 + (time.perf_counter() - started) / spent
         if seen:
-            now = [one.and_also(other) for one, other in zip(seen, now, strict=True)]
+            now = list(map(Seen.and_also, seen, now))
         seen = now
     return seen, costs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -13,19 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import given_texts, refuse_one_text
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.words import places
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
 from translucid.layers.mix import Mix
 from translucid.models.language import LanguageModel
 from translucid.models.language_options import LanguageShape
+from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
-from translucid.runs.run_folder import RunFolder
 
 Layer: TypeAlias = int | Literal["mix", "all"] | Mix
 """One layer, where 0 is the embeddings; all layers; or their mean, or their sum weighted by a `Mix`."""
@@ -60,7 +58,7 @@ class Neighbour(NamedTuple):
     """All words of the text."""
 
 
-class Embedder:
+class Embedder(LoadedModel):
     """A trained language model that returns a contextual embedding of each word.
 
     Words are separated by white space. The embedding of a word is the state of the forward model after its last piece,
@@ -69,39 +67,23 @@ class Embedder:
     model of one direction gives one state.
     """
 
+    model: LanguageModel[Any]
+    reads = "running text"
+
     def __init__(
-        self, model: LanguageModel[Any], tokenizer: Tokenizer, configuration: Configuration, device: torch.device
+        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
         """Use a loaded model; `Embedder.load` loads one."""
-        assert isinstance(configuration.model, LanguageShape)
-        self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
-        self.backwards = [False, True] if configuration.model.directions == 2 else [configuration.model.backwards]
+        assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
+        super().__init__(model, tokenizer, configuration, device)
+        self.backwards = [configuration.model.backwards]
         """For each direction, whether the model reads from the end."""
+        if configuration.model.directions == 2:
+            self.backwards = [False, True]
         self._has_letters = [any(map(str.isalnum, piece)) for piece in tokenizer.target_vocabulary]
         # One pass over an empty text shows the widths.
         self.widths = [states.size(-1) for states in self._states([Pieces([], [], [])], None)[0]]
         """The width of the vectors of each layer."""
-
-    @classmethod
-    def load(cls, run: str | Path, device: str = "auto") -> Embedder:
-        """Load a run folder.
-
-        Args:
-            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
-            device: auto, cpu, cuda, cuda:1 or mps.
-
-        Raises:
-            UserError: this is no run, or it is damaged, or its model is no language model.
-        """
-        folder = RunFolder(resolve_run(run))
-        configuration = folder.configuration()
-        configuration.refuse_other_reader("running text", folder.path)
-        tokenizer = folder.tokenizer()
-        tune_ours()
-        chosen = choose_device(device)
-        model = folder.load_sequence_model(configuration, tokenizer).to(chosen)
-        assert isinstance(model, LanguageModel)
-        return cls(model, tokenizer, configuration, chosen)
 
     @overload
     def embed(self, texts: str, layers: Layer = "mix") -> NDArray[np.float32]: ...
@@ -128,7 +110,7 @@ class Embedder:
         order = sorted(range(len(texts)), key=lambda number: -lengths[number])
         layer = layers if isinstance(layers, int) else None
         for batch in batches(order, lengths, TOKENS):
-            states = self._states([pieces[number] for number in batch], layer)
+            states = self._states(list(map(pieces.__getitem__, batch)), layer)
             for number, of_text in zip(batch, states, strict=True):
                 found[number] = self._together(of_text, layers).cpu().numpy()
         return found
@@ -169,7 +151,7 @@ class Embedder:
             UserError: the word is not in the sentence, or there is no such layer.
         """
         words = sentence.split()
-        fitting = [i for i, other in enumerate(words) if other == word] or _places(words, word)
+        fitting = places([word], words) or _places(words, word)
         if not fitting:
             raise UserError(f"the word {word!r} is not in the sentence", fix=f"Choose one of: {' '.join(words)}")
         refuse_one_text(among)
@@ -181,12 +163,17 @@ class Embedder:
         read = 0
         while chunk := list(islice(remaining, TOGETHER)):
             # With `same`, only texts that have the word are embedded.
-            texts = {n: text for n, text in enumerate(chunk) if not same or _places(text.split(), word)}
+            texts: dict[int, str] = {}
+            for n, text in enumerate(chunk):
+                if not same or _places(text.split(), word):
+                    texts[n] = text
             for n, vectors in zip(texts, self.embed([*texts.values()], layer), strict=True):
                 of_text = texts[n].split()
                 similarity = _unit(vectors) @ query
-                places = _places(of_text, word) if same else range(len(of_text))
-                for place in sorted(places, key=lambda place: -similarity[place])[:top]:
+                candidates: Sequence[int] = range(len(of_text))
+                if same:
+                    candidates = _places(of_text, word)
+                for place in sorted(candidates, key=lambda place: -similarity[place])[:top]:
                     best.append(Neighbour(float(similarity[place]), read + n, place, of_text))
             best = sorted(best, key=lambda neighbour: -neighbour.similarity)[:top]
             read += len(chunk)
@@ -195,7 +182,7 @@ class Embedder:
 
     def _pieces(self, texts: Sequence[str]) -> list[Pieces]:
         """Encode texts word by word, which gives the same pieces as the whole text."""
-        words = [text.split() for text in texts]
+        words = list(map(str.split, texts))
         # One call for all words: SentencePiece encodes them in several threads.
         encoded = iter(self.tokenizer.encode_target(list(chain.from_iterable(words))))
         found = []
@@ -203,9 +190,9 @@ class Embedder:
             text = Pieces([], [], [])
             for ids in islice(encoded, len(of_text)):
                 ids = ids or [SPECIAL.unknown]  # the tokenizer may skip all characters of a word
-                places = [place for place, piece in enumerate(ids) if self._has_letters[piece]] or range(len(ids))
-                text.first.append(len(text.ids) + places[0])
-                text.last.append(len(text.ids) + places[-1])
+                lettered = [place for place, piece in enumerate(ids) if self._has_letters[piece]] or range(len(ids))
+                text.first.append(len(text.ids) + lettered[0])
+                text.last.append(len(text.ids) + lettered[-1])
                 text.ids.extend(ids)
             found.append(text)
         return found
@@ -218,25 +205,27 @@ class Embedder:
             step = -1 if backwards else 1
             inputs = [[SPECIAL.start, *text.ids[::step]] for text in texts]
             sides.append(padded(inputs, SPECIAL.pad))
-        ids = torch.stack(sides, 1) if len(sides) == 2 else sides[0]  # [B, 2, T] or [B, T]
+        ids = torch.stack(sides, 1).squeeze(1)  # [B, 2, T] or [B, T]
         reading, _ = self.model.read_on(ids.to(self.device), self.model.begin(len(texts), self.device))
-        layers = reading.layers if layer is None else [reading.layers[layer]]
+        layers = reading.layers
+        if layer is not None:
+            layers = [layers[layer]]
         if len(sides) == 1:
             layers = [states[:, None] for states in layers]
         # Each layer is [B, directions, T, D] now.
         found = []
         for row, text in enumerate(texts):
-            places = []
+            positions = []
             for backwards in self.backwards:
                 # Behind the start token, piece i of n is at i + 1, or at n - i in the backward direction.
                 if backwards:
-                    positions = [len(text.ids) - place for place in text.first]
+                    at = len(text.ids) - torch.tensor(text.first, dtype=torch.long)
                 else:
-                    positions = [1 + place for place in text.last]
-                places.append(torch.tensor(positions, dtype=torch.long, device=self.device))
+                    at = 1 + torch.tensor(text.last, dtype=torch.long)
+                positions.append(at.to(self.device))
             of_text = []
             for states in layers:
-                sides = [states[row, side, at] for side, at in enumerate(places)]
+                sides = [states[row, side, at] for side, at in enumerate(positions)]
                 of_text.append(torch.cat(sides, -1))
             found.append(of_text)
         return found
@@ -248,8 +237,9 @@ class Embedder:
             return states[0]
         if layers == "all":
             return torch.stack(states, 1)
-        mix = layers if isinstance(layers, Mix) else Mix(len(states))
-        mixed: Tensor = mix.to(self.device)(states)
+        if not isinstance(layers, Mix):
+            layers = Mix(len(states))
+        mixed: Tensor = layers.to(self.device)(states)
         return mixed
 
 

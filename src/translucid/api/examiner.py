@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -86,13 +86,14 @@ class Examiner:
 
     def inspect_encoded(self, pairs: Sequence[EncodedPair], *, first: int = 1) -> list[Inspected]:
         """Do the same as `inspect` for pairs that the text pipeline has encoded."""
+        ids, masked = [], []
         for number, pair in enumerate(pairs, first):
             # Pairs may be longer than those in training, as long as the model has positions for them.
             if self.model.max_length and pair.longest > self.model.max_length:
                 what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-        ids = [pair.ids for pair in pairs]
-        masked = [pair.masked for pair in pairs]
+            ids.append(pair.ids)
+            masked.append(pair.masked)
         return self.forced_decoding(ids, masked)
 
     def forced_decoding(
@@ -153,13 +154,14 @@ class Examiner:
         """
         from translucid.decoding.pair_scores import all_scored, score_pairs
 
-        if isinstance(source, str) != isinstance(target, str):
+        if isinstance(source, str) and isinstance(target, str):
+            return self.score([source], [target])[0]
+        if isinstance(source, str) or isinstance(target, str):
             raise TypeError("one source is scored with one target, and a list of sources with a list of targets")
-        if not isinstance(source, str) and len(source) != len(target):
+        if len(source) != len(target):
             raise ValueError(f"{len(source)} sources and {len(target)} targets: each source needs one target")
-        pairs: Any = [(source, target)] if isinstance(source, str) else list(zip(source, target, strict=True))
-        found = all_scored(score_pairs(self.model, self.pipeline, pairs, self.device))
-        return found[0] if isinstance(source, str) else found
+        pairs = list(zip(source, target, strict=True))
+        return all_scored(score_pairs(self.model, self.pipeline, pairs, self.device))
 
 
 def _refuse_one_pair(pairs: Sequence[object]) -> None:

@@ -72,8 +72,9 @@ class Generated(NBest):
         for piece in best.written[: len(best.written) - best.ended]:
             probability = percent(math.exp(piece.log_probability))
             shown.append(f'<b title="{probability}">{escape(piece.text.replace("▁", " "))}</b>')
-        prompt = escape(self.prompt)
-        parts = [*shown[::-1], " ", prompt] if self.backwards else [prompt, *shown]
+        parts = [escape(self.prompt), *shown]
+        if self.backwards:
+            parts = [*shown[::-1], " ", escape(self.prompt)]
         return f"<p>{''.join(parts)}</p>"
 
 

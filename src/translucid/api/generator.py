@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
 import torch
 
 from translucid.api.generation import Continuation, Generated, Piece, TextScore
+from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import given_texts, refuse_one_text
 from translucid.data.batching import Batch
 from translucid.data.stores.text_store import EncodedTexts
@@ -24,14 +24,11 @@ from translucid.evaluation.language import TextScores, measured, readings, strid
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration, checked
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.settings import without_none
 
 WINDOW = 512
 """The number of tokens of a text that are scored at a time."""
@@ -50,7 +47,7 @@ def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOpti
     Raises:
         UserError: an option has a wrong name or value, or two do not go together.
     """
-    before, changes = settings.model_dump(), {name: value for name, value in given.items() if value is not None}
+    before, changes = settings.model_dump(), without_none(given)
     if "sample" not in changes and "beam" in changes:
         before["sample"] = False
         for name in SAMPLING:  # which are refused without sampling
@@ -60,43 +57,23 @@ def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOpti
     return checked(DecodingOptions, {**before, **changes})
 
 
-class Generator:
+class Generator(LoadedModel):
     """A trained language model, its tokenizer and its settings."""
+
+    model: LanguageModel[Any]
+    reads = "running text"
 
     def __init__(
         self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
     ) -> None:
         """Use a loaded model; `Generator.load` loads one."""
         assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
-        self.model: LanguageModel[Any] = model
-        self.tokenizer, self.configuration, self.device = tokenizer, configuration, device
+        super().__init__(model, tokenizer, configuration, device)
         self.backwards = configuration.model.backwards
         """Whether the model reads texts from their end, and so writes the text before a prompt."""
+        self._step = -1 if self.backwards else 1
         self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
         self._drawn = 0
-
-    @classmethod
-    def load(cls, run: str | Path, device: str = "auto") -> Generator:
-        """Load a run folder.
-
-        Args:
-            run: a run folder, a name, or a Hugging Face folder; see `resolve_run`.
-            device: auto, cpu, cuda, cuda:1 or mps.
-
-        Raises:
-            UserError: this is no run, or it is damaged, or its model is no language model.
-        """
-        folder = RunFolder(resolve_run(run))
-        return cls.open(folder, folder.configuration(), device)
-
-    @classmethod
-    def open(cls, folder: RunFolder, configuration: Configuration, device: str = "auto") -> Generator:
-        """Load a run folder whose configuration has been read; see `load`."""
-        configuration.refuse_other_reader("running text", folder.path)
-        tokenizer = folder.tokenizer()
-        tune_ours()
-        chosen = choose_device(device)
-        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
 
     @overload
     def generate(
@@ -135,13 +112,17 @@ class Generator:
         seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
             options = writing(options or self.configuration.decoding, changes)
-        prompts = [prompt] if isinstance(prompt, str) else given_texts(prompt)
+        prompts = given_texts(prompt)
         # With a seed, equal calls give equal samples; without one, the numbers go on from call to call.
-        first = 0 if seeded else self._drawn
+        first = self._drawn
+        if seeded:
+            first = 0
         generated = list(self.stream(prompts, options, max_tokens=max_tokens, first=first))
         if not seeded:
             self._drawn += len(prompts)
-        return generated[0] if isinstance(prompt, str) else generated
+        if isinstance(prompt, str):
+            return generated[0]
+        return generated
 
     def stream(
         self,
@@ -233,12 +214,11 @@ class Generator:
 
     def _ids(self, text: str) -> list[int]:
         """Return the ids of a text in the order in which the model reads."""
-        ids = self.tokenizer.encode_target([text])[0]
-        return ids[::-1] if self.backwards else ids
+        return self.tokenizer.encode_target([text])[0][:: self._step]
 
     def _text(self, ids: list[int]) -> str:
         """Return the text of ids in the order in which the model reads."""
-        return self.tokenizer.decode(ids[::-1] if self.backwards else ids)
+        return self.tokenizer.decode(ids[:: self._step])
 
     def _continuation(self, prompt: str, prefix: list[int], found: Hypothesis, most: int) -> Continuation:
         """Return a hypothesis that continues a prompt with the ids `prefix` by at most so many tokens."""
@@ -250,7 +230,9 @@ class Generator:
         elif not self.backwards and whole.startswith(decoded_prompt):
             whole = prompt + whole.removeprefix(decoded_prompt)
         ended = len(ids) - len(prefix) < most
-        new = (found.with_end if ended else ids)[len(prefix) :]
+        if ended:
+            ids = found.with_end
+        new = ids[len(prefix) :]
         log_probs = found.token_log_probabilities[len(prefix) :]
         written = list(map(Piece, self.tokenizer.target_pieces(new), log_probs[: len(new)]))
         return Continuation(whole, written, ended, found)

@@ -74,7 +74,9 @@ class LoadedRun:
         refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         ensemble = EnsembleRuns.of(folder, configuration, tokenizer, others)
-        return cls(folder, configuration, tokenizer, ensemble, device, "torch" if others else engine, threads)
+        if others:
+            engine = "torch"
+        return cls(folder, configuration, tokenizer, ensemble, device, engine, threads)
 
     def with_adapter(self, adapter: str | Path | None) -> LoadedRun:
         """Return the run with another adapter, or with none; the model stays loaded.
@@ -182,8 +184,9 @@ class LoadedRun:
             UserError: the file of the run's validation scores, or of its shortlist, is damaged.
         """
         if languages not in self._familiarity:
-            scores = load_validation_scores(self.folder, tokenizer, languages) if self.as_trained else None
-            listed = None
+            scores = listed = None
+            if self.as_trained:
+                scores = load_validation_scores(self.folder, tokenizer, languages)
             # Engines of other packages need not have shortlists.
             considered = getattr(self.engine, "considered", "")
             if languages == self.configuration.data.languages and considered in BY_WORDS:

@@ -13,9 +13,10 @@ def text_warnings(translator: Translator, translation: Translation) -> list[str]
     """Return the warnings about the text of a translation, each as `kind: details`."""
     warnings = list(translator.pipeline.warnings(translation.pieces))
     uses = translator.term_uses(translation)
-    warnings += [f"term not used: {use}" for use in uses if use.outcome == "missing"]
     words_of_terms: set[str] = set()
     for use in uses:
+        if use.outcome == "missing":
+            warnings.append(f"term not used: {use}")
         words_of_terms.update(map(str.casefold, use.source.split()))
     familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
     for piece, best in translation.parts:
@@ -28,10 +29,10 @@ def text_warnings(translator: Translator, translation: Translation) -> list[str]
 
 def attention_warnings(translator: Translator, translation: Translation) -> list[str]:
     """Return the warnings about the attention of a translation; none unless `tune --confidence` has fitted limits."""
-    limits = translator.estimator.detached if translator.estimator else None
-    if not limits:
+    estimator = translator.estimator
+    if not estimator or not estimator.detached:
         return []
     warnings = []
     for part, inspected in zip(translation.parts, translation.inspected, strict=True):
-        warnings += limits.about(translator.observer.with_attention(part, inspected))
+        warnings += estimator.detached.about(translator.observer.with_attention(part, inspected))
     return list(dict.fromkeys(warnings))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.evaluation.metrics import without_blank
@@ -54,7 +54,7 @@ def score(
         lowercase: whether case is ignored.
         console: shows the progress.
     """
-    sources = [pair.source for pair in pairs]
+    sources = sources_of(pairs)
     started = time.perf_counter()
     texts = translated(translator, sources, options, split=split, console=console)
     seconds = time.perf_counter() - started
@@ -66,7 +66,7 @@ def score(
     evaluation = evaluate(
         sources,
         texts,
-        without_blank([[pair.target for pair in pairs], *references]),
+        without_blank([targets_of(pairs), *references]),
         seconds=seconds,
         engine=str(translator.engine),
         forced=forced,
@@ -116,8 +116,8 @@ def score_terms(
         split: whether to split sources into sentences.
         console: shows the progress.
     """
-    sources = [pair.source for pair in pairs]
-    wanted = without_blank([[pair.target for pair in pairs], *references])
+    sources = sources_of(pairs)
+    wanted = without_blank([targets_of(pairs), *references])
     language = translator.configuration.data.languages[1]
 
     def term_score(translator: Translator) -> TermScore:

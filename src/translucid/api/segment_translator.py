@@ -16,7 +16,7 @@ from translucid.documents.word_links import Links
 from translucid.memory.augmenting import MatchAnnotation
 from translucid.memory.match import Match
 from translucid.memory.recall import Recall
-from translucid.terminology.links import with_term_links
+from translucid.terminology.links import certain_links, with_term_links
 
 
 class SegmentTranslator:
@@ -38,7 +38,9 @@ class SegmentTranslator:
             recall: a translation memory whose matches replace translations; none by default.
             near_matches: whether to return near matches of the memory with each translation.
         """
-        self.translator = shown_matches(translator, recall) if recall else translator
+        if recall:
+            translator = shown_matches(translator, recall)
+        self.translator = translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
 
     def stream(self, sources: Iterable[TaggedText], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
@@ -52,15 +54,14 @@ class SegmentTranslator:
         while window := list(islice(iterator, WINDOW)):
             matches = self._matches(window)
             without = [source for source, match in zip(window, matches, strict=True) if not match]
-            translated = self._translated(without, on_done)
+            strategies, translations = self._translated(without, on_done)
             # The confidences of all texts are computed together, which is faster than one by one.
-            assessed = self.translator.assessed(translation for _, translation in translated)
-            strategies = iter([strategy for strategy, _ in translated])
+            assessed = zip(strategies, self.translator.assessed(translations), strict=True)
             for source, match in zip(window, matches, strict=True):
                 if match:
                     yield self._from_memory(source, match.target)
                 else:
-                    yield self._from_model(source, next(strategies), next(assessed))
+                    yield self._from_model(source, *next(assessed))
 
     def _matches(self, sources: Sequence[TaggedText]) -> list[Match | None]:
         """Return for each text the match of the memory that replaces its translation, if there is one."""
@@ -70,23 +71,25 @@ class SegmentTranslator:
 
     def _translated(
         self, sources: Sequence[TaggedText], on_done: Callable[[int], None] | None
-    ) -> list[tuple[PlaceholderStrategy, Translation]]:
+    ) -> tuple[list[PlaceholderStrategy], list[Translation]]:
         """Translate texts; those that lose placeholders are translated again with another strategy."""
         pieces = self.translator.tokenizer.has_placeholders
-        done: dict[int, tuple[PlaceholderStrategy, Translation]] = {}
+        strategies: dict[int, PlaceholderStrategy] = {}
+        translations: dict[int, Translation] = {}
         waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         while waiting:
             texts = [strategy.text for strategy in waiting.values()]
-            translations = self.translator.stream(texts, self.options, on_done=on_done)
+            translated = self.translator.stream(texts, self.options, on_done=on_done)
             failed = {}
-            for (i, strategy), translation in zip(waiting.items(), translations, strict=True):
-                done[i] = strategy, translation
+            for (i, strategy), translation in zip(waiting.items(), translated, strict=True):
+                strategies[i], translations[i] = strategy, translation
                 following = strategy.after(translation.text)
                 if following:
                     failed[i] = following
             waiting = failed
             on_done = None  # the pieces have been counted
-        return [done[i] for i in range(len(sources))]
+        # In the order of the sources, as the first attempt has added all of them.
+        return list(strategies.values()), list(translations.values())
 
     def _from_model(self, source: TaggedText, strategy: PlaceholderStrategy, translation: Translation) -> Target:
         """Return a translation with the tags and placeholders of its source, and with its warnings."""
@@ -95,7 +98,8 @@ class SegmentTranslator:
         if strategy.source.marks and self.translator.can_look():
             # Only here, as warnings about attention need another pass, which has been made for the links.
             links = translation.word_weights
-            warnings += translation.attention_warnings if links else []
+            if links:
+                warnings += translation.attention_warnings
         marked = strategy.target(translation.text, links)
         doubts = []
         for doubt in warnings:
@@ -125,7 +129,7 @@ class SegmentTranslator:
         if not source.marks:
             return []
         text = readable(source).text
-        links = [(s, t, 1.0) for s, t in links_between(self.translator, text, target)]
+        links = certain_links(links_between(self.translator, text, target))
         return with_term_links(links, text, target, self.translator.term_links(text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:

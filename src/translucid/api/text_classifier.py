@@ -83,10 +83,10 @@ class Judge:
         """Return [texts, labels]; `on_batch` is called with the number of texts after each batch."""
         ids = self.ids(texts)
         found = np.zeros((len(texts), len(self.model.options.labels)))
-        lengths = [len(text) for text in ids]
+        lengths = list(map(len, ids))
         order = sorted(range(len(texts)), key=lambda place: -lengths[place])
         for rows in batches(order, lengths, TOKENS):
-            source = padded([ids[row] for row in rows], SPECIAL.pad).to(self.device)
+            source = padded(list(map(ids.__getitem__, rows)), SPECIAL.pad).to(self.device)
             # In float64 on the CPU: not every device has it.
             found[rows] = self.model(source).cpu().double().softmax(-1).numpy()
             if on_batch:

@@ -10,12 +10,13 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, Self
 
-from translucid.data.text_pipeline import Piece
+from translucid.api.quality_warnings import attention_warnings, text_warnings
+from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis, ScoreUnit, total_score
 from translucid.decoding.nbest import NBest
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.terminology.links import with_term_links
+from translucid.terminology.links import certain_links, with_term_links
 from translucid.terminology.matching import TermUse
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class Translation(NBest):
     source: str
     nbest: list[Alternative]
     """The translations, the best first, at least one."""
-    pieces: list[Piece] = field(default_factory=list, repr=False, compare=False)
+    pieces: list[Piece] = field(repr=False, compare=False)
     """The pieces of the text that were translated separately, and those that were copied."""
-    _translator: Translator | None = field(default=None, repr=False, compare=False)
+    _translator: Translator = field(repr=False, compare=False)
 
     @classmethod
     def of(
@@ -65,13 +66,12 @@ class Translation(NBest):
     @property
     def parts(self) -> list[tuple[Piece, Hypothesis]]:
         """The pieces that the model has translated, with their best hypotheses."""
-        translated = [piece for piece in self.pieces if piece.ids]
-        return list(zip(translated, self.nbest[0].hypotheses, strict=True))
+        return list(zip(translatable(self.pieces), self.nbest[0].hypotheses, strict=True))
 
     @cached_property
     def warnings(self) -> list[str]:
         """The warnings about the text, each as `kind: details`, such as `unknown characters: 足`."""
-        return self._translator.warnings(self) if self._translator else []
+        return text_warnings(self._translator, self)
 
     @cached_property
     def attention_warnings(self) -> list[str]:
@@ -79,7 +79,7 @@ class Translation(NBest):
 
         Unlike `warnings`, they need another pass through the model.
         """
-        return self._translator.attention_warnings(self) if self._translator else []
+        return attention_warnings(self._translator, self)
 
     @cached_property
     def confidence(self) -> float | None:
@@ -87,7 +87,7 @@ class Translation(NBest):
 
         For many translations, `Translator.confidences` is faster.
         """
-        return self._translator.confidences([self])[0] if self._translator else None
+        return self._translator.confidences([self])[0]
 
     def assessed(self, confidence: float | None) -> Self:
         """Return this translation with a `confidence` that was computed together with others."""
@@ -98,23 +98,18 @@ class Translation(NBest):
     @cached_property
     def word_probabilities(self) -> list[tuple[str, float]]:
         """The words, each with the product of the probabilities of its pieces; see `Translator.word_probabilities`."""
-        return self._made_by.word_probabilities([self])[0]
+        return self._translator.word_probabilities([self])[0]
 
     @cached_property
     def terms(self) -> list[TermUse]:
         """The use of each term of the text, in order, if the translator has terms."""
-        return self._translator.term_uses(self) if self._translator else []
+        return self._translator.term_uses(self)
 
     @property
     def sentences(self) -> list[tuple[str, str]]:
         """The texts of the pieces that the model has translated, each with its best translation."""
-        pipeline = self._made_by.pipeline
+        pipeline = self._translator.pipeline
         return [(piece.text, pipeline.text(piece, hypothesis.tokens)) for piece, hypothesis in self.parts]
-
-    @property
-    def _made_by(self) -> Translator:
-        assert self._translator is not None
-        return self._translator
 
     @property
     def attention(self) -> Maps:
@@ -140,9 +135,11 @@ class Translation(NBest):
         """The attention and log-probabilities of each piece of the text, computed on demand by forced decoding."""
         if not self.parts:
             return []
-        pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in self.parts]
-        masked = [piece.masked for piece, _ in self.parts]
-        return self._made_by.forced_decoding(pairs, masked)
+        pairs, masked = [], []
+        for piece, hypothesis in self.parts:
+            pairs.append((piece.ids, hypothesis.with_end))
+            masked.append(piece.masked)
+        return self._translator.forced_decoding(pairs, masked)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -159,7 +156,7 @@ class Translation(NBest):
 
         if not 0 <= part < len(self.parts):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
-        translator, (piece, hypothesis), inspected = self._made_by, self.parts[part], self.inspected[part]
+        translator, (piece, hypothesis), inspected = self._translator, self.parts[part], self.inspected[part]
         name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
         texts = inspected.source, inspected.target
         return equation(translator.model, piece.ids, hypothesis.with_end, name, head, translator.device, texts)
@@ -175,7 +172,7 @@ class Translation(NBest):
         from translucid.inspection.alignment import read_alignment
 
         def links(inspected: Inspected) -> list[tuple[int, int, float]]:
-            return [(s, t, 1.0) for s, t in read_alignment(inspected, self._made_by.configuration.alignment)]
+            return certain_links(read_alignment(inspected, self._translator.configuration.alignment))
 
         return [(s, t) for s, t, _ in self._linked(links)]
 
@@ -184,7 +181,7 @@ class Translation(NBest):
         """The weights of links between words: (source word, target word, weight); see `inspection.alignment`."""
         from translucid.inspection.alignment import word_weights
 
-        return self._linked(lambda inspected: word_weights(inspected, self._made_by.configuration.alignment))
+        return self._linked(lambda inspected: word_weights(inspected, self._translator.configuration.alignment))
 
     def _linked(self, read: Callable[[Inspected], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
         """Return the links that `read` finds in each piece, as links between the words of the whole texts."""
@@ -200,9 +197,11 @@ class Translation(NBest):
                 of_piece = spread(read(one), [source_sizes, target_sizes])
                 of_piece = self._with_term_links(piece, next(translated), of_piece)
             else:  # a copied piece is linked word by word
-                source_sizes = target_sizes = [1] * len(piece.text.split())
-                of_piece = [(i, i, 1.0) for i in range(len(source_sizes))]
-            links += [(source_words + s, target_words + t, weight) for s, t, weight in of_piece]
+                count = len(piece.text.split())
+                source_sizes = target_sizes = [1] * count
+                of_piece = certain_links(zip(range(count), range(count), strict=True))
+            for s, t, weight in of_piece:
+                links.append((source_words + s, target_words + t, weight))
             source_words += sum(source_sizes)
             target_words += sum(target_sizes)
         return links
@@ -211,8 +210,8 @@ class Translation(NBest):
         self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
     ) -> list[tuple[int, int, float]]:
         """Return the links of a piece, with the known links of its terms in the place of those from attention."""
-        text = self._made_by.pipeline.text(piece, hypothesis.tokens)
-        terms = self._made_by.term_links(piece.text, text)
+        text = self._translator.pipeline.text(piece, hypothesis.tokens)
+        terms = self._translator.term_links(piece.text, text)
         return with_term_links(links, piece.text, text, terms) if terms else links
 
     def _repr_html_(self) -> str:
@@ -264,12 +263,14 @@ def refuse_one_text(given: object) -> None:
         raise TypeError(f"several texts are wanted, not one {type(given).__name__}: put it into a list")
 
 
-def given_texts(given: Iterable[str]) -> list[str]:
-    """Return several texts as a list.
+def given_texts(given: str | Iterable[str]) -> list[str]:
+    """Return one text or several as a list.
 
     Raises:
         TypeError: the argument is something else.
     """
+    if isinstance(given, str):
+        return [given]
     if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")
     texts = list(given)

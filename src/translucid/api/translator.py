@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, overload
 from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.quality_warnings import attention_warnings, text_warnings
 from translucid.api.term_reader import TermReader
 from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
 from translucid.data.text_pipeline import TextPipeline, TextStep
@@ -102,7 +101,7 @@ class Translator(Examiner, TermReader):
     @property
     def stages(self) -> SearchStages:
         """The stages of a translation."""
-        constraints = (self.constraint,) if self.constraint else ()
+        constraints = tuple(filter(None, [self.constraint]))
         return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
 
     @cached_property
@@ -113,7 +112,9 @@ class Translator(Examiner, TermReader):
         return self._constraint(self.terms, pointed_out=self.tokenizer.marks_terms and self.terms_mode != "constrain")
 
     def _constraint(self, terms: TermList, *, pointed_out: bool = False) -> TermConstraint:
-        alignment = self.configuration.alignment if self.can_look() else None
+        alignment = None
+        if self.can_look():
+            alignment = self.configuration.alignment
         return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, pointed_out=pointed_out)
 
     @cached_property
@@ -251,12 +252,7 @@ class Translator(Examiner, TermReader):
         self, text: Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
     ) -> Translations: ...
     def translate(
-        self,
-        text: str | Iterable[str],
-        options: DecodingOptions | None = None,
-        *,
-        split: bool = True,
-        **changes: Any,
+        self, text: str | Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
     ) -> Translation | Translations:
         """Translate one text or several; an empty text gives an empty translation.
 
@@ -271,13 +267,16 @@ class Translator(Examiner, TermReader):
             TypeError: `text` is neither a text nor texts; bytes are not.
             UserError: an option has a wrong name or value.
         """
-        texts = [text] if isinstance(text, str) else given_texts(text)
-        seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
+        texts, first = given_texts(text), None
+        if "seed" in changes or (options is not None and "seed" in options.model_fields_set):
+            first = 0
         if changes:
             settings = options or self.configuration.decoding
             options = checked(DecodingOptions, {**settings.model_dump(), **changes})
-        translations = Translations(self.stream(texts, options, split=split, first=0 if seeded else None))
-        return translations[0] if isinstance(text, str) else translations
+        translations = Translations(self.stream(texts, options, split=split, first=first))
+        if isinstance(text, str):
+            return translations[0]
+        return translations
 
     def stream(
         self,
@@ -322,16 +321,10 @@ class Translator(Examiner, TermReader):
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""
-        stages = self.stages.constrained(self._constraint(terms)) if terms else self.stages
+        stages = self.stages
+        if terms:
+            stages = stages.constrained(self._constraint(terms))
         return partial(stages.search, options=options, first=first)
-
-    def warnings(self, translation: Translation) -> list[str]:
-        """Return the warnings about the text of a translation, each as `kind: details`."""
-        return text_warnings(self, translation)
-
-    def attention_warnings(self, translation: Translation) -> list[str]:
-        """Return the warnings about the attention of a translation, if `tune --confidence` has fitted limits."""
-        return attention_warnings(self, translation)
 
     @property
     def observer(self) -> ConfidenceFeatures:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from translucid.api.translator import Translator
+from translucid.data.readers.corpus import sources_of
 from translucid.engines.validation_file import load_validation_scores, save_validation_scores
 from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet, measured
 from translucid.ground.console import Console, counting
@@ -54,7 +55,7 @@ def fit_validation_scores(
     files = {"train": [*train] or data.train, "valid": [*valid] or data.valid}
     chosen = data.model_copy(update={**files, "weights": None})
     corpora = read_corpora(chosen, configuration.training.seed, folder.held_out(), needs_training_text=False)
-    sentences = [pair.source for pair in corpora.valid if pair.source.strip()][:SENTENCES]
+    sentences = list(filter(str.strip, sources_of(corpora.valid)))[:SENTENCES]
     if len(sentences) < FEWEST:
         return None
     words = _training_words(configuration, corpora) if corpora.train else None

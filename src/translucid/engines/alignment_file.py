@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.engines.confidence_file import Languages
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
 from translucid.runs.run_folder import ALIGNMENT, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
@@ -56,9 +54,3 @@ def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Langu
     """Save an alignment layer; `languages`: those of the training pairs, for a multilingual model."""
     facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
     save_tensors(run.path / ALIGNMENT, layer.state_dict(), facts)
-
-
-def alignment_mark(run: Path) -> str | None:
-    """Return the fingerprint of a run's alignment layer; None without one."""
-    file = run / ALIGNMENT
-    return digest(file) if file.exists() else None

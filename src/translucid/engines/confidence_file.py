@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,7 +10,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, read_at_most
+from translucid.ground.reading import read_at_most
 from translucid.runs.run_folder import CONFIDENCE, RunFolder
 
 Languages: TypeAlias = tuple[str | None, str | None]
@@ -64,12 +63,6 @@ def confidence_note(run: RunFolder, languages: Languages) -> str:
         return ""
     _, reason = load_confidence(run, run.tokenizer(), languages)
     return reason
-
-
-def confidence_mark(run: Path) -> str | None:
-    """Return the fingerprint of a run's confidence file; None without one."""
-    file = run / CONFIDENCE
-    return digest(file) if file.exists() else None
 
 
 def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:

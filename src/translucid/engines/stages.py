@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline
+from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
@@ -21,6 +21,9 @@ from translucid.engines.term_constraint import TermConstraint
 
 if TYPE_CHECKING:
     from translucid.engines.engine import Engine
+
+Part: TypeAlias = tuple[Piece, Hypothesis]
+"""A piece of a text, and its translation."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +64,21 @@ class SearchStages:
             first: the number of the first text, on which sampling depends together with the seed.
             on_done: called with the number of finished pieces after each batch.
         """
-        translatable = []
-        for pieces in texts:
-            translatable.append([piece for piece in pieces if piece.ids])
-        every = list(chain.from_iterable(translatable))
+        by_text = list(map(translatable, texts))
+        every = list(chain.from_iterable(by_text))
         if options.sample:
             # Equal pieces have different random samples, which depend on where a piece is, not on its batch.
-            by_piece = self._distinct_texts(every, options, on_done, _piece_numbers(translatable, first))
+            by_piece = self._distinct_texts(every, options, on_done, _piece_numbers(by_text, first))
         else:
-            different = {self._key(piece): piece for piece in every}
+            keys = list(map(self._key, every))
+            different = dict(zip(keys, every, strict=True))
             if on_done and len(different) < len(every):
                 on_done(len(every) - len(different))
             results = self._distinct_texts(list(different.values()), options, on_done)
             by_key = dict(zip(different, results, strict=True))
-            by_piece = [by_key[self._key(piece)] for piece in every]
+            by_piece = list(map(by_key.__getitem__, keys))
         remaining = iter(by_piece)
-        return [list(islice(remaining, len(pieces))) for pieces in translatable]
+        return [list(islice(remaining, len(pieces))) for pieces in by_text]
 
     def _distinct_texts(
         self,
@@ -91,7 +93,7 @@ class SearchStages:
             return self.pipeline.text(pieces[place], hypothesis.tokens)
 
         def search_again(places: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
-            return self.decode([pieces[place] for place in places], wider)
+            return self.decode(list(map(pieces.__getitem__, places)), wider)
 
         nbest_lists = self.decode(pieces, options, on_done, numbers)
         return distinct_texts(nbest_lists, options, text_of, search_again)
@@ -123,9 +125,9 @@ class SearchStages:
             }
         )
         wide = self.ranking.widened(options) if self.ranking else options
+        constraints = () if options.sample else self.constraints
         read = self.pipeline.read(pieces)
         nbest_lists = self.engine.decode(read, wide, on_batch, numbers)
-        constraints = () if options.sample else self.constraints
         for constraint in constraints:
             nbest_lists = constraint(pieces, read, nbest_lists, wide, self.engine)
         if self.ranking:
@@ -135,14 +137,13 @@ class SearchStages:
             nbest_lists = self.ranking(pieces, nbest_lists, wide)
         return [nbest[: options.nbest] for nbest in nbest_lists]
 
-    def forced(self, parts: Sequence[tuple[Piece, list[int]]]) -> list[list[float]]:
-        """Return the log-probability of each target token, in nats, by forced decoding.
-
-        `parts`: source pieces, and target ids with the end token. The model reads the same source ids as in the search.
-        """
-        read = self.pipeline.read([piece for piece, _ in parts])
-        targets = [tokens for _, tokens in parts]
-        return self.engine.forced(list(zip(read, targets, strict=True)))
+    def pairs(self, parts: Sequence[Part]) -> list[tuple[list[int], list[int]]]:
+        """Return the source ids that the model reads in the search, and the target ids with the end token."""
+        pieces, targets = [], []
+        for piece, hypothesis in parts:
+            pieces.append(piece)
+            targets.append(hypothesis.with_end)
+        return list(zip(self.pipeline.read(pieces), targets, strict=True))
 
 
 def _piece_numbers(texts: Sequence[Sequence[Piece]], first: int) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -11,7 +9,7 @@ from translucid.engines.confidence_file import Languages
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, read_at_most
+from translucid.ground.reading import read_at_most
 from translucid.runs.run_folder import VALIDATION, RunFolder
 
 LARGEST = 1 << 24
@@ -59,9 +57,3 @@ def save_validation_scores(
         model=run.model_digest(), tokenizer=tokenizer.fingerprint, languages=languages, scores=scores
     )
     write_atomically(run.path / VALIDATION, (content.model_dump_json() + "\n").encode())
-
-
-def validation_mark(run: Path) -> str | None:
-    """Return the fingerprint of a run's validation scores; None without any."""
-    file = run / VALIDATION
-    return digest(file) if file.exists() else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,7 +17,7 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import Done, as_lines, identity_of
+from translucid.jobs.job import AnyWorker, Done, as_lines, identity_of
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
@@ -60,7 +60,7 @@ class CaptionJob:
         return CaptionWorker(self, threads)
 
 
-class CaptionWorker:
+class CaptionWorker(AnyWorker):
     """Captions one window of images after the other."""
 
     def __init__(self, job: CaptionJob, threads: int | None = None) -> None:
@@ -75,13 +75,9 @@ class CaptionWorker:
         self.captioner = Captioner.load(job.run, job.device)
         self.device = self.captioner.device.type
 
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
-
     def work(self, window: Window) -> tuple[Window, Done]:
         """Caption the images that the lines of a window name; an image that can't be read has no caption."""
-        names = [os.fsdecode(line) for line in window.lines]
+        names = list(map(os.fsdecode, window.lines))
         # Pillow releases the interpreter lock while it decodes.
         with ThreadPoolExecutor(self.threads) as pool:
             pictures = list(pool.map(self._picture, names))
@@ -105,8 +101,10 @@ class CaptionWorker:
 
     def _line(self, name: str, found: Caption) -> str:
         if self.job.form == "text":
-            captions = found.alternatives[: self.job.columns]
-            return "\t".join([name, *captions] if self.job.named else captions)
+            fields = found.alternatives[: self.job.columns]
+            if self.job.named:
+                fields.insert(0, name)
+            return "\t".join(fields)
         record: dict[str, object] = {"image": name, "caption": found.text, "score": round(found.score, 6)}
         if self.job.columns > 1:
             record["alternatives"] = found.alternatives
@@ -140,7 +138,8 @@ def names_of(given: Sequence[Path]) -> list[str]:
     names: list[str] = []
     for path in given:
         if path.is_dir() or (path.suffix == ".tar" and path.is_file()):
-            names += [f"{path}/{name}" for name in ImageFiles.open([path]).names()]
+            for name in ImageFiles.open([path]).names():
+                names.append(f"{path}/{name}")
         else:
             names.append(str(path))
     for name in names:

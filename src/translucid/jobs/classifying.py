@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from translucid import __version__
 from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.ground.reading import digest
-from translucid.jobs.job import Done, as_lines, decoded
+from translucid.jobs.job import AnyWorker, Done, as_lines, decoded, rounded_pairs
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
@@ -33,10 +32,10 @@ class ClassifyJob:
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
-        folders = [RunFolder(run) for run in (self.run, *self.others)]
+        folders = list(map(RunFolder, (self.run, *self.others)))
         return {
             "the version": __version__,
-            "the models": [folder.model_digest() for folder in folders],
+            "the models": list(map(RunFolder.model_digest, folders)),
             "the tokenizers": [folder.tokenizer().fingerprint for folder in folders],
             "the configurations": [digest(folder.config_file) for folder in folders],
             "the device": device,
@@ -53,7 +52,7 @@ class ClassifyJob:
         return ClassifyWorker(self)
 
 
-class ClassifyWorker:
+class ClassifyWorker(AnyWorker):
     """Classifies one window of texts after the other."""
 
     def __init__(self, job: ClassifyJob) -> None:
@@ -67,10 +66,6 @@ class ClassifyWorker:
         self.job = job
         self.classifier = TextClassifier.load(job.run, *job.others, device=job.device)
         self.device = self.classifier.judges[0].device.type
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Classify the lines of a window; a line that is blank or not UTF-8 has no label."""
@@ -86,7 +81,7 @@ class ClassifyWorker:
     def _line(self, found: Classified) -> str:
         if self.job.form == "text":
             return f"{found.label}\t{found.probability:.4f}"
-        probabilities = {name: round(value, 6) for name, value in found.probabilities.items()}
+        probabilities = dict(rounded_pairs(found.probabilities.items()))
         record = {"text": found.text, "label": found.label, "probabilities": probabilities}
         return json.dumps(record, ensure_ascii=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from translucid.api.generation import Generated
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.jobs.job import Done, as_lines, decoded, identity_of, rounded_pairs
+from translucid.jobs.job import AnyWorker, Done, as_lines, decoded, identity_of, rounded_pairs
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 
@@ -55,7 +54,7 @@ class GenerateJob:
         return GenerateWorker(self)
 
 
-class GenerateWorker:
+class GenerateWorker(AnyWorker):
     """Continues one window of prompts after the other."""
 
     def __init__(self, job: GenerateJob) -> None:
@@ -69,10 +68,6 @@ class GenerateWorker:
         self.job = job
         self.generator = Generator.load(job.run, job.device)
         self.device = self.generator.device.type
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Continue the lines of a window, also those that are not UTF-8."""

@@ -14,19 +14,16 @@ from translucid.api.segment_translator import links_between, shown_matches
 from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.alignment_file import alignment_mark
 from translucid.engines.choosing import EngineName
-from translucid.engines.confidence_file import confidence_mark
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.ranking import Ranking
 from translucid.engines.term_constraint import TermsMode
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
-from translucid.engines.validation_file import validation_mark
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest
+from translucid.ground.reading import digest, digest_if_any
 from translucid.jobs.windows import Window
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
@@ -36,7 +33,7 @@ from translucid.memory.opening import open_memory
 from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
 
 Say = Callable[[str], None]
 """A function that shows a message to the user."""
@@ -82,13 +79,13 @@ class Job:
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
         folder = RunFolder(self.run)
-        tuning = [self.run / name for name in (TUNED, SHORTLIST)]
+        tuning = map(digest_if_any, (self.run / TUNED, self.run / SHORTLIST))
         return {
             **identity_of(self.run),
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
             "the other runs": _runs(self.others),
-            "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
+            "the run of --rerank-with": _runs(filter(None, [self.reverse])),
             "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
             "--mbr": self.risk_candidates,
             "the memory": _state(self),
@@ -96,10 +93,10 @@ class Job:
             "the terms": self.terms and digest(self.terms),
             "--inflect-terms": self.inflect_terms,
             "--terms-mode": self.terms_mode,
-            "the tuning": " ".join(digest(file) for file in tuning if file.exists()) or None,
-            "the alignment layer": alignment_mark(self.run) if self.alignments else None,
-            "the validation scores": validation_mark(self.run),
-            "the confidence": confidence_mark(self.run) if self.form == "jsonl" else None,
+            "the tuning": " ".join(filter(None, tuning)) or None,
+            "the alignment layer": digest_if_any(self.run / ALIGNMENT) if self.alignments else None,
+            "the validation scores": digest_if_any(self.run / VALIDATION),
+            "the confidence": digest_if_any(self.run / CONFIDENCE) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,
             "--format": self.form,
@@ -177,6 +174,7 @@ class AnyWorker(Protocol):
 
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Process windows in this process, in order."""
+        return map(self.work, windows)
 
 
 class Executor(Protocol):
@@ -193,7 +191,7 @@ class Executor(Protocol):
         """
 
 
-class Worker:
+class Worker(AnyWorker):
     """Translates one window after the other."""
 
     def __init__(self, job: Job, threads: int | None = None) -> None:
@@ -217,20 +215,18 @@ class Worker:
             adapter=job.adapter,
         )
         self.device = self.translator.engine.device_type
-        memory = open_memory(job.memory, configuration.data.languages) if job.memory else None
-        self.recall = Recall(memory, job.memory_from) if memory else None
-        if self.recall:
-            self.translator = shown_matches(self.translator, self.recall)
+        self.recall: Recall | None = None
+        if job.memory:
+            memory = open_memory(job.memory, configuration.data.languages)
+            if len(memory):
+                self.recall = Recall(memory, job.memory_from)
+                self.translator = shown_matches(self.translator, self.recall)
         if job.terms:
             self.translator = self.translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
         self.translator = self.translator.ranked(_ranking(job, self.translator))
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Translate the lines of a window, also those that are not UTF-8."""
@@ -254,7 +250,8 @@ class Worker:
             else:
                 translation = next(translations)
                 text = translation.text
-                warnings += [(group[0], warning) for warning in self._warnings(translation)]
+                for warning in self._warnings(translation):
+                    warnings.append((group[0], warning))
             if self.job.wrapped:
                 written += wrapped(text, [texts[i] for i in group])
             elif match:
@@ -265,14 +262,15 @@ class Worker:
 
     def _remembered(self, source: str, match: Match) -> str:
         """Return the output for a source whose translation is in the memory."""
-        job = self.job
-        links = links_between(self.translator, source, match.target) if job.alignments else []
-        if job.form == "jsonl":
+        links = None
+        if self.job.alignments:
+            links = links_between(self.translator, source, match.target)
+        if self.job.form == "jsonl":
             record = {"source": source, "translation": match.target, **self._matches(source, "memory")}
-            if job.alignments:
+            if links is not None:
                 record["alignment"] = links
             return json.dumps(record, ensure_ascii=False)
-        if job.alignments:
+        if links is not None:
             return f"{match.target}\t{to_pharaoh(links)}"
         return match.target
 
@@ -286,7 +284,9 @@ class Worker:
         job = self.job
         if job.form == "jsonl":
             return json.dumps(self._record(found), ensure_ascii=False)
-        columns = list(found.alternatives) if job.columns > 1 else [found.text]
+        columns = [found.text]
+        if job.columns > 1:
+            columns = found.alternatives
         if job.alignments:
             columns.append(to_pharaoh(found.alignment))
         return "\t".join(columns)
@@ -299,7 +299,9 @@ class Worker:
             record["alternatives"] = found.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in found.nbest]
         if self.translator.estimator:
-            record["confidence"] = None if found.confidence is None else round(found.confidence, 4)
+            record["confidence"] = found.confidence
+            if found.confidence is not None:
+                record["confidence"] = round(found.confidence, 4)
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
             of_translations = self.translator.token_log_probabilities(found)[: job.columns]
@@ -308,7 +310,7 @@ class Worker:
         if job.alignments:
             record["alignment"] = found.alignment
         if job.terms:
-            record["terms"] = [asdict(use) for use in found.terms]
+            record["terms"] = list(map(asdict, found.terms))
         return {**record, "warnings": self._warnings(found)}
 
     def _warnings(self, found: Translation) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import product, starmap
 from typing import NamedTuple
 
 from translucid.api.translator import Translator
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
 from translucid.evaluation.criterion import Criterion
@@ -46,9 +46,7 @@ def tune_weights(
         UserError: there is no pair, or the translations are too bad to distinguish weights.
     """
     pieces, references = [], []
-    for parts, pair in zip(
-        translator.pipeline.pieces([pair.source for pair in pairs], split=False), pairs, strict=True
-    ):
+    for parts, pair in zip(translator.pipeline.pieces(sources_of(pairs), split=False), pairs, strict=True):
         if len(parts) == 1:
             pieces.append(parts[0])
             references.append(pair.target)

@@ -11,10 +11,10 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.engines.alignment_file import alignment_mark
-from translucid.engines.confidence_file import confidence_mark
+from translucid.ground.reading import digest_if_any
 from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
 
 SEGMENTS = 256
 """The number of segments that are translated together, of which an interrupted job keeps a multiple."""
@@ -32,8 +32,8 @@ class SegmentJob(Job):
         return {
             **super().identity(device),
             "--format": "segments with near matches" if self.near_matches else "segments",
-            "the confidence": confidence_mark(self.run),
-            "the alignment layer": alignment_mark(self.run),
+            "the confidence": digest_if_any(self.run / CONFIDENCE),
+            "the alignment layer": digest_if_any(self.run / ALIGNMENT),
         }
 
     @property
@@ -61,7 +61,8 @@ class SegmentWorker(Worker):
             # Some formats, such as XLIFF, limit the length of a translation.
             fitted = target.within(record["longest"])
             lines.append(_target_line(fitted))
-            warnings += [(i, doubt) for doubt in fitted.doubts]
+            for doubt in fitted.doubts:
+                warnings.append((i, doubt))
         return window, Done("".join(lines).encode(), warnings)
 
 

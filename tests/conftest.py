@@ -24,7 +24,10 @@ from translucid.runs.corpus_files import Corpora
 from translucid.training.experiment import run_experiment
 
 ROOT = Path(__file__).resolve().parent.parent
+# Models that have learned next to nothing never end a sentence, and most of the time would go into what they write.
+SHORT = ["decoding.max_length_ratio=1", "decoding.max_length_extra=4"]
 SETTINGS = [
+    *SHORT,
     "model.width=16",
     "model.heads=2",
     "model.feed_forward=32",
@@ -42,6 +45,7 @@ SETTINGS = [
     "training.max_steps=30",
 ]
 SHAPE = [
+    *SHORT,
     "model.width=16",
     "model.heads=2",
     "model.feed_forward=32",

@@ -64,3 +64,11 @@ def test_two_directions_grow_together():
     assert grow_diagonal(forward, forward) == sorted(forward)
     # Neither of its words is without a link, so it is not added though it touches.
     assert grow_diagonal([(0, 0), (1, 1), (0, 1)], [(0, 0), (1, 1)]) == [(0, 0), (1, 1)]
+
+
+def test_a_piece_without_a_character_is_no_word():
+    # An untrained model may end a translation with a lone "▁", of which the text has nothing.
+    maps = {"decoder.0.cross": torch.eye(4)[None]}
+    seen = Inspected(["▁a", "▁b", "▁c", "</s>"], ["▁x", "▁y", "▁", "</s>"], maps, [-1.0] * 4)
+    assert seen.text_words == (["a", "b", "c"], ["x", "y"])
+    assert read_alignment(seen, AlignmentOptions(layer=0, both=False)) == [(0, 0), (1, 1)]

@@ -87,12 +87,14 @@ def kept_ids(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterab
 def parted(words: Iterable[str]) -> list[str]:
     """Split words at white space, which a placeholder may contain.
 
-    >>> parted(["see", "{{ a", "{{ a b }}."])
+    A word without a character, such as a lone `▁` at the end of a translation, is no word of the text.
+
+    >>> parted(["see", "{{ a", "{{ a b }}.", ""])
     ['see', '{{', 'a', '{{', 'a', 'b', '}}.']
     """
     parts: list[str] = []
     for word in words:
-        parts += word.split() or [word]  # a word of white space only stays
+        parts += word.split()
     return parts
 
 

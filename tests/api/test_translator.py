@@ -46,7 +46,7 @@ def test_one_and_many(translator):
 
 
 def test_a_translation_does_not_depend_on_its_company(translator):
-    texts = [p.source for p in generate(60, split="test", max_words=12)]
+    texts = [p.source for p in generate(30, split="test", max_words=12)]
     together = {found.source: found for found in translator.translate(texts)}
     alone = [translator.translate(text) for text in texts]
     backwards = translator.translate(texts[::-1])[::-1]

@@ -23,6 +23,8 @@ from translucid.interop.importing import import_model
 
 TEXT, TARGET = "I like soccer", "me gusta el fútbol"
 TEXTS = [*sentences()[0][:12]]
+SHORT = {"max_length_ratio": 0.0, "max_length_extra": 8}
+"""Random weights never end a sentence."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +90,7 @@ def test_links_are_between_words_also_where_the_language_is_looked_at_most(trans
         links = read_alignment(one, options)
         assert {target for _, target in links} == {0, 1, 2, 3} or both
         assert links and all(0 <= source < 3 and 0 <= target < 4 for source, target in links)
-    for found in translator.translate(TEXTS, split=False):
+    for found in translator.translate(TEXTS, split=False, **SHORT):
         sources, targets = len(found.source.split()), len(found.text.split())
         assert all(0 <= s < sources and 0 <= t < max(targets, 1) for s, t in found.alignment)
 
@@ -204,7 +206,9 @@ def shortlists(translator):
 def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, considered, engine):
     (run / "tuned.json").unlink(missing_ok=True)
     whole = Translator.load(run, "cpu", "torch")
-    backwards = [one.nbest[0].hypotheses[0].tokens for one in whole.between("es", "en").translate(TEXTS, beam=1)]
+    backwards = [
+        one.nbest[0].hypotheses[0].tokens for one in whole.between("es", "en").translate(TEXTS, beam=1, **SHORT)
+    ]
     tuned = Tuned(engine=engine, considered=considered, languages=("en", "es"))
     save_tuned(run, tuned, shortlists(m2m)[considered])
     try:
@@ -214,14 +218,14 @@ def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, consider
         narrow = Translator.load(run, "cpu")
         assert considered in str(narrow.engine)
         spanish = m2m.tokenizer.target_opening
-        for found in narrow.translate(TEXTS, beam=2):
+        for found in narrow.translate(TEXTS, beam=2, **SHORT):
             tokens = found.nbest[0].hypotheses[0].tokens
             assert tokens[:1] == spanish
             if considered == "seen pieces":
                 assert {*tokens} <= {*listed.always}
         other = narrow.between("es", "en")
         assert "all pieces" in str(other.engine)
-        assert [one.nbest[0].hypotheses[0].tokens for one in other.translate(TEXTS, beam=1)] == backwards
+        assert [one.nbest[0].hypotheses[0].tokens for one in other.translate(TEXTS, beam=1, **SHORT)] == backwards
         assert "all pieces" in str(Translator.load(run, "cpu", source="es", target="en").engine)
     finally:
         (run / "tuned.json").unlink()
@@ -241,6 +245,6 @@ def test_our_search_with_a_shortlist_says_what_it_says_without_where_all_is_on_i
     file.write_text(f"\t{' '.join(names)}\n")
     own = TorchEngine.of(m2m.model, m2m.tokenizer, torch.device("cpu"))
     ids = [[*one, SPECIAL.end] for one in m2m.tokenizer.encode_source(TEXTS)]
-    options = m2m.configuration.decoding
+    options = m2m.configuration.searching(SHORT)
     narrow = own.narrowed("seen pieces", file, m2m.tokenizer)
     assert [one[0].tokens for one in narrow.decode(ids, options)] == [one[0].tokens for one in own.decode(ids, options)]

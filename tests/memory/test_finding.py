@@ -29,9 +29,9 @@ def words(generator, count):
 
 def corpora():
     generator = random.Random(1)
-    rare = [words(generator, generator.randint(1, 25)) for _ in range(3000)]
-    few = [" ".join(generator.choices("abcde", k=generator.randint(1, 9))) for _ in range(2000)]
-    book = [phrase.source for phrase in generate(3000)]
+    rare = [words(generator, generator.randint(1, 25)) for _ in range(1500)]
+    few = [" ".join(generator.choices("abcde", k=generator.randint(1, 9))) for _ in range(1500)]
+    book = [phrase.source for phrase in generate(1500)]
     return {"rare words": rare, "five words": few, "phrasebook": book}
 
 

@@ -6,6 +6,7 @@ import shutil
 import pytest
 import torch
 
+from tests.conftest import SHORT
 from translucid import Translator
 from translucid.cli.main import run
 from translucid.data.stores.store import CorpusStore
@@ -14,7 +15,14 @@ from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 LIMITS = ["training.max_steps=12", "training.validate_every=6", "training.validate_sentences=5"]
-LORA = [*LIMITS, "training.adapter_rank=2", "training.learning_rate=0.1", "training.warmup=1", "training.averaging=0"]
+LORA = [
+    *LIMITS,
+    *SHORT,
+    "training.adapter_rank=2",
+    "training.learning_rate=0.1",
+    "training.warmup=1",
+    "training.averaging=0",
+]
 LAYERS = "training.adapter_parts=[attention,feed-forward]"
 TEXTS = ["I like soccer.", "She works at the hospital."]
 

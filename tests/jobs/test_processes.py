@@ -32,8 +32,8 @@ def brief_run(small_run, tmp_path):
     copied = tmp_path / "brief"
     shutil.copytree(small_run, copied)
     settings = (copied / "config.yaml").read_text()
-    assert "max_length_extra: 20" in settings
-    (copied / "config.yaml").write_text(settings.replace("max_length_extra: 20", "max_length_extra: 3"))
+    assert "max_length_extra: 4" in settings
+    (copied / "config.yaml").write_text(settings.replace("max_length_extra: 4", "max_length_extra: 3"))
     return copied
 
 

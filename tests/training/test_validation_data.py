@@ -14,9 +14,24 @@ from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.trainer import Trainer
+from translucid.training.validation import TextValidator
 
 LONG = Pair("dog " * 300, "perro " * 300)
 SHORT = "training.max_steps=7"
+
+
+def test_validation_translates_with_the_length_limits_of_the_run(train, tmp_path, monkeypatch):
+    lengths = []
+
+    def search(self, model, *rest):
+        found = greedy(self, model, *rest)
+        lengths.extend(map(len, found))
+        return found
+
+    greedy = TextValidator.greedy
+    monkeypatch.setattr(TextValidator, "greedy", search)
+    train(tmp_path / "run", SHORT, "decoding.max_length_ratio=0", "decoding.max_length_extra=3")
+    assert max(lengths) == 3
 
 
 def validated_with(corpora, *pairs):
@@ -35,7 +50,7 @@ def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("change", ["pairs", "sentences"])
+@pytest.mark.parametrize("change", ["pairs", "sentences", "lengths"])
 def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change):
     run = RunFolder(tmp_path / "run")
     train(run.path, "training.max_steps=14")
@@ -46,6 +61,8 @@ def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change
     data, settings = validated_with(corpora, *others), []
     if change == "sentences":
         data, settings = corpora, ["training.validate_sentences=2"]
+    elif change == "lengths":
+        data, settings = corpora, ["decoding.max_length_extra=2"]
     said = io.StringIO()
     train(run.path, "training.max_steps=21", *settings, data=data, resume=True, said=said)
     assert "the validation data has changed: scores are not compared with earlier ones" in said.getvalue()

@@ -16,6 +16,7 @@ from translucid.data.stores.encoded import EncodedCorpus, chunks
 from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
@@ -102,9 +103,12 @@ class TextDataset:
             workers=start.workers,
         )
         validator: Validator = self._validator(self.corpora.valid, start)
-        validated_on = {VALIDATION: sha256(json.dumps([*self.corpora.valid, options.validate_sentences]))}
+        assert isinstance(validator, TextValidator)
+        validation: list[object] = [*self.corpora.valid, options.validate_sentences]
+        if validator.decoding != DecodingOptions(beam=1):  # runs of earlier versions know nothing of other options
+            validation.append(validator.decoding.model_dump(mode="json"))
+        validated_on = {VALIDATION: sha256(json.dumps(validation))}
         if self.corpora.general:
-            assert isinstance(validator, TextValidator)
             general = self._validator(self.corpora.general, start)
             validator = GuardedValidator(validator, general, options.max_regression)
             validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
@@ -121,6 +125,7 @@ class TextDataset:
         validator = TextValidator(
             self._masked(pairs),
             start.tokenizer,
+            decoding=self.configuration.decoding,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,

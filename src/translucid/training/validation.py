@@ -168,6 +168,10 @@ class PairsValidator(Validator):
         return score if score < 0 or self.criterion.tells(score) else 0.0
 
 
+_GREEDY = {"min_length", "max_length_ratio", "max_length_extra", "no_repeat_ngram", "max_loops"}
+"""The decoding options that greedy search has."""
+
+
 class TextValidator(PairsValidator):
     """Measures a translator on sentence pairs."""
 
@@ -179,14 +183,19 @@ class TextValidator(PairsValidator):
         pairs: Sequence[Pair],
         tokenizer: Tokenizer,
         *,
+        decoding: DecodingOptions,
         max_tokens: int,
         batch_tokens: int,
         sentences: int,
         language: str | None = None,
     ) -> None:
-        """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`."""
+        """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`.
+
+        They are translated by greedy search, with the length limits and the repetition rules of `decoding`.
+        """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
+        self.decoding = DecodingOptions(beam=1, **decoding.model_dump(include=_GREEDY))
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
         translated = pairs[:sentences]
         self.sources = sources_of(translated)
@@ -197,7 +206,7 @@ class TextValidator(PairsValidator):
     def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
-        hypotheses = decode_sentences(model, ids, DecodingOptions(beam=1), device=device, opening=opening)
+        hypotheses = decode_sentences(model, ids, self.decoding, device=device, opening=opening)
         return [best[0].tokens for best in hypotheses]
 
 

@@ -35,6 +35,8 @@ CASES |= {
     "regularised lstm": ("lm-lstm", ["model.activation=2", "model.smoothness=1"]),
     "characters": ("lm-bilstm", ["model.characters=true"]),
 }
+SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 5}
+"""Options of searches of six steps: what an emulated device does in each of them is the same."""
 SMALLER: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "hidden": 16, "dropout": 0.0}
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
-from tests.devices.shrunk import CASES, VOCABULARY, build_case
+from tests.devices.shrunk import CASES, SHORT, VOCABULARY, build_case
 from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -31,8 +31,6 @@ from translucid.training.workers import Workers
 SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 WORD_STARTS = torch.ones(VOCABULARY, dtype=torch.bool)
 CPU = torch.device("cpu")
-SHORT = {"max_length_ratio": 0, "max_length_extra": 5}
-"""Searches of six steps: what an emulated device does in each of them is the same."""
 SEARCHES = {
     "greedy": DecodingOptions(beam=1, **SHORT),
     "beam": DecodingOptions(beam=4, nbest=2, no_repeat_ngram=2, min_length=2, **SHORT),
@@ -63,9 +61,9 @@ def decode(case, model, options, device):
     if isinstance(model, LanguageModel):
         found = search(model, case.source.to(device), options, WORD_STARTS)
     elif case.source.dim() == 4:
-        found = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS, device=device)
+        found = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
     else:
-        found = decode_sentences(model, SENTENCES, options, word_starts=WORD_STARTS, device=device)
+        found = decode_sentences(model, SENTENCES, options, word_starts=WORD_STARTS)
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 

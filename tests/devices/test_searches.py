@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import Emulation
-from tests.devices.shrunk import VOCABULARY, build_case
-from tests.devices.test_models import SHORT
+from tests.devices.shrunk import SHORT, VOCABULARY, build_case
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
@@ -26,7 +25,7 @@ def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
     with Emulation("cuda") as emulation:
         model = build_case("tiny").model.to(emulation.device).eval()
         emulation.forget()
-        found = decode_sentences(model, SENTENCES, options, constraints=CONSTRAINTS, device=emulation.device)
+        found = decode_sentences(model, SENTENCES, options, constraints=CONSTRAINTS)
         waits = sum(emulation.synchronisations.values())
     assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
     assert [h.score for each in found for h in each] == pytest.approx([h.score for each in expected for h in each])
@@ -74,7 +73,7 @@ def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
     with torch.no_grad():
         model.output.bias.fill_(torch.nan)
     with Emulation("cuda") as emulation, pytest.raises(UserError, match="not numbers"):
-        decode_sentences(model.to(emulation.device), SENTENCES, DecodingOptions(beam=beam), device=emulation.device)
+        decode_sentences(model.to(emulation.device), SENTENCES, DecodingOptions(beam=beam))
 
 
 def test_a_gpu_gets_larger_batches(monkeypatch):

@@ -119,7 +119,6 @@ class Captioner(LoadedModel):
                 self._sources(window, seen),
                 options,
                 word_starts=self._word_starts,
-                device=self.device,
                 on_batch=on_done,
                 numbers=range(first, first + len(window)),
             )
@@ -142,7 +141,7 @@ class Captioner(LoadedModel):
 
         def search(numbers: list[int], wider: DecodingOptions) -> list[list[Hypothesis]]:
             sources = (pictures[number].source for number in numbers)
-            return decode_images(self.model, sources, wider, word_starts=self._word_starts, device=self.device)
+            return decode_images(self.model, sources, wider, word_starts=self._word_starts)
 
         return distinct_texts(found, options, text_of, search)
 

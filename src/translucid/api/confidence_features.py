@@ -70,7 +70,7 @@ class ConfidenceFeatures:
 
     def with_attention(self, part: Part, inspected: Inspected) -> Seen:
         """Return the figures of a translation, given the result of forced decoding."""
-        attention = inspected.cross()[self._prefix_length :].cpu().double().numpy()
+        attention = inspected.cross()[self._prefix_length :].double().numpy()
         log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
         return replace(self._seen(part, log_probs), attention=attention)
 

@@ -40,7 +40,6 @@ def decode_sentences(
     word_starts: Tensor | None = None,
     shortlist: Shortlist | None = None,
     batch_tokens: int | None = None,
-    device: torch.device | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     numbers: Sequence[int] | None = None,
     opening: Sequence[int] = (),
@@ -56,7 +55,6 @@ def decode_sentences(
         shortlist: lists the candidates of each sentence, which share its probability; all pieces without one.
         batch_tokens: the number of source tokens in a batch, padding included, times the hypotheses for each sentence;
             by default, a fast one. Every batch has at least one sentence.
-        device: the device of the model; that of its parameters by default.
         on_batch: called after each batch with its number of sentences.
         numbers: the number of each sentence; sampling depends on it and on the seed only. 0, 1, … by default.
         opening: ids that every output begins with and that cost nothing, such as a language token.
@@ -78,9 +76,9 @@ def decode_sentences(
     order.sort(key=lambda i: -lengths[i])  # sentences of similar length need little padding
     if on_batch and len(order) < len(sentences):
         on_batch(len(sentences) - len(order))
-    with _evaluating(model) as place:
-        searcher = _BatchSearch(model, options, word_starts, shortlist, opening, device or place)
-        tokens = batch_tokens or _tokens_on(place, shortlist)
+    with _evaluating(model) as device:
+        searcher = _BatchSearch(model, options, word_starts, shortlist, opening, device)
+        tokens = batch_tokens or _tokens_on(device, shortlist)
         for batch in batches(order, lengths, tokens // options.rows):
             batch_numbers = batch if numbers is None else [numbers[i] for i in batch]
             ids = [sentences[i] for i in batch]
@@ -101,7 +99,7 @@ class _BatchSearch:
     word_starts: Tensor | None
     shortlist: Shortlist | None
     opening: Sequence[int]
-    device: torch.device | str
+    device: torch.device
 
     def search(
         self, ids: Sequence[list[int]], numbers: Sequence[int], constraints: Constraints | None
@@ -149,7 +147,6 @@ def decode_images(
     options: DecodingOptions,
     *,
     word_starts: Tensor | None = None,
-    device: torch.device | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     numbers: Iterable[int] | None = None,
 ) -> list[list[Hypothesis]]:
@@ -160,18 +157,18 @@ def decode_images(
     results: list[list[Hypothesis]] = []
     remaining = iter(images)
     remaining_numbers = count() if numbers is None else iter(numbers)
-    with _evaluating(model) as place:
+    with _evaluating(model) as device:
         while batch := list(islice(remaining, max(1, ROWS // options.rows))):
-            source = upload(torch.from_numpy(np.stack(batch)), device or place)
+            source = upload(torch.from_numpy(np.stack(batch)), device)
             results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
             if on_batch:
                 on_batch(len(batch))
     return results
 
 
-def _tokens_on(place: torch.device, shortlist: Shortlist | None) -> int:
+def _tokens_on(device: torch.device, shortlist: Shortlist | None) -> int:
     """Return a fast number of source tokens in a batch, times hypotheses, on a device."""
-    if place.type == "cuda":
+    if device.type == "cuda":
         return BATCH_ON_GPU
     return BATCH_WITH_SHORTLIST if shortlist and shortlist.by_source else BATCH
 

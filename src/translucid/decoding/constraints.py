@@ -136,7 +136,7 @@ class Steering:
                 lengths[sentence, place], inside[sentence, place] = len(form.pieces), form.inside
                 of[sentence, place, phrase] = 1
                 instead[sentence, place, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
-        goes_on, opens = constraints.edges.goes_on.cpu(), constraints.edges.opens.cpu().clone()
+        goes_on, opens = constraints.edges.goes_on, constraints.edges.opens.clone()
         opens[bos] = True  # a form without a space may begin an output
         return cls(
             upload(forms, device),

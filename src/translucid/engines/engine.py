@@ -128,7 +128,6 @@ class TorchEngine:
             options,
             word_starts=self.word_starts,
             shortlist=self.shortlist,
-            device=self.device,
             on_batch=on_batch,
             numbers=numbers,
             opening=self.opening,

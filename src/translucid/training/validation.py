@@ -114,7 +114,7 @@ class PairsValidator(Validator):
         self.tokenizer, self.batch_tokens = tokenizer, batch_tokens
 
     @abstractmethod
-    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+    def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Return the greedy outputs for this process's share of the sources."""
 
     @torch.inference_mode()
@@ -123,7 +123,7 @@ class PairsValidator(Validator):
         assert isinstance(model, SequenceModel)
         workers = workers or Workers()
         entropy, correct, tokens = self._loss(model, device, workers)
-        hypotheses = workers.interleave(list(map(self.tokenizer.decode, self.greedy(model, device, workers))))
+        hypotheses = workers.interleave(list(map(self.tokenizer.decode, self.greedy(model, workers))))
         score = self.criterion.score(hypotheses)
         measures = {"bleu": self.criterion.bleu(hypotheses)}
         if self.criterion.name != "BLEU":
@@ -203,10 +203,10 @@ class TextValidator(PairsValidator):
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
         self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in tokenizer.encode_source(self.sources)]
 
-    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+    def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
-        hypotheses = decode_sentences(model, ids, self.decoding, device=device, opening=opening)
+        hypotheses = decode_sentences(model, ids, self.decoding, opening=opening)
         return [best[0].tokens for best in hypotheses]
 
 
@@ -248,8 +248,8 @@ class ImageValidator(PairsValidator):
         self.sources, self.references = list(captions)[:images], list(captions.values())[:images]
         self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
 
-    def greedy(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[list[int]]:
+    def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Caption this process's share of the images."""
         images = (self.corpus.images[self.places[name]] for name in workers.share(self.sources))
-        hypotheses = decode_images(model, images, self.decoding, device=device)
+        hypotheses = decode_images(model, images, self.decoding)
         return [best[0].tokens for best in hypotheses]

@@ -127,7 +127,7 @@ class SuperpixelCase(ImageCase):
 
     def without(self, keep: Tensor) -> Memory:
         """Encode the image with some superpixels painted over."""
-        kept = keep.cpu().numpy()[:, self.regions]  # [n, height, width]
+        kept = keep.numpy()[:, self.regions]  # [n, height, width]
         images = torch.from_numpy(np.where(kept[..., None], self.pixels, self._painted)).to(self.device)
         return self.model.encode(images)
 

@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,6 +36,7 @@ from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
 from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
+from translucid.engines.ctranslate2.opening import half_precision, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.numbering import numbers_of
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """The most sentences in a batch; larger batches exceed the processor's cache."""
+BATCH_ON_GPU = 256
+"""The same on a GPU, which takes hardly longer for many sentences than for few."""
 CALL = 1024
 """Sentences of similar length in one call, which has one limit of length."""
 PARTS = 16
@@ -78,6 +80,7 @@ class CTranslate2Engine:
         device: str = "cpu",
         considered: CandidateVocabulary = "all pieces",
         threads: int | None = None,
+        compute_type: str = "default",
     ) -> None:
         """Open a converted model.
 
@@ -90,6 +93,7 @@ class CTranslate2Engine:
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads; one for each core by default. If given, batches, on which the last digits
                 of the scores depend, are the same for any number.
+            compute_type: the type in which CTranslate2 computes; by default, that of the weights.
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
         noted = folder / DIFFERENCE
@@ -98,24 +102,16 @@ class CTranslate2Engine:
         if noted.exists():
             self.difference = float(json.loads(noted.read_text(encoding="utf-8")))
         self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
-        self.parts = PARTS if threads else cores()
+        self.parts, self.batch = PARTS if threads else cores(), BATCH
+        self.device_type = device.partition(":")[0]
+        if self.device_type == "cuda":
+            self.parts, self.batch = 1, BATCH_ON_GPU
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
         self.target = numbers_of(self.pieces)
         self.opening = self._pieces(tokenizer.target_opening)
-        self.device_type, _, index = device.partition(":")
-        # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited
-        # to one thread from then on.
-        with ThreadPoolExecutor(1) as aside:
-            self.translator = aside.submit(
-                ctranslate2.Translator,
-                str(folder),
-                self.device_type,
-                device_index=int(index or 0),
-                inter_threads=threads or cores(),
-                intra_threads=1,
-            ).result()
+        self.translator = open_translator(folder, device, threads or cores(), compute_type)
 
     def __str__(self) -> str:
         """Name the engine, the type of its weights and its candidates."""
@@ -207,6 +203,7 @@ class CTranslate2Engine:
             device=device,
             considered=tuned.considered,
             threads=threads,
+            compute_type=half_precision(device, tuned.quantization),
         )
         fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
         return open_converted(fingerprint, convert, opened)
@@ -270,7 +267,7 @@ class CTranslate2Engine:
                 targets.append(self._pieces(target[:-1]))
             else:
                 too_long[place] = source, target
-        size = min(BATCH, max(-(-len(sources) // self.parts), 1))
+        size = min(self.batch, max(-(-len(sources) // self.parts), 1))
         answers = self.translator.score_batch(sources, targets, max_batch_size=size, asynchronous=True)
         scores = list(map(self._scores, answers))
         if too_long:
@@ -312,7 +309,7 @@ class CTranslate2Engine:
         shortlist = self.by_words and not banned and not self.opening
         # The candidates of a batch are those of all its sentences: so each is a batch of its own, or its translation
         # would depend on the others.
-        largest = 1 if shortlist else BATCH
+        largest = 1 if shortlist else self.batch
         answers: list[ctranslate2.AsyncTranslationResult] = self.translator.translate_batch(
             [self._source(task.ids) for task in tasks],
             [self.opening] * len(tasks) if self.opening else None,

@@ -1,0 +1,46 @@
+"""How CTranslate2 opens a converted model on a CPU or a GPU."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import ctranslate2
+
+from translucid.engines.ctranslate2.conventions import Quantization
+
+
+def gpu_of(device: str) -> int | None:
+    """Return the number of the GPU that a device such as `cuda` or `cuda:1` names; None for the CPU."""
+    kind, _, number = device.partition(":")
+    return int(number or 0) if kind == "cuda" else None
+
+
+def half_precision(device: str, quantization: Quantization) -> str:
+    """Return the type in which CTranslate2 computes with weights of this type: float16 on a GPU that has it.
+
+    `default` is the type of the weights, and float32 for what int8 leaves out.
+    """
+    gpu = gpu_of(device)
+    if gpu is None:
+        return "default"
+    wanted = "float16" if quantization == "float32" else "int8_float16"
+    return wanted if wanted in ctranslate2.get_supported_compute_types("cuda", gpu) else "default"
+
+
+def open_translator(folder: Path, device: str, threads: int, compute_type: str) -> ctranslate2.Translator:
+    """Open a converted model; `threads` work on a CPU, each on its own batches."""
+    gpu = gpu_of(device)
+    # CTranslate2 sets OpenMP's number of threads in the thread that opens it. In this one, PyTorch would be limited to
+    # one thread from then on.
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(
+            ctranslate2.Translator,
+            str(folder),
+            "cpu" if gpu is None else "cuda",
+            device_index=gpu or 0,
+            compute_type=compute_type,
+            # A GPU computes one batch after another; more threads would only keep more batches in its memory.
+            inter_threads=threads if gpu is None else 1,
+            intra_threads=1,
+        ).result()

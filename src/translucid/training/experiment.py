@@ -266,8 +266,10 @@ def _trainer(
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
         folder.refuse_changes(before, origin)
-    refuse_too_large(model, setup.device, workers.count if options.sharded else 1)
-    model.to(setup.device)
+    sharded = options.sharded and workers.count > 1
+    refuse_too_large(model, setup.device, workers.count if sharded else 1)
+    if not sharded:  # else blocks are moved one by one, when they are cut
+        model.to(setup.device)
     data = dataset.training_data(Initialization(folder, tokenizer, model, workers, console, before))
     _tell_of_lines(data, dataset.corpora, folder, setup)
     trainer = Trainer(

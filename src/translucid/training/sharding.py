@@ -47,7 +47,10 @@ class ShardedWeights(Weights):
     model: SequenceModel
 
     def __init__(self, model: SequenceModel, device: torch.device, workers: Workers) -> None:
-        """Cut the weights, block by block, so that the device never holds all of them."""
+        """Cut the weights, block by block, so that the device never holds all of them.
+
+        `model`: on the CPU; FSDP moves a block to the device and cuts it before it moves the next one.
+        """
         self.device, self.workers = device, workers
         self.hull = copy.deepcopy(model).eval().requires_grad_(False)
         self.model = model.train()

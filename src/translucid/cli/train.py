@@ -157,21 +157,25 @@ class Request:
     """The settings that the model takes over from other runs."""
     earlier: Configuration | None
     """The configuration of the run that is resumed."""
+    device: str
 
     def configuration(self, files: Files) -> Configuration:
         """Return the configuration with files.
 
         Raises:
-            UserError: a setting is wrong, or one of a resumed run has changed.
+            UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
         """
-        from translucid.runs.configuration import resolve, resumed, unchanged
+        from translucid.runs.configuration import batches_for_gpu, resolve, resumed, unchanged
         from translucid.runs.recipes import recipes
 
         overrides = self.overrides | files
         if self.earlier and not self.config and not self.model:
             return resumed(self.earlier, self.settings, overrides)
         shipped = self.config in recipes().values()
-        wanted = resolve(self.config, self.model, self.settings, overrides, self.initial, shipped=shipped)
+        on_gpu = batches_for_gpu(self.device, self.earlier)
+        wanted = resolve(
+            self.config, self.model, self.settings, overrides, self.initial, shipped=shipped, on_gpu=on_gpu
+        )
         # The same command again, as torchrun repeats it after a failure.
         return unchanged(self.earlier, wanted) if self.earlier else wanted
 
@@ -208,7 +212,7 @@ def train(
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(options.out)
     earlier = configuration_to_resume(run) if options.resume else None
-    request = Request(config, model, options.settings or [], overrides, initial, earlier)
+    request = Request(config, model, options.settings or [], overrides, initial, earlier, options.device)
     refuse_twice(*files.values(), data.mix)
     configuration = request.configuration(files)
     if not earlier:  # a run that is resumed is not lost

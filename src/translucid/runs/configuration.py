@@ -18,6 +18,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
+from translucid.kernels.devices import certainly_cpu, choose_device
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
@@ -230,6 +231,7 @@ def resolve(
     begun: Settings | None = None,
     *,
     shipped: bool = False,
+    on_gpu: bool = False,
 ) -> Configuration:
     """Combine the sources of a configuration: preset, earlier run, file, assignments, overrides; later ones win.
 
@@ -241,6 +243,7 @@ def resolve(
         begun: the settings of an earlier run (`runs.initialization`). Its tokenizer also wins over the file, because
             the weights depend on it.
         shipped: whether the file is one of our recipes, whose size of the vocabulary is a proposal, like a preset's.
+        on_gpu: whether the preset's batches are those for a GPU.
 
     Raises:
         UserError: the file can't be read, or a key or value is unknown.
@@ -255,6 +258,8 @@ def resolve(
         if start is None:
             raise UserError(f"there is no preset {name!r}", file=None if preset else file, fix=nearest(name, PRESETS))
         base = merged({"preset": name}, start.settings)
+        if on_gpu and start.batch_tokens_on_gpu:
+            base = merged(base, {"training": {"batch_tokens": start.batch_tokens_on_gpu}})
     # What the user has set, without the proposals of a preset or a recipe.
     explicit = assigned((begun or {}) if shipped else settings, assignments, overrides or {})
     settings = merged(base, {**settings, "preset": name})
@@ -262,6 +267,21 @@ def resolve(
     # Sets the cached property; pydantic allows no assignment.
     configuration.__dict__["vocabulary_given"] = "vocabulary" in explicit.get("data", {}).get("tokenizer", {})
     return configuration
+
+
+def batches_for_gpu(device: str, earlier: Configuration | None) -> bool:
+    """Whether a training on a device has its preset's batches for a GPU.
+
+    `earlier`: the configuration of the run that is resumed, if any. It keeps its batches on every device, because its
+    place in the data counts them.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    if earlier is None:
+        return not certainly_cpu(device) and choose_device(device).type == "cuda"
+    preset = preset_named(earlier.preset) if earlier.preset else None
+    return preset is not None and earlier.training.batch_tokens == preset.batch_tokens_on_gpu
 
 
 def resumed(configuration: Configuration, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Configuration:

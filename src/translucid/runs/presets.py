@@ -15,6 +15,8 @@ class Preset(NamedTuple):
     """The purpose of the preset."""
     settings: dict[str, Any]
     """The settings, with the keys of the YAML file."""
+    batch_tokens_on_gpu: int | None = None
+    """`training.batch_tokens` on a CUDA GPU, if it differs: small batches leave a GPU idle between kernels."""
 
 
 def _recurrent(suits: str, **model: Any) -> Preset:
@@ -26,6 +28,7 @@ def _recurrent(suits: str, **model: Any) -> Preset:
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {"learning_rate": 0.003, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
+        batch_tokens_on_gpu=8192,
     )
 
 
@@ -106,6 +109,7 @@ PRESETS: dict[str, Preset] = {
             "data": {"tokenizer": {"vocabulary": 10000}},
             "training": {"learning_rate": 0.005, "warmup": 1000, "max_steps": 20000},
         },
+        batch_tokens_on_gpu=16384,
     ),
     "small": Preset(
         "about 50,000 to 1 million pairs: an hour or more on two cores",
@@ -121,6 +125,7 @@ PRESETS: dict[str, Preset] = {
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
+        batch_tokens_on_gpu=8192,
     ),
     "base": Preset(
         "more than 1 million pairs: the paper's base model, for a GPU",
@@ -167,6 +172,7 @@ PRESETS: dict[str, Preset] = {
             "data": {"tokenizer": {"vocabulary": 8000}},
             "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
         },
+        batch_tokens_on_gpu=8192,
     ),
     "lm-lstm": _language(
         "running text, to generate text or to fine-tune for a task: the AWD-LSTM (Merity et al. 2018)",
@@ -265,7 +271,8 @@ def preset_named(name: str) -> Preset | None:
     if name in PRESETS or not re.fullmatch(USER_CLASS, name):
         return PRESETS.get(name)
     model = {"kind": "custom", "implementation": name}
-    return Preset("your own model", {**PRESETS["small"].settings, "model": model})
+    small = PRESETS["small"]
+    return small._replace(suits="your own model", settings={**small.settings, "model": model})
 
 
 def kind_of_preset(name: str | None) -> str | None:

@@ -26,7 +26,7 @@ class TrainingOptions(OptionGroup):
     elmo: str | None = None
     """The run of lm-bilstm whose representations a translator's encoder reads; `train --elmo` sets it."""
     batch_tokens: int = Field(4096, ge=1, le=1 << 20)
-    """Tokens in a batch, on its longer side, padding included."""
+    """Tokens in a batch, on its longer side, padding included. Some presets have more on a GPU (docs/gpu.md)."""
     window: int = Field(70, ge=1, le=1 << 16)
     """For language models: the average number of tokens of a row of text in a batch, over which gradients are
     propagated back. A batch has batch_tokens / window rows."""

@@ -9,7 +9,7 @@ from typing import Any
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.models.user_code import allow_code, allow_named_code
-from translucid.runs.configuration import Configuration, resolve, resumed, unchanged
+from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumed, unchanged
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import configuration_to_resume
@@ -62,7 +62,7 @@ def train(
         overrides |= {"data.train": files, "data.valid": valid_files}
     earlier = configuration_to_resume(RunFolder(Path(out))) if resume else None
     run_experiment(
-        _configuration(model, overrides, earlier),
+        _configuration(model, overrides, earlier, device),
         Path(out),
         corpora=Corpora.of(pairs, valid_pairs) if pairs else None,
         resume=resume,
@@ -73,15 +73,17 @@ def train(
     return Path(out)
 
 
-def _configuration(model: str | None, overrides: Mapping[str, Any], earlier: Configuration | None) -> Configuration:
-    """Return the configuration of a training, given that of the run that is resumed, if any.
+def _configuration(
+    model: str | None, overrides: Mapping[str, Any], earlier: Configuration | None, device: str
+) -> Configuration:
+    """Return the configuration of a training on a device, given that of the run that is resumed, if any.
 
     Raises:
-        UserError: a setting is wrong, or one of a resumed run has changed.
+        UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
     """
     if earlier and model is None:
         return resumed(earlier, (), overrides)
-    wanted = resolve(preset=model, overrides=overrides)
+    wanted = resolve(preset=model, overrides=overrides, on_gpu=batches_for_gpu(device, earlier))
     return unchanged(earlier, wanted) if earlier else wanted
 
 

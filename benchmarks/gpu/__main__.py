@@ -21,8 +21,12 @@ import torch
 
 from benchmarks.gpu import decoding, training
 from benchmarks.gpu.shapes import PRESETS, configuration_of
+from translucid.ground.errors import UserError
+from translucid.kernels.attention import without_cudnn
+from translucid.kernels.devices import choose_device
 
 PRECISIONS = "bfloat16", "float32"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
@@ -34,30 +38,33 @@ def main() -> None:
     parser.add_argument("--no-tests", action="store_true", help="only measure")
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     options = parser.parse_args()
-    device = torch.device(options.device)
-    torch.backends.cuda.enable_cudnn_sdp(False)  # ours never takes it; see `translucid.kernels.attention`
+    try:
+        device = choose_device(options.device)
+    except UserError as error:
+        sys.exit(str(error))
     failed = 0 if options.no_tests else run_tests()
-    told = ["# On a GPU", "", machine(device), ""]
+    lines = ["# On a GPU", "", machine(device), ""]
     if failed:
-        told += ["**Some tests failed; see above.**", ""]
-    for part in (training_table, waiting_table, decoding_table):
-        try:
-            told += part(device, options)
-        except Exception as error:  # the other tables are worth having
-            told += [f"{part.__name__}: {type(error).__name__}: {error}", ""]
-            failed = failed or 1
-        print("\n".join(told[-12:]), flush=True)
+        lines += ["**Some tests failed; see above.**", ""]
+    print("\n".join(lines), flush=True)
+    with without_cudnn(device):  # the others would be several times slower with it, and ours never takes it
+        for measure in (training_table, waiting_table, decoding_table):
+            try:
+                table = measure(device, options)
+            except Exception as error:  # the other tables are worth having
+                table = [f"{measure.__name__}: {type(error).__name__}: {error}", ""]
+                failed = failed or 1
+            print("\n".join(table), flush=True)
+            lines += table
     if options.out:
-        options.out.write_text("\n".join(told) + "\n")
+        options.out.write_text("\n".join(lines) + "\n")
     sys.exit(failed)
 
 
 def run_tests() -> int:
-    """Run the tests marked `cuda`, and on several GPUs those with two processes; return the exit code."""
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-m", "cuda", "-rfs", "--tb=short", "-p", "no:cacheprovider"]
-    )
-    return found.returncode
+    """Run the tests marked `cuda`, with two processes if there are two GPUs; return the exit code."""
+    command = [sys.executable, "-m", "pytest", "-m", "cuda", "-rfs", "--tb=short", "-p", "no:cacheprovider"]
+    return subprocess.run([*command, "tests/devices"], cwd=ROOT).returncode
 
 
 def machine(device: torch.device) -> str:
@@ -70,13 +77,14 @@ def training_table(device: torch.device, options: argparse.Namespace) -> list[st
     """Return target tokens per second and milliseconds per update, by preset, precision and program."""
     names = list(training.BUILDERS)
     rows = ["| preset | precision | " + " | ".join(names) + " |", "| --- | --- |" + " ---: |" * len(names)]
+    warm_up = 1 if options.quick else training.WARM_UP
     for preset in PRESETS:
         configuration = configuration_of(preset, quick=options.quick)
         for precision in PRECISIONS:
             cells = []
             for name in names:
                 update = training.BUILDERS[name](configuration, device, precision)
-                rate, milliseconds = training.speed(update, device, options.seconds)
+                rate, milliseconds = training.speed(update, device, options.seconds, warm_up=warm_up)
                 cells.append(f"{rate:,.0f} ({milliseconds:.1f} ms)")
             rows.append(f"| {preset} | {precision} | " + " | ".join(cells) + " |")
     return ["Target tokens a second in training, and milliseconds an update:", "", *rows, ""]
@@ -91,7 +99,7 @@ def waiting_table(device: torch.device, options: argparse.Namespace) -> list[str
         configuration = configuration_of(preset, quick=options.quick)
         update = training.ours(configuration, device, "bfloat16")
         search = decoding.ours(configuration, device)
-        sentences = decoding.sentences_of(configuration, 64)
+        sentences = decoding.sentences_of(configuration, min(64, options.sentences))
         actions: dict[str, Callable[[], int]] = {"update": update}
         for beam in decoding.BEAMS:
             actions[f"search of {decoding.LENGTH} steps, beam {beam}"] = partial(search, sentences, beam)

@@ -36,7 +36,7 @@ def ours(configuration: Configuration, device: torch.device) -> Search:
         options = DecodingOptions(
             beam=beam, min_length=LENGTH, max_length_ratio=0, max_length_extra=LENGTH, max_loops=0
         )
-        found = decode_sentences(model, sentences, options, device=device)
+        found = decode_sentences(model, sentences, options)
         return sum(len(hypotheses[0].tokens) for hypotheses in found)
 
     return search

@@ -20,7 +20,10 @@ from translucid.training.epochs import PairEpochs
 PRESETS = "tiny", "base"
 SENTENCES = 40_000
 LONGEST = 100
-QUICK = ["model.width=32", "model.feed_forward=64", "data.tokenizer.vocabulary=500", "training.batch_tokens=500"]
+QUICK = [
+    *("model.width=32", "model.feed_forward=64", "model.encoder_layers=2", "model.decoder_layers=2"),
+    *("data.tokenizer.vocabulary=500", "training.batch_tokens=500"),
+]
 """Settings with which the whole benchmark takes seconds on a CPU."""
 
 

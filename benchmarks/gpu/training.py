@@ -15,35 +15,36 @@ from torch import nn
 from benchmarks.gpu.shapes import batches_of, epochs_of, marian, model_of, shape_of
 from benchmarks.peers.modules import Tutorial
 from translucid.data.batching import Batch
+from translucid.ground.console import Console
 from translucid.runs.configuration import Configuration
+from translucid.training.display import Display
 from translucid.training.trainer import Trainer
 
 Update = Callable[[], int]
 """Makes an update and returns its target tokens."""
 WARM_UP = 25
-"""Updates before the clock starts: the kernels of each kind of shape are loaded when they are first asked for."""
+"""Updates before the clock starts: the kernels of each kind of shape are loaded at their first use."""
 
 
 def ours(configuration: Configuration, device: torch.device, precision: str) -> Update:
     """Return an update of our own trainer, from its batches in the background to its running average."""
     options = configuration.training.model_copy(update={"precision": precision})
-    nothing = cast(Any, SimpleNamespace())  # nothing is validated, saved or shown here
+    nothing = cast(Any, SimpleNamespace())  # nothing is validated or saved here
     trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device)
-    updates = trainer._updates()
+    updates, display = trainer._updates(), Display(Console(quiet=True))
 
     def update() -> int:
+        """Do what `Trainer.fit` does for an update that is neither logged nor followed by a validation."""
         batches = next(updates)
-        trainer._update(batches, 1e-4, nothing)
+        trainer._update(batches, 1e-4, display)
+        trainer.progress.step += 1
         return sum(batch.target_tokens for batch in batches)
 
     return update
 
 
 def plain(model: nn.Module, configuration: Configuration, device: torch.device, precision: str) -> Update:
-    """Return an update of the loop of tutorials: all logits, PyTorch's cross-entropy, Adam in one kernel.
-
-    `main` has turned cuDNN's attention off, which would make it several times slower.
-    """
+    """Return an update of the loop of tutorials: all logits, PyTorch's cross-entropy, Adam in one kernel."""
     model = model.to(device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     batches = batches_of(configuration)
@@ -79,9 +80,9 @@ BUILDERS: dict[str, Callable[[Configuration, torch.device, str], Update]] = {
 }
 
 
-def speed(update: Update, device: torch.device, seconds: float) -> tuple[float, float]:
-    """Return target tokens per second, and milliseconds per update."""
-    for _ in range(WARM_UP):
+def speed(update: Update, device: torch.device, seconds: float, *, warm_up: int) -> tuple[float, float]:
+    """Return target tokens per second, and milliseconds per update, after some updates that do not count."""
+    for _ in range(warm_up):
         update()
     finish(device)
     tokens, updates, started = 0, 0, time.perf_counter()

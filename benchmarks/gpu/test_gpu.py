@@ -1,0 +1,42 @@
+"""`make gpu` is rehearsed on an emulated GPU: every table is measured."""
+
+import re
+
+import pytest
+import torch
+
+from benchmarks.gpu import __main__ as gpu
+from benchmarks.gpu import decoding, training
+from benchmarks.gpu.shapes import configuration_of
+from tests.devices.emulated import Emulation
+
+
+def test_every_table_is_measured(tmp_path, monkeypatch):
+    out = tmp_path / "gpu.md"
+    options = "--quick", "--no-tests", "--seconds", "0.01", "--sentences", "8", "--out", str(out)
+    monkeypatch.setattr("sys.argv", ["gpu", *options])
+    monkeypatch.setattr(gpu, "PRESETS", ["tiny"])
+    monkeypatch.setattr(decoding, "LENGTH", 4)
+    monkeypatch.setattr(training, "kernels", lambda action: (action(), 1.0))  # PyTorch's profiler needs a real GPU
+    # PyTorch makes a causal mask from the hint in C++, where an emulated tensor is one of the CPU.
+    monkeypatch.delitem(training.BUILDERS, "nn.Transformer")
+    with Emulation("cuda"), pytest.raises(SystemExit) as ended:
+        gpu.main()
+    text = out.read_text()
+    assert ended.value.code == 0, text
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| tiny")]
+    # Training in two precisions; what an update and two searches ask of the GPU; search with two beams.
+    assert len(rows) == 2 + 3 + 2, text
+    for row in rows:
+        assert all(re.match(r"[\d,.]+", cell) for cell in row[2:]), row
+
+
+def test_the_loop_around_pytorchs_transformer_learns():
+    update = training.BUILDERS["nn.Transformer"](configuration_of("tiny", quick=True), torch.device("cpu"), "bfloat16")
+    assert update() > 0
+
+
+def test_a_missing_gpu_is_one_line(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["gpu", "--device", "cuda:9"])
+    with pytest.raises(SystemExit, match=r"there is no device 'cuda:9' here.* Available: auto, cpu"):
+        gpu.main()

@@ -24,6 +24,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 
+from translucid.kernels import devices
+
 VIEWS = """
 view _unsafe_view t transpose expand slice select unsqueeze squeeze permute detach as_strided split unbind alias
 _reshape_alias split_with_sizes unfold view_as lift_fresh chunk diagonal
@@ -83,10 +85,10 @@ class Emulation(TorchFunctionMode):
 
     def __init__(self, kind):
         super().__init__()
-        self.kind = kind
-        self.device = torch.device(kind, 0)
+        self.kind, self.device = kind, torch.device(kind, 0)
         self.synchronisations: Counter[str] = Counter()
         self.kernels: Counter[str] = Counter()
+        self.views, self.reads = set(VIEWS.split()), set(READS.split())
         self.stack = ExitStack()
 
     def __enter__(self):
@@ -142,6 +144,7 @@ class Emulation(TorchFunctionMode):
             args = [name]
         elif args and isinstance(args[0], Tensor):
             args = [self.device if isinstance(args[0], DeviceTensor) else "cpu", args[0].dtype]
+        kwargs.pop("copy", None)
         device, dtype, non_blocking, _ = torch._C._nn._parse_to(*args, **kwargs)
         on_device = isinstance(tensor, DeviceTensor)
         if device is not None and self._is_ours(device) is not on_device:
@@ -198,11 +201,11 @@ class Emulation(TorchFunctionMode):
 
     def _count(self, name, args, others):
         boolean = name in INDEXING and any(i is not None and i.dtype == torch.bool for i in args[1])
-        if name in READS.split() or boolean:
+        if name in self.reads or boolean:
             self._wait(name)
         if name == "copy_" and others:
             self._wait("copy_ to the CPU" if isinstance(args[1], DeviceTensor) else "copy_ of memory not pinned")
-        if name not in VIEWS.split():
+        if name not in self.views:
             self.kernels[name] += 1
 
     def _wait(self, name):
@@ -286,13 +289,10 @@ def _patches(emulation):
     for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
         yield torch, name, on_cpu(getattr(torch, name))
     yield torch.backends.mps, "is_available", lambda: not here
+    yield devices, "_no_gpu", lambda: False
     answers = {"is_available": here, "is_initialized": here, "device_count": int(here), "is_bf16_supported": here}
-    answers |= {
-        "Event": Mock(),
-        "get_device_name": "Emulated",
-        "set_device": None,
-        "mem_get_info": (70 << 30, 80 << 30),
-    }
+    answers |= {"Event": Mock(), "get_device_name": "Emulated", "mem_get_info": (70 << 30, 80 << 30)}
+    answers |= dict.fromkeys(["set_device", "synchronize", "set_sync_debug_mode"])
     for name, answer in answers.items():
         yield torch.cuda, name, lambda *args, answer=answer, **kwargs: answer
     for module in (torch.cuda, torch.mps):

@@ -1,6 +1,8 @@
 """A real GPU gives the losses and hypotheses of the CPU; `make gpu` runs these, and without a GPU they are skipped."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -85,3 +87,26 @@ def test_commands(preset, tmp_path, capsys):
             run(["look", str(tmp_path / "run"), "I like it.", "--save", str(tmp_path / "x.html"), "--device", "cuda"])
             == 0
         )
+
+
+def losses_of_processes(count, corpus, out, *settings, device="cuda"):
+    """Train, or resume, in this many processes with a GPU each; return the losses of all updates."""
+    torchrun = "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "translucid"
+    files = "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", out
+    more = ["--resume"] if out.exists() else ["--no-tune"]
+    fixed = "model.dropout=0", "data.subword_dropout=0", "training.precision=float32", "training.log_every=1"
+    command = [*torchrun, "train", *files, "--device", device, *more, "--set", *SETTINGS, *fixed, *settings]
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return [row["loss"] for row in RunFolder(out).metrics() if row["kind"] == "training"]
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there is one CUDA device")
+@pytest.mark.parametrize("sharded", ["false", "true"])
+def test_two_gpus_learn_what_one_learns_and_one_resumes(sharded, corpus, tmp_path):
+    wide, begun, all_steps = f"training.sharded={sharded}", "training.max_steps=8", "training.max_steps=12"
+    alone = losses_of_processes(1, corpus, tmp_path / "alone", all_steps)
+    losses_of_processes(2, corpus, tmp_path / "two", wide, begun)
+    together = losses_of_processes(1, corpus, tmp_path / "two", wide, all_steps)
+    assert len(together) == 12
+    assert together == pytest.approx(alone, rel=1e-3)

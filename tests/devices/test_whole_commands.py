@@ -13,7 +13,10 @@ from translucid.cli.main import run
 
 SENTENCE = "I like the beach."
 TORCH = "--engine", "torch"
-FEW = "--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=2"
+FEW = [
+    *("--set", "training.max_steps=2", "training.validate_every=2", "training.validate_sentences=2"),
+    *("training.batch_tokens=500", "decoding.max_length_ratio=0", "decoding.max_length_extra=5"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def captioner_training(scenes, folder, device):
     return [str(part) for part in command]
 
 
-def commands(corpus, small_run, language_run, captioner, classifier, scenes, folder):
+def commands(corpus, short_run, language_run, captioner, classifier, scenes, folder):
     """The commands by name; `folder` is for what they write."""
     test = corpus / "test.tsv"
     texts = folder / "texts.txt"
@@ -55,28 +58,28 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     terms.write_text("beach\tplaya\n")
     language = language_run("lm-lstm")
     resumed = folder / "resumed"
-    shutil.copytree(small_run, resumed)
+    shutil.copytree(short_run, resumed)
     with tarfile.open(scenes / "images.tar") as images:
         member = images.getmembers()[0]
         images.extract(member, folder)
     image = folder / member.name
-    longer = "training.max_steps=22", "training.validate_every=22"
+    longer = "training.max_steps=22", "training.validate_every=22", "training.validate_sentences=2"
     files = "--train", corpus / "train.tsv", "--valid", test
     return {
         "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, "model.width=16"],
         "resume": ["train", "--resume", *files, "--out", resumed, "--set", *longer],
-        "translate": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2"],
-        "n-best": ["translate", small_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
-        "evaluate": ["evaluate", small_run, "--test", test, *TORCH, "--json"],
-        "look": ["look", small_run, SENTENCE, "--save", folder / "maps.html"],
-        "score": ["score", small_run, test],
-        "explain": ["explain", small_run, SENTENCE, "--method", "gradients"],
-        "align": ["align", small_run, "--pairs", test],
+        "translate": ["translate", short_run, SENTENCE, *TORCH, "--beam", "2"],
+        "n-best": ["translate", short_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
+        "evaluate": ["evaluate", short_run, "--test", test, *TORCH, "--json"],
+        "look": ["look", short_run, SENTENCE, "--save", folder / "maps.html"],
+        "score": ["score", short_run, test],
+        "explain": ["explain", short_run, SENTENCE, "--method", "gradients"],
+        "align": ["align", short_run, "--pairs", test],
         "generate": ["generate", language, "I like", "--max-tokens", "4", "--beam", "2"],
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
-        "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
+        "terms": ["translate", short_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
         "embed": ["embed", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
         "classify": ["classify", classifier, "--input", texts],
         "explain a label": ["explain", classifier, "good soccer", "--method", "gradients"],
@@ -85,32 +88,36 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
     }
 
 
+ALIKE = ["translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"]
+"""Commands that compute on Apple's GPUs nothing that others of the list do not compute."""
 NAMES = [
-    *("train", "resume", "translate", "n-best", "evaluate", "look", "score", "explain", "align", "generate"),
-    *("perplexity", "caption", "explain an image", "terms", "embed", "classify", "explain a label", "look at a label"),
-    "look at an image",
+    *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
+    *("embed", "classify", *ALIKE),
 ]
 
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """What no two runs have alike."""
-ON_CPU: dict[str, str] = {}
-"""What each command has written on the CPU."""
 
 
-@pytest.mark.parametrize("kind", ["cuda", "mps"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_command_writes_what_it_writes_on_the_cpu(
-    name, kind, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
+def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
+    name, texts, short_run, language_run, captioner, classifier, scenes, tmp_path, capsys
 ):
-    def written(device):
+    made = {}
+    for device in ("cpu", "cuda", "mps"):
         (tmp_path / device).mkdir()
-        made = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device)
-        capsys.readouterr()
-        assert run([*map(str, made[name]), "--device", device]) == 0
+        made[device] = commands(texts, short_run, language_run, captioner, classifier, scenes, tmp_path / device)[name]
+    capsys.readouterr()
+
+    def written(device):
+        assert run([*map(str, made[device]), "--device", device]) == 0
         return TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
 
-    if name not in ON_CPU:
-        ON_CPU[name] = written("cpu")
-    with Emulation(kind):
-        assert written(kind) == ON_CPU[name]
+    with Emulation("cuda") as emulation:
+        expected = written("cpu")
+        assert not emulation.kernels, "--device cpu did not reach everything that would choose the GPU"
+        assert written("cuda") == expected
+    if name not in ALIKE:
+        with Emulation("mps"):
+            assert written("mps") == expected

@@ -1,0 +1,118 @@
+"""Functions of the Python API compute on an emulated GPU what they compute on the CPU."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.devices.emulated import Emulation
+from tests.devices.shrunk import SHORT, build_case
+from translucid.api.generator import Generator
+from translucid.api.translator import Translator
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.alignment_layer import AlignmentLayer
+from translucid.decoding.batched import decode_sentences
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.shortlist import Shortlist
+from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
+from translucid.evaluation.pointing import _table
+from translucid.inspection.alignment_learning import Linked, learn_alignment
+from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.plain_values import plain
+from translucid.interop.huggingface_export import export_huggingface
+from translucid.interop.onnx.tracing import followable
+from translucid.runs.run_folder import RunFolder
+from translucid.serving.routes.inspection import _continuations
+
+TEXT = "I like the beach."
+SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
+
+
+def search_with_shortlist(device, run):
+    model, shortlist = build_case("tiny").model.to(device).eval(), Shortlist(list(range(12)), {5: [20, 21], 8: [30]})
+    found = decode_sentences(model, SENTENCES, DecodingOptions(beam=3, **SHORT), shortlist=shortlist)
+    return [torch.tensor([float(token) for token in best.tokens] + [best.score]) for best, *_ in found]
+
+
+def learned_alignment(device, run):
+    pairs = [Linked(source, [7, *source], torch.eye(len(source) + 1, len(source))) for source in SENTENCES]
+    layer = learn_alignment(build_case("tiny").model.to(device).eval(), pairs, device)
+    return [tensor.cpu() for tensor in layer.state_dict().values()]
+
+
+def aligned_by_a_layer(device, run):
+    folder, translator = RunFolder(run), Translator.load(run, str(device), "torch")
+    layer = load_alignment_layer(folder, (None, None), translator.model)
+    (inspected,) = forced_decoding(translator.model, translator.tokenizer, [([5, 6, 3], [7, 3])], device, layer=layer)
+    return [inspected.links]
+
+
+def equation(device, run):
+    found = Translator.load(run, str(device), "torch").translate(TEXT).equation()
+    return [tensor.cpu() for tensor in (found.query, found.key, found.value, found.scores, found.weights)]
+
+
+def confidence_features(device, run):
+    translator = Translator.load(run, str(device), "torch")
+    parts = translator.translate(TEXT).parts
+    (seen,) = translator.observer.observed(parts, ["attention", "dropout"], 3)
+    assert seen.dropped.shape == (3,)
+    return [torch.from_numpy(seen.attention), torch.from_numpy(seen.token_log_probs)]
+
+
+def served_continuations(device, run):
+    served = SimpleNamespace(translator=Translator.load(run, str(device), "torch"))
+    return [torch.tensor([row["probability"] for row in _continuations(served, TEXT, [9])])]
+
+
+def score_of_a_text(device, run):
+    generator = Generator.load(run, str(device))
+    pieces = [generator.score(TEXT).pieces, *generator.considered([5, 6], 0, 3)]
+    return [torch.tensor([piece.log_probability for piece in row]) for row in pieces]
+
+
+def exports(device, run):
+    model = Translator.load(run, str(device), "torch").model
+    out, folder = run.parent / f"huggingface-{device.type}", RunFolder(run)
+    export_huggingface(model, Tokenizer.load(folder.path), folder.configuration(), out)
+    return [*followable(model).parameters()]
+
+
+def values_for_a_reader(device, run):
+    weights = torch.arange(6, device=device).view(2, 3) / 7
+    return [torch.tensor(plain(weights)), torch.from_numpy(_table(weights))]
+
+
+FUNCTIONS = [
+    *(search_with_shortlist, learned_alignment, aligned_by_a_layer, equation, confidence_features),
+    *(served_continuations, score_of_a_text, exports, values_for_a_reader),
+]
+
+
+@pytest.fixture
+def run_of(short_run, language_run, tmp_path):
+    """Return a copy of the run folder that a function needs."""
+
+    def folder(function):
+        run = tmp_path / "run"
+        shutil.copytree(language_run("lm-lstm") if function is score_of_a_text else short_run, run)
+        if function is aligned_by_a_layer:
+            torch.manual_seed(1)
+            save_alignment_layer(RunFolder(run), AlignmentLayer(16, 16), None)
+        return run
+
+    return folder
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_computes_on_a_gpu_what_it_computes_on_the_cpu(function, run_of, monkeypatch):
+    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", 2)
+    run = run_of(function)
+    with Emulation("cuda") as emulation:
+        expected = function(torch.device("cpu"), run)
+        assert not emulation.kernels
+        found = function(emulation.device, run)
+        assert emulation.kernels
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)

@@ -1,0 +1,109 @@
+"""A device that a caller names reaches the function that uses it, through those that only pass it on."""
+
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import translucid
+from translucid.cli.main import run
+from translucid.cli.memory_learning import _trained
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.console import Console
+from translucid.jobs.captioning import CaptionJob
+from translucid.jobs.classifying import ClassifyJob
+from translucid.jobs.generating import GenerateJob
+from translucid.jobs.job import Job
+from translucid.lessons.caption_demonstration import train_caption_demo
+from translucid.lessons.demonstration import train_demo
+from translucid.lessons.runs import demo_run, recurrent_run
+from translucid.runs.configuration import resolve
+from translucid.training.experiment import run_experiment
+from translucid.training.post_training import measure_trained
+
+PAIRS = [("uno", "one")]
+QUIET = Console(quiet=True)
+LESSON = SimpleNamespace(configuration=None, general=(), new=1, held_out=1)
+TRAINED = SimpleNamespace(
+    device="cpu",
+    workers=SimpleNamespace(leads=True),
+    over=True,
+    progress=SimpleNamespace(best_score=1.0),
+    validator=SimpleNamespace(comparable=float),
+    run=SimpleNamespace(path=""),
+)
+
+
+class ReachedError(Exception):
+    """The function has been called."""
+
+
+@pytest.mark.parametrize(
+    ("reached", "call"),
+    [
+        ("lessons.demonstration.train_demo", lambda out: run(["demo", "--out", str(out), "--device", "cpu"])),
+        (
+            "lessons.caption_demonstration.train_caption_demo",
+            lambda out: run(["demo", "--captions", "--out", str(out), "--device", "cpu"]),
+        ),
+        (
+            "lessons.demonstration.prepared",
+            lambda out: train_demo(out, overwrite=False, device="cpu", console=QUIET),
+        ),
+        ("lessons.runs.train_demo", lambda out: demo_run(out, "cpu")),
+        ("lessons.runs.run_experiment", lambda out: recurrent_run("dot", out, "cpu")),
+        (
+            "lessons.caption_demonstration.run_experiment",
+            lambda out: train_caption_demo(out, overwrite=False, device="cpu", console=QUIET),
+        ),
+        (
+            "training.train.run_experiment",
+            lambda out: translucid.train(PAIRS, out, valid=PAIRS, settings={"training.batch_tokens": 9}, device="cpu"),
+        ),
+        ("training.experiment.prepared", lambda out: run_experiment(resolve(), out, device="cpu")),
+        ("training.experiment.prepared", lambda out: _trained(LESSON, out, False, "cpu", None, QUIET)),
+        ("training.post_training.fit_validation_scores", lambda out: measure_trained(TRAINED, QUIET)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_device_is_passed_on(reached, call, tmp_path, monkeypatch):
+    devices = []
+
+    def reach(*rest, device, **more):
+        devices.append(device)
+        raise ReachedError
+
+    monkeypatch.setattr(f"translucid.{reached}", reach)
+    # Nothing is trained, so little text is enough.
+    monkeypatch.setattr("translucid.lessons.demonstration.SIZES", dict.fromkeys(["train", "valid", "test"], 2))
+    monkeypatch.setattr("translucid.lessons.runs.PAIRS", 2)
+    monkeypatch.setattr("translucid.lessons.caption_demonstration.learned_weights", lambda: None)
+    monkeypatch.setattr("translucid.lessons.caption_demonstration.SCENES", 20)
+    with suppress(ReachedError):  # a command reports it as an error of ours
+        call(tmp_path / "run")
+    assert devices == ["cpu"]
+
+
+def test_the_demo_measures_its_validation_sentences_on_the_device(tmp_path, monkeypatch):
+    devices = []
+
+    @contextmanager
+    def prepared(configuration, folder, **more):
+        (folder / "phrasebook").mkdir(parents=True)
+        yield SimpleNamespace(fit=lambda display: None), None
+
+    monkeypatch.setattr("translucid.lessons.demonstration.prepared", prepared)
+    monkeypatch.setattr("translucid.lessons.demonstration.SIZES", dict.fromkeys(["train", "valid", "test"], 2))
+    monkeypatch.setattr(
+        "translucid.lessons.demonstration.fit_validation_scores", lambda run, console, device: devices.append(device)
+    )
+    train_demo(tmp_path / "run", overwrite=False, device="cpu", console=QUIET)
+    assert devices == ["cpu"]
+
+
+@pytest.mark.parametrize("kind", [Job, CaptionJob, ClassifyJob, GenerateJob])
+def test_a_worker_gets_the_job_on_its_device(kind):
+    """Each process of `--workers` has a GPU of its own."""
+    job = kind(Path("run"), DecodingOptions()) if kind is not ClassifyJob else kind(Path("run"))
+    assert (job.device, job.on("cuda:1").device) == ("auto", "cuda:1")

@@ -91,12 +91,12 @@ FUNCTIONS = [
 
 
 @pytest.fixture
-def run_of(short_run, language_run, tmp_path):
+def run_of(small_run, language_run, tmp_path):
     """Return a copy of the run folder that a function needs."""
 
     def folder(function):
         run = tmp_path / "run"
-        shutil.copytree(language_run("lm-lstm") if function is score_of_a_text else short_run, run)
+        shutil.copytree(language_run("lm-lstm") if function is score_of_a_text else small_run, run)
         if function is aligned_by_a_layer:
             torch.manual_seed(1)
             save_alignment_layer(RunFolder(run), AlignmentLayer(16, 16), None)

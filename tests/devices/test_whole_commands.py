@@ -49,7 +49,7 @@ def captioner_training(scenes, folder, device):
     return [str(part) for part in command]
 
 
-def commands(corpus, short_run, language_run, captioner, classifier, scenes, folder):
+def commands(corpus, small_run, language_run, captioner, classifier, scenes, folder):
     """The commands by name; `folder` is for what they write."""
     test = corpus / "test.tsv"
     texts = folder / "texts.txt"
@@ -58,7 +58,7 @@ def commands(corpus, short_run, language_run, captioner, classifier, scenes, fol
     terms.write_text("beach\tplaya\n")
     language = language_run("lm-lstm")
     resumed = folder / "resumed"
-    shutil.copytree(short_run, resumed)
+    shutil.copytree(small_run, resumed)
     with tarfile.open(scenes / "images.tar") as images:
         member = images.getmembers()[0]
         images.extract(member, folder)
@@ -68,18 +68,18 @@ def commands(corpus, short_run, language_run, captioner, classifier, scenes, fol
     return {
         "train": ["train", *files, "--out", folder / "rnn", "--model", "rnn-bahdanau", *FEW, "model.width=16"],
         "resume": ["train", "--resume", *files, "--out", resumed, "--set", *longer],
-        "translate": ["translate", short_run, SENTENCE, *TORCH, "--beam", "2"],
-        "n-best": ["translate", short_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
-        "evaluate": ["evaluate", short_run, "--test", test, *TORCH, "--json"],
-        "look": ["look", short_run, SENTENCE, "--save", folder / "maps.html"],
-        "score": ["score", short_run, test],
-        "explain": ["explain", short_run, SENTENCE, "--method", "gradients"],
-        "align": ["align", short_run, "--pairs", test],
+        "translate": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2"],
+        "n-best": ["translate", small_run, SENTENCE, *TORCH, "--nbest", "2", "--format", "jsonl", "--alignments"],
+        "evaluate": ["evaluate", small_run, "--test", test, *TORCH, "--json"],
+        "look": ["look", small_run, SENTENCE, "--save", folder / "maps.html"],
+        "score": ["score", small_run, test],
+        "explain": ["explain", small_run, SENTENCE, "--method", "gradients"],
+        "align": ["align", small_run, "--pairs", test],
         "generate": ["generate", language, "I like", "--max-tokens", "4", "--beam", "2"],
         "perplexity": ["evaluate", language, "--test", corpus / "test.jsonl", "--json"],
         "caption": ["caption", captioner, image, "--beam", "2"],
         "explain an image": ["explain", captioner, image],
-        "terms": ["translate", short_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
+        "terms": ["translate", small_run, SENTENCE, *TORCH, "--terms", terms, "--terms-mode", "constrain"],
         "embed": ["embed", language_run("lm-bilstm"), texts, "--out", folder / "vectors.npz"],
         "classify": ["classify", classifier, "--input", texts],
         "explain a label": ["explain", classifier, "good soccer", "--method", "gradients"],
@@ -102,12 +102,12 @@ TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
-    name, texts, short_run, language_run, captioner, classifier, scenes, tmp_path, capsys
+    name, texts, small_run, language_run, captioner, classifier, scenes, tmp_path, capsys
 ):
     made = {}
     for device in ("cpu", "cuda", "mps"):
         (tmp_path / device).mkdir()
-        made[device] = commands(texts, short_run, language_run, captioner, classifier, scenes, tmp_path / device)[name]
+        made[device] = commands(texts, small_run, language_run, captioner, classifier, scenes, tmp_path / device)[name]
     capsys.readouterr()
 
     def written(device):

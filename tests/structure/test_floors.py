@@ -1,7 +1,10 @@
 """Each package imports only from those below it; no file is too long to read in one go."""
 
 import ast
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -43,10 +46,31 @@ def package_of(file: Path) -> str:
     return file.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_packages(source: str) -> set[str]:
-    """Return the packages of ours that a source imports, also inside functions."""
+def nodes_of(source: str) -> list[ast.AST]:
+    """Return all nodes of a source."""
+    return [*ast.walk(ast.parse(source))]
+
+
+class Contents(NamedTuple):
+    """What the tests of this file ask about a file."""
+
+    packages: set[str]
+    """Packages of ours that it imports."""
+    private: list[str]
+    """Private attributes that it sets from outside."""
+
+
+@cache
+def contents(file: Path) -> Contents:
+    """Parse a file, once for all tests."""
+    nodes = nodes_of(file.read_text(encoding="utf-8"))
+    return Contents(imported_packages(nodes), private_attributes_set(nodes))
+
+
+def imported_packages(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the packages of ours that are imported, also inside functions."""
     packages = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -65,7 +89,7 @@ def all_imports() -> dict[str, set[str]]:
     imports: dict[str, set[str]] = {}
     for file in FILES:
         here = package_of(file)
-        imports.setdefault(here, set()).update(imported_packages(file.read_text()) - {here})
+        imports.setdefault(here, set()).update(contents(file).packages - {here})
     return imports
 
 
@@ -86,7 +110,7 @@ def test_imports_go_down():
         if here in ENTRIES:  # they import lazily what users ask for
             continue
         below = LAYERS[: LAYERS.index(here)]
-        if above := imported_packages(file.read_text()) - {here, *below}:
+        if above := contents(file).packages - {here, *below}:
             upwards[str(file.relative_to(SOURCE))] = above
     assert not upwards
 
@@ -110,11 +134,10 @@ def test_inference_does_not_need_training(package):
 
 
 def test_an_import_upwards_would_be_seen():
-    assert imported_packages("def f():\n    from translucid.training.trainer import Trainer") == {"training"}
-    assert imported_packages("from translucid import decoding, __version__\nimport translucid.cli.main") == {
-        "decoding",
-        "cli",
-    }
+    inside = "def f():\n    from translucid.training.trainer import Trainer"
+    assert imported_packages(nodes_of(inside)) == {"training"}
+    several = "from translucid import decoding, __version__\nimport translucid.cli.main"
+    assert imported_packages(nodes_of(several)) == {"decoding", "cli"}
 
 
 def test_files_are_short():
@@ -122,14 +145,21 @@ def test_files_are_short():
     assert not {file: count for file, count in lines.items() if count > 400}
 
 
-def private_attributes_set(tree: ast.AST) -> list[str]:
+def _sets_an_attribute(function: ast.expr) -> bool:
+    """Whether a function that is called is `setattr` or `object.__setattr__`."""
+    if isinstance(function, ast.Attribute):
+        return function.attr == "__setattr__" and ast.unparse(function.value) == "object"
+    return isinstance(function, ast.Name) and function.id == "setattr"
+
+
+def private_attributes_set(nodes: Iterable[ast.AST]) -> list[str]:
     """Return the attributes beginning with `_` that are set on anything but `self` and `cls`."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr.startswith("_"):
             if ast.unparse(node.value) not in {"self", "cls"} and not node.attr.startswith("__"):
                 found.append(ast.unparse(node))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"setattr", "object.__setattr__"}:
+        elif isinstance(node, ast.Call) and _sets_an_attribute(node.func):
             target, *name = node.args[:2]
             private = any(isinstance(one, ast.Constant) and str(one.value).startswith("_") for one in name)
             if private and ast.unparse(target) not in {"self", "cls"}:
@@ -138,13 +168,13 @@ def private_attributes_set(tree: ast.AST) -> list[str]:
 
 
 def test_nothing_private_is_set_from_outside():
-    found = {str(file.relative_to(SOURCE)): private_attributes_set(ast.parse(file.read_text())) for file in FILES}
+    found = {str(file.relative_to(SOURCE)): contents(file).private for file in FILES}
     assert not {file: attributes for file, attributes in found.items() if attributes}
 
 
 def test_what_is_private_and_set_from_outside_would_be_seen():
     code = "self._a = cls._b = 1\nother._c, self.d._e = 1, 2\nother._f += 1\nsetattr(other, '_g', 1)\nx.__doc__ = ''"
-    assert {*private_attributes_set(ast.parse(code))} == {
+    assert {*private_attributes_set(nodes_of(code))} == {
         "other._c",
         "self.d._e",
         "other._f",

@@ -13,6 +13,8 @@ SMALL = [
     "training.batch_tokens=512",
     "training.validate_sentences=5",
     "training.validate_every=5",
+    "decoding.max_length_ratio=1",  # a model that has learned next to nothing writes to the limit
+    "decoding.max_length_extra=4",
 ]
 
 

@@ -16,6 +16,8 @@ from translucid.engines.tuning import find_fastest
 from translucid.ground.errors import UserError
 from translucid.training.post_training import tune_trained
 
+from ..conftest import SHAPE
+
 
 def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--json", "--beam", "1")
@@ -263,8 +265,7 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
 def test_a_name_is_neither_markup_nor_a_command(call, corpus, tmp_path, name):
     run = tmp_path / name
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    small = ["model.width=16", "data.tokenizer.vocabulary=200", "training.max_steps=2"]
-    done = call("train", *files, "--out", run, "--no-tune", "--set", *small)
+    done = call("train", *files, "--out", run, "--no-tune", "--set", *SHAPE, "training.max_steps=2")
     assert done.code == 0, done.err
     shown = str(run).replace("\x1b", r"\x1b")
     assert shown in done.err.replace("\n", "")

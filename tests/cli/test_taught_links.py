@@ -24,6 +24,13 @@ def at_one_place(pieces, mask, place):
     return weights
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_updates():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("translucid.inspection.alignment_learning.UPDATES", 60)
+        yield
+
+
 @pytest.fixture(scope="module")
 def gold(tmp_path_factory):
     """Word links of pairs as .jsonl, and the same as two files."""

@@ -7,6 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from tests.probes.forked import Forked
+from translucid.cli.main import main
+
 
 @pytest.fixture(params=["", ".tsv", ".npz", ".json", ".html", ".svg"])
 def ending(request):
@@ -85,24 +88,46 @@ def test_a_folder_is_refused_and_a_link_stays_one(call, tmp_path, writers, endin
     assert sorted(item.name for item in tmp_path.iterdir()) == sorted([folder.name, link.name])
 
 
+def _after(words, before):
+    """Write a line to standard output, then run our command."""
+    print(before, flush=True)
+    main(words)
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
-def test_standard_output_by_name_is_standard_output(small_run, tmp_path, name):
+def test_standard_output_by_name_is_standard_output(call, small_run, tmp_path, monkeypatch, name):
+    words = ["translate", str(small_run), "I sing"]
+    expected = call(*words).out
+    monkeypatch.chdir(tmp_path)
     shown = tmp_path / "shown.txt"
-    shown.write_text("before\n")
-    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
-    expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    with shown.open("a") as stream:
-        subprocess.run([*command, "--output", name, "--overwrite"], stdout=stream, cwd=tmp_path, check=True)
+    process = Forked(_after, [*words, "--output", name, "--overwrite"], "before", log=shown, errors_apart=True)
+    assert process.wait() == 0
     assert shown.read_text() == f"before\n{expected}"
     assert [item.name for item in tmp_path.iterdir()] == ["shown.txt"]
 
 
-@pytest.mark.parametrize("output", [["--output", "FULL"], ["--output", "-"], []], ids=str)
+def _into(words, place):
+    """Run our command with a standard output that is a file or a device."""
+    target = os.open(place, os.O_WRONLY)
+    os.dup2(target, 1)
+    os.close(target)
+    main(words)
+
+
+@pytest.mark.parametrize("output", [["--output", "FULL"], ["--output", "-"]], ids=str)
 def test_a_full_device_is_one_line_that_names_it(small_run, full, output):
     output = [str(full) if word == "FULL" else word for word in output]
-    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing", *output]
+    process = Forked(_into, ["translate", str(small_run), "I sing", *output], str(full), errors_apart=True)
+    _, said = process.communicate()
+    assert process.returncode == 2
+    place = str(full) if str(full) in output else "standard output"
+    assert said.startswith(f"error: {place}: can't be written (No space left on device)")
+
+
+def test_a_standard_output_without_room_is_one_line_to_the_end_of_the_process(small_run, full):
+    """Python itself, which would write what is left when it ends, does not complain of it as well."""
+    command = [sys.executable, "-m", "translucid", "translate", small_run, "I sing"]
     with full.open("w") as stream:
         done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    place = str(full) if str(full) in output else "standard output"
-    assert done.stderr.startswith(f"error: {place}: can't be written (No space left on device)")
+    assert done.stderr.startswith("error: standard output: can't be written (No space left on device)")

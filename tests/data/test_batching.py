@@ -107,3 +107,10 @@ def test_a_batch_moves_to_a_device_as_a_whole(device):
     moved = corpus(([5, 3], [6, 3])).batch([0]).prepared().to(device)
     tensors = moved.source, moved.targets_in, moved.labels, moved.places
     assert {tensor.device.type for tensor in tensors} == {device}
+
+
+def test_lengths_of_sentences_are_counted_before_a_batch_moves():
+    batch = corpus(([5, 7, 3], [6, 3]), ([3], [3])).batch([0, 1])
+    assert batch.prepared().to("meta").lengths == [3, 1]
+    images = batch._replace(source=torch.zeros(2, 3, 4, 4, dtype=torch.uint8))
+    assert images.prepared().lengths == ()

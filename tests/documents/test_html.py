@@ -112,6 +112,8 @@ def test_blocks_are_segments_and_inline_elements_marks():
         ("<ul><li>one<ul><li translate=no>two<li>three</ul></ul>", ["one", "three"]),
         ("<p translate=no>one<p>two", ["two"]),
         ("<div translate=no>one<p>two</p><p translate=yes>three</p></div>four", ["three", "four"]),
+        ("<div translate=no><p>one</p>two</div>three", ["three"]),
+        ("<div translate=no>one</b>two</div>three", ["three"]),
         ("<p>one <span class='x notranslate'>two</span> three", ["one  three"]),
         ("<pre>one</pre><script>two</script><style>three</style><textarea>four</textarea>", []),
         ("one<br>two<br><br>three", ["one two", "three"]),

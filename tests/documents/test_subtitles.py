@@ -248,6 +248,8 @@ def test_every_line_may_be_followed_by_an_empty_one():
         ("<i>- One.\n- Two.</i>", ["One.", "Two."]),
         ("One.\n- Two.", ["One.", "Two."]),
         ("- One\nand so.\n- Two.", ["One and so.", "Two."]),
+        ("- one\n- two", ["one", "two"]),
+        ("One.\n- two.", ["One.", "two."]),
         ("- One? - Two.", ["One?", "Two."]),
         ("It was one\n- or two -\nof them.", ["It was one - or two - of them."]),
         (">> One.\n>>> TWO.", ["One.", "TWO."]),

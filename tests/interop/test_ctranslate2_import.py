@@ -86,7 +86,10 @@ def test_what_we_wrote_comes_back(tmp_path, changes, joint):
         torch.testing.assert_close(again(ids, target), model(ids, target), atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize(("quantization", "off"), [("int8", 0.02), ("int16", 0.003), ("float16", 0.002)])
+@pytest.mark.parametrize(
+    ("quantization", "off"),
+    [("int8", 0.02), ("int16", 0.003), ("float16", 0.002), ("bfloat16", 0.004), ("int8_bfloat16", 0.02)],
+)
 def test_smaller_weights_come_back_as_far_as_they_go(tmp_path, quantization, off):
     model, _ = ours(tmp_path / "out", {"norm": "pre"}, quantization=quantization)
     import_model(tmp_path / "out", tmp_path / "run")

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from translucid.runs.run_folder import RunFolder
-from translucid.serving.routes.examples import examples_of
+from translucid.serving.routes.examples import LONGEST, examples_of
 
 PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
 
@@ -46,6 +46,11 @@ def test_a_file_of_examples_comes_first(run, folder):
     assert told(run, folder, valid=["x/corpus/valid.tsv"]) == ["One.", "Two.", "Three."]
     (folder / "examples.txt").write_bytes(b"\xff\n")
     assert told(run, folder) == []
+
+
+def test_examples_that_are_too_long_are_left_out(run, folder):
+    (folder / "examples.txt").write_text("x" * LONGEST + "\n" + "y" * (LONGEST + 1) + "\n")
+    assert told(run, folder) == ["x" * LONGEST]
 
 
 def test_they_are_told_by_name(run, tmp_path, serve):

@@ -180,7 +180,7 @@ class Configuration(OptionGroup):
         `resolve` sets it. For a configuration from a file, it is whether the size differs from that of the preset. It
         is not a setting, so configurations are compared without it.
         """
-        preset = preset_named(self.preset) if self.preset else None
+        preset = preset_named(self.preset)
         settings = preset.settings if preset else {}
         default = TokenizerOptions.model_fields["vocabulary"].default
         size: int = settings.get("data", {}).get("tokenizer", {}).get("vocabulary", default)

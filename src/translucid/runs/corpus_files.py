@@ -6,9 +6,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
@@ -53,6 +55,12 @@ class Corpora:
         for pair in train:
             digest.update(json.dumps(pair).encode())
         return cls([train], valid, digest.hexdigest())
+
+    def writing_bad_lines(self, file: Path) -> AbstractContextManager[None]:
+        """Write the bad lines of the training corpora to a file, if they are skipped."""
+        if self.bad is None:
+            return nullcontext()
+        return self.bad.written_to(file)
 
     def kept(self, wanted: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
         """Yield the training pairs that pass the filter, corpus after corpus."""

@@ -263,13 +263,13 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset_named(name: str) -> Preset | None:
+def preset_named(name: str | None) -> Preset | None:
     """Return a preset by its name, or the preset of a user's model by its file and class; None if there is none.
 
     The preset of a user's model has the other settings of `small`.
     """
-    if name in PRESETS or not re.fullmatch(USER_CLASS, name):
-        return PRESETS.get(name)
+    if name is None or name in PRESETS or not re.fullmatch(USER_CLASS, name):
+        return PRESETS.get(name or "")
     model = {"kind": "custom", "implementation": name}
     small = PRESETS["small"]
     return small._replace(suits="your own model", settings={**small.settings, "model": model})
@@ -277,5 +277,7 @@ def preset_named(name: str) -> Preset | None:
 
 def kind_of_preset(name: str | None) -> str | None:
     """Return the kind of model of a preset; None if there is no such preset."""
-    preset = preset_named(name) if name else None
-    return preset.settings["model"].get("kind", "transformer") if preset else None
+    preset = preset_named(name)
+    if preset is None:
+        return None
+    return preset.settings["model"].get("kind", "transformer")

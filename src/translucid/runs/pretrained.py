@@ -50,8 +50,10 @@ class Pretrained(NamedTuple):
         Raises:
             UserError: a run is not of a suitable language model, or the runs do not fit together or to the preset.
         """
-        halves = [run for run in (self.encoder, self.decoder) if run]
-        model = _shape(halves[0]) if halves else {}
+        halves = list(filter(None, (self.encoder, self.decoder)))
+        model: dict[str, Any] = {}
+        if halves:
+            model = _shape(halves[0])
         kind = kind_of_preset(preset)
         if halves and kind not in {None, model["kind"]}:
             what = f"is a model with which a translator of the kind {model['kind']} begins, and {preset} is none"
@@ -66,12 +68,12 @@ class Pretrained(NamedTuple):
         tokenizer = self.tokenizer(None)
         joint = tokenizer is not None and tokenizer.joint
         named = {"init_encoder": self.encoder, "init_decoder": self.decoder, "elmo": self.elmo}
-        runs = {name: run for name, run in named.items() if run}
-        first = next(iter(runs.values()))
+        training = {name: str(run.path) for name, run in named.items() if run}
+        first = next(filter(None, named.values()))
         return {
             "model": {**model, "share_embeddings": joint},
             "data": {"tokenizer": first.configuration().data.tokenizer.model_dump() | {"joint": joint}},
-            "training": {name: str(run.path) for name, run in runs.items()},
+            "training": training,
         }
 
     def tokenizer(self, learned: Tokenizer | None) -> Tokenizer | None:

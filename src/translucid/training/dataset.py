@@ -11,6 +11,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
@@ -53,6 +54,14 @@ class Initialization:
     """The console for progress."""
     before: Mapping[str, str] | None
     """The fingerprints in the checkpoint, if there is one."""
+
+    def reopened(self, reopen: Callable[[], Stored | None]) -> Stored | None:
+        """Return a store if there is one that can be used; show the error if it is damaged."""
+        try:
+            return reopen()
+        except UserError as error:
+            self.console.print(f"{error}", soft_wrap=True)
+            return None
 
     def stored(self, make: Callable[[], Stored | None], reopen: Callable[[], Stored | None]) -> Stored:
         """Return a store of the run folder. The first process creates it if necessary, then the others open it.

@@ -123,11 +123,8 @@ class ImageDataset:
         def report(error: UserError) -> None:
             start.console.print(f"{error}", soft_wrap=True)
 
-        try:
-            if stored := store.open(identity):
-                return stored
-        except UserError as error:  # the store is damaged
-            report(error)
+        if stored := start.reopened(lambda: store.open(identity)):
+            return stored
         on_bad = report if self.configuration.data.skip_bad else None
         with counting(start.console, "reading the images", len(self.names)) as advance:
             store.build(self.names, self.files, identity=identity, on_images=advance, on_bad=on_bad)

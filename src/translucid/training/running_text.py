@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from itertools import chain
 
 import torch
@@ -16,7 +15,6 @@ from translucid.data.stream import stream_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.language import TextScores, directions, measured, together
 from translucid.ground.console import Console, counting
-from translucid.ground.errors import UserError
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
@@ -74,12 +72,9 @@ class RunningTextDataset:
     def _encoded(self, start: Initialization, store: TextStore, identity: str) -> StoredTexts | None:
         """Open the encoded text, or encode it if the store is missing, damaged, or made from other files."""
         corpora = self.corpora
-        try:
-            if stored := store.open(identity):
-                return stored
-        except UserError as error:
-            start.console.print(f"{error}", soft_wrap=True)
-        listed = corpora.bad.written_to(start.run.bad_lines_file) if corpora.bad else nullcontext()
+        if stored := start.reopened(lambda: store.open(identity)):
+            return stored
+        listed = corpora.writing_bad_lines(start.run.bad_lines_file)
         with listed, counting(start.console, "encoding the text", None) as advance:
             store.build(
                 corpora.train,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from itertools import chain, islice
 
@@ -174,17 +173,14 @@ class TextDataset:
         If there is a checkpoint, the corpus is encoded beside the old one, and replaces it if the text is the same.
         """
         corpora, beside = self.corpora, CorpusStore(start.run.next_corpus_folder)
-        try:
-            if stored := store.open(identity):
-                return stored
-        except UserError as error:  # the store is damaged
-            start.console.print(f"{error}", soft_wrap=True)
+        if stored := start.reopened(lambda: store.open(identity)):
+            return stored
         target = store if start.before is None else beside
         if self._lemmas:
             with start.console.status("learning which words translate each other"):
                 _ = self._lexicon  # computed and cached
         try:
-            with corpora.bad.written_to(start.run.bad_lines_file) if corpora.bad else nullcontext():
+            with corpora.writing_bad_lines(start.run.bad_lines_file):
                 with counting(start.console, "encoding the corpus", None) as advance:
                     target.build(
                         self._train,

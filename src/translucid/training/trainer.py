@@ -286,8 +286,9 @@ class Trainer:
         with self.weights.averaged_model() as model:
             found = self.validator.measure(model, self.device, self.workers)
             best = self.validator.is_better(found, self.progress.best_score, self.progress.best_loss)
-            self.progress.stale = 0 if best else self.progress.stale + 1
+            self.progress.stale += 1
             if best:
+                self.progress.stale = 0
                 self.progress.best_score, self.progress.best_loss = found.score, found.loss
                 self.progress.best_step = self.progress.step
                 self.progress.kept = found.measures

@@ -62,9 +62,10 @@ class Tokenizer:
             ValueError: these are not SentencePiece models, or their special ids are not ours.
         """
         self.joint = target is None
-        self._models = {"tokenizer": source} if target is None else {"source": source, "target": target}
-        self._source = _processor(source)
-        self._target = self._source if target is None else _processor(target)
+        self._models, self._source = {"tokenizer": source}, _processor(source)
+        self._target = self._source
+        if target is not None:
+            self._models, self._target = {"source": source, "target": target}, _processor(target)
         self.source_size: int = self._source.get_piece_size()
         self.target_size: int = self._target.get_piece_size()
 

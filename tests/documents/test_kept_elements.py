@@ -263,7 +263,7 @@ def drawn(draw, depth=0):
     return "".join(parts)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100))
 def test_any_text_with_any_translation_keeps_each_element_with_its_content(seed):
     draw = random.Random(seed)
     source = tagged("word " + drawn(draw))
@@ -286,7 +286,7 @@ def test_any_text_with_any_translation_keeps_each_element_with_its_content(seed)
 
 
 def test_the_text_for_the_model_and_the_elements_make_up_the_source():
-    for seed in range(200):
+    for seed in range(100):
         source = tagged("word " + drawn(random.Random(seed)))
         found = collapsed(source)
         assert all(found.source.text[copy.start : copy.end] == copy.core for copy in found.copies)
@@ -301,4 +301,4 @@ def test_time_grows_with_the_length(token):
         collapsed(source)
         return time.process_time() - start
 
-    assert spent(16_000) < 12 * spent(4_000) + 0.1
+    assert spent(8_000) < 24 * spent(1_000) + 0.1

@@ -91,7 +91,7 @@ _TEXT = st.lists(_WORD, min_size=1, max_size=20).map(" ".join)
     st.lists(st.tuples(_TEXT, st.none() | _TEXT, st.booleans()), max_size=8, unique_by=lambda one: one[0]),
     st.sampled_from([40, 78, 0]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_other_readers_see_the_same_messages_and_the_new_translations(messages, width):
     before = polib.POFile(wrapwidth=width)
     before.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
@@ -226,7 +226,7 @@ def test_other_signs_are_text(text):
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_strings_come_back(text):
     raw = quoted(text, "msgstr")
     assert unescaped("".join(line[1:-1] for line in raw.split("\n"))) == text
@@ -234,9 +234,9 @@ def test_strings_come_back(text):
 
 @GETTEXT
 @given(
-    st.lists(
-        st.sampled_from(["word", "longer-one", 'a "quote"', "x\n", "\n", "é", "%s", "\\"]), min_size=1, max_size=40
-    ).map(" ".join)
+    st.lists(st.sampled_from(["word", "longer-one", "x\n", "\n", "é", "%s", "x-1"]), min_size=1, max_size=40).map(
+        " ".join
+    )
 )
 @settings(max_examples=30, deadline=None)
 def test_lines_are_gettexts_own(text):
@@ -248,6 +248,8 @@ def test_lines_are_gettexts_own(text):
 @GETTEXT
 def test_lines_end_where_gettexts_do():
     texts = [" ".join(["ab"] * 30) + " " + "c" * i + " d" * j for i in range(1, 8) for j in range(3)]
+    texts += [" ".join(["ab"] * 26) + f" two{hyphen}parts" for hyphen in ("-", "--", "-1-", " -", " \n")]
+    texts += ['a "quote" and a \\ sign']
     both = (f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n" for text in texts)
     content = HEADER + "\n".join(both)
     told = subprocess.run(["msgcat", "-"], input=content.encode(), capture_output=True, check=True)

@@ -19,6 +19,8 @@ _ESCAPES = {
     "\v": "\\v",
 }
 _TO_ESCAPE = str.maketrans(_ESCAPES)
+_BREAKS = re.compile(r"(?<= )(?=[^ ])(?!\\n)|(?<=-)(?=[^\W\d_])")
+"""The places where a line may end, as in gettext: behind spaces unless `\\n` follows, between a hyphen and a letter."""
 
 
 def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) -> str:
@@ -44,9 +46,9 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Cut a line behind spaces into parts of at most `width` columns; only a part of one long word may be wider."""
+    """Cut a line behind spaces and hyphens into parts of at most `width` columns; only one long word may be wider."""
     parts, used = [""], 0
-    for word in re.findall(r"[^ ]* +|[^ ]+$", line):
+    for word in _BREAKS.split(line):
         length = columns(word)
         if used and used + length > width:
             parts.append("")

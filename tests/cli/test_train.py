@@ -16,6 +16,7 @@ import torch
 import yaml
 
 from translucid import __version__
+from translucid.cli.main import run as run_command
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.recipes import recipes
@@ -48,14 +49,13 @@ def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
     assert "120 pairs" in done.err
 
 
-@pytest.fixture
-def counting(tmp_path):
-    """The arguments of a training that soon learns a little: four numbers in a row, and one line of a hundred."""
+def count_in(folder):
+    """Return the arguments of a training that soon learns a little: four numbers in a row, one line of a hundred."""
     numbers = {"one": "uno", "two": "dos", "three": "tres", "four": "cuatro", "five": "cinco"}
     pairs = [
         (" ".join(w), " ".join(map(numbers.get, w))) for w in [*list(product(numbers, repeat=4))[::6], ["one"] * 100]
     ]
-    file = tmp_path / "numbers.tsv"
+    file = folder / "numbers.tsv"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
     shape = [setting for setting in SHAPE if "vocabulary" not in setting]
     shape += ["data.tokenizer.vocabulary=36", "model.positions=learned", "model.max_length=40"]
@@ -65,12 +65,24 @@ def counting(tmp_path):
         "training.validate_every=30",
         "training.max_steps=60",
     ]
-    return ["--train", file, "--valid", file, "--out", tmp_path / "run", "--set", *shape, *limits]
+    return ["--train", file, "--valid", file, "--out", folder / "run", "--set", *shape, *limits]
 
 
-def test_in_the_end_the_fastest_way_to_translate_is_found(call, counting, tmp_path):
-    done = call("train", "--no-tune", *counting)
-    assert done.code == 0, done.err
+@pytest.fixture
+def counting(tmp_path):
+    return count_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A run that has learned to count a little and was not tuned."""
+    folder = tmp_path_factory.mktemp("counted")
+    assert run_command([str(word) for word in ["train", "--no-tune", *count_in(folder)]]) == 0
+    return folder / "run"
+
+
+def test_in_the_end_the_fastest_way_to_translate_is_found(call, counted, tmp_path):
+    shutil.copytree(counted, tmp_path / "run")
     found = tmp_path / "run" / "tuned.json"
     assert not found.exists()
     done = call("train", "--resume", "--out", tmp_path / "run")
@@ -95,12 +107,13 @@ def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp
 
 
 @pytest.mark.parametrize("error", [UserError("the files are gone"), OSError("the disk is full"), KeyboardInterrupt()])
-def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counting, tmp_path, monkeypatch, error):
+def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counted, tmp_path, monkeypatch, error):
     def find_fastest(run, console):
         raise error
 
     monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
-    done = call("train", *counting)
+    shutil.copytree(counted, tmp_path / "run")
+    done = call("train", "--resume", "--out", tmp_path / "run")
     assert done.code == (130 if isinstance(error, KeyboardInterrupt) else 0)
     assert "not tuned" in done.err and str(error) in done.err
     assert not (tmp_path / "run" / "tuned.json").exists()

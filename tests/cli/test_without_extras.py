@@ -9,6 +9,8 @@ import pytest
 
 from translucid.cli.main import run
 
+from ..conftest import SHAPE
+
 EXTRAS = ["tensorboard", "matplotlib", "fastapi", "uvicorn", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
 EXTRAS += ["onnx", "onnxscript", "onnxruntime", "simplemma"]
 RUNNER = f"""
@@ -52,11 +54,10 @@ class Outcome(NamedTuple):
 @pytest.fixture(scope="module")
 def plain(small_run, corpus, tmp_path_factory):
     """The outcomes of all commands of this file where none of the extras is installed, by their first words."""
-    shape = ["model.width=16", "model.heads=2", "model.feed_forward=32", "data.tokenizer.vocabulary=200"]
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", "run"]
     said = [small_run, "I like soccer"]
     commands = {
-        "train": ["train", *files, "--no-tune", "--set", *shape, "training.max_steps=2", "training.log_every=1"],
+        "train": ["train", *files, "--no-tune", "--set", *SHAPE, "training.max_steps=2", "training.log_every=1"],
         "translate torch": ["translate", *said, "--engine", "torch"],
         "translate ctranslate2": ["translate", *said, "--engine", "ctranslate2"],
         "evaluate": ["evaluate", small_run, "--test", corpus / "test.tsv"],

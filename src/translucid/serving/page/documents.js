@@ -10,7 +10,7 @@ import { withKey } from "./key.js";
 import { store, stored } from "./keeping.js";
 import { waiting } from "./waiting.js";
 
-const POLL = 1000; // milliseconds between requests for the progress
+const SOON = 100, POLL = 1000; // milliseconds between requests for the progress: at first, and at most
 const ROWS = 50; // segments shown at once
 const LATEST = 10; // remembered documents
 const LIST = "translucid.documents", DRAFTS = "translucid.drafts.";
@@ -129,8 +129,9 @@ async function open(id) {
   }
 }
 
-// Show the progress until the document is done, and its segments as they arrive.
-async function follow(mine) {
+// Show the progress until the document is done, and its segments as they arrive. Short documents are done at once, so
+// the first requests come soon after each other.
+async function follow(mine, wait = SOON) {
   if (shown.segments && (!rows.length || rows.some((one) => one.target === null))) await page(...wanted);
   if (mine !== turn || !["waiting", "translating"].includes(shown.state)) return;
   timer = setTimeout(async () => {
@@ -138,13 +139,13 @@ async function follow(mine) {
       const told = await ask(shown.id);
       if (mine !== turn) return;
       tell(told);
-      await follow(mine);
+      await follow(mine, Math.min(1.5 * wait, POLL));
     } catch (error) {
       if (mine !== turn) return;
       problem(error);
       if (error.gone) timer = setTimeout(() => { problem(); follow(mine); }, RETRY);
     }
-  }, POLL);
+  }, wait);
 }
 
 function tell(told) {
@@ -191,6 +192,7 @@ async function refresh() {
 async function forget() {
   const { id } = shown;
   turn++;
+  clearTimeout(timer); // or it would ask for the progress of what is being deleted
   try {
     await ask(id, "DELETE");
   } catch (error) {

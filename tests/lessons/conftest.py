@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.chromium import chromium
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
@@ -32,13 +31,6 @@ SETTINGS = [
     "training.validate_sentences=5",
 ]
 DEMO = ["model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
-
-
-@pytest.fixture(scope="module")
-def context():
-    """A browser in which pages are opened; ended before other tests start theirs in the same process."""
-    with chromium() as browser:
-        yield browser.new_context()
 
 
 def _train_and_record(folder: Path) -> None:

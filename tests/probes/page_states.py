@@ -37,7 +37,8 @@ def opened(page: Page, address: str, link: str = "") -> None:
     if not page.url.startswith(address):
         page.goto(address)
     page.evaluate("localStorage.clear(); sessionStorage.clear()")
-    page.goto("about:blank")
+    if link:  # the page that is open would only go to another place in itself
+        page.goto("about:blank")
     page.goto(f"{address}/{link}")
     page.wait_for_selector("body.ready")
 

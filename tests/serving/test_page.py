@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import expect
 
-from tests.probes.chromium import chromium
 from tests.probes.fonts import FONTS, set_in
 from tests.probes.foreign import many_languages_folder
 from translucid.inspection.explain import explanation
@@ -14,30 +13,35 @@ from translucid.interop.importing import import_model
 from .test_clients import address, serving  # noqa: F401
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
+@contextmanager
+def fresh(context, **options):
+    """Open a page without anything stored; it is closed in the end, and forgets what it stored."""
+    page = context.new_page(**options)
+    try:
+        yield page
+    finally:
+        page.unroute_all(behavior="ignoreErrors")
+        page.evaluate("localStorage.clear()")
+        page.close()
 
 
 @contextmanager
-def watched(browser, place, *, own=("data:",)):
+def watched(context, place, *, own=("data:",)):
     """Open a page that may report no error and fetch nothing but from its server, and what begins like `own`."""
-    opened = browser.new_page()
-    problems, requests = [], []
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.goto(place)
-    yield opened
-    assert [one for one in problems if "status of 400" not in one] == []
-    assert all(url.startswith((place, *own)) for url in requests), "something came from elsewhere"
-    opened.close()
+    with fresh(context) as opened:
+        problems, requests = [], []
+        opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        opened.on("pageerror", lambda error: problems.append(str(error)))
+        opened.on("request", lambda request: requests.append(request.url))
+        opened.goto(place)
+        yield opened
+        assert [one for one in problems if "status of 400" not in one] == []
+        assert all(url.startswith((place, *own)) for url in requests), "something came from elsewhere"
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    with watched(browser, address) as opened:
+def page(context, address):  # noqa: F811
+    with watched(context, address) as opened:
         yield opened
 
 
@@ -76,52 +80,49 @@ def test_it_fits_on_a_phone_and_into_the_dark(page, font):
     assert dark != "rgb(255, 255, 255)"
 
 
-def test_the_documentation_needs_no_other_host(browser, address):  # noqa: F811
-    page = browser.new_page()
-    requests = []
-    page.route(
-        "**/*",
-        lambda route: (
-            requests.append(route.request.url)
-            or (route.continue_() if route.request.url.startswith((address, "data:")) else route.abort())
-        ),
-    )
-    page.goto(f"{address}/docs")
-    expect(page.locator(".opblock-summary-path").first).to_be_visible()
-    assert "/translate" in page.inner_text("#docs")
-    assert [url for url in requests if not url.startswith((address, "data:"))] == []
-    page.close()
+def test_the_documentation_needs_no_other_host(context, address):  # noqa: F811
+    with fresh(context) as page:
+        requests = []
+        page.route(
+            "**/*",
+            lambda route: (
+                requests.append(route.request.url)
+                or (route.continue_() if route.request.url.startswith((address, "data:")) else route.abort())
+            ),
+        )
+        page.goto(f"{address}/docs")
+        expect(page.locator(".opblock-summary-path").first).to_be_visible()
+        assert "/translate" in page.inner_text("#docs")
+        assert [url for url in requests if not url.startswith((address, "data:"))] == []
 
 
-def test_a_server_that_is_gone_is_said_and_nothing_old_stays(browser, address):  # noqa: F811
-    page = browser.new_page()
-    page.goto(address)
-    type_in(page, "I like soccer")
-    page.locator("#attention .below .word").first.click()
-    expect(page.locator(".ways button").first).to_be_visible()
-    page.route("**/look", lambda route: route.abort())
-    page.get_by_label("English").fill("They are going to the beach")
-    expect(page.locator("#problem")).to_contain_text("does not respond")
-    for place in ("#translation", "#seeing"):
-        assert page.inner_text(place).strip() == "", place
-    page.unroute("**/look")
-    expect(page.locator("#attention .word").first).to_be_visible(timeout=10_000)
-    assert page.inner_text("#problem") == ""
-    page.route("**/look", lambda route: route.fulfill(status=502, body="<html>bad gateway"))
-    page.get_by_label("English").fill("You sing")
-    expect(page.locator("#problem")).to_contain_text("does not respond")
-    page.close()
+def test_a_server_that_is_gone_is_said_and_nothing_old_stays(context, address):  # noqa: F811
+    with fresh(context) as page:
+        page.goto(address)
+        type_in(page, "I like soccer")
+        page.locator("#attention .below .word").first.click()
+        expect(page.locator(".ways button").first).to_be_visible()
+        page.route("**/look", lambda route: route.abort())
+        page.get_by_label("English").fill("They are going to the beach")
+        expect(page.locator("#problem")).to_contain_text("does not respond")
+        for place in ("#translation", "#seeing"):
+            assert page.inner_text(place).strip() == "", place
+        page.unroute("**/look")
+        expect(page.locator("#attention .word").first).to_be_visible(timeout=10_000)
+        assert page.inner_text("#problem") == ""
+        page.route("**/look", lambda route: route.fulfill(status=502, body="<html>bad gateway"))
+        page.get_by_label("English").fill("You sing")
+        expect(page.locator("#problem")).to_contain_text("does not respond")
 
 
-def test_a_server_that_is_not_there_yet_is_said(browser, address):  # noqa: F811
-    page = browser.new_page()
-    page.route("**/models", lambda route: route.abort())
-    page.goto(address)
-    expect(page.locator("#problem")).to_contain_text("does not respond")
-    page.unroute("**/models")
-    expect(page.locator("#model option")).to_have_count(1, timeout=10_000)
-    assert page.inner_text("#problem") == ""
-    page.close()
+def test_a_server_that_is_not_there_yet_is_said(context, address):  # noqa: F811
+    with fresh(context) as page:
+        page.route("**/models", lambda route: route.abort())
+        page.goto(address)
+        expect(page.locator("#problem")).to_contain_text("does not respond")
+        page.unroute("**/models")
+        expect(page.locator("#model option")).to_have_count(1, timeout=10_000)
+        assert page.inner_text("#problem") == ""
 
 
 def test_a_long_text_is_no_error(page):
@@ -144,11 +145,10 @@ def test_what_looks_wrong_is_shown(page):
     assert "unknown characters: 足 球" in page.inner_text("#warnings")
 
 
-def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(browser, run, monkeypatch):
+def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(context, run, monkeypatch):
     known = explanation.find_spec
     monkeypatch.setattr(explanation, "find_spec", lambda name: None if name == "captum" else known(name))
-    with serving(str(run), f"en-fr={run}") as place:
-        page = browser.new_page()
+    with serving(str(run), f"en-fr={run}") as place, fresh(context) as page:
         page.goto(place)
         page.locator("#tucked summary").click()
         page.get_by_label("Compare with").select_option(index=2)
@@ -158,13 +158,12 @@ def test_panels_say_whose_they_are_and_methods_are_those_that_are_there(browser,
         page.get_by_role("tab", name="Why").first.click()
         expect(page.get_by_label("method").locator("option")).to_have_count(2)
         assert "gradients" not in page.get_by_label("method").inner_text()
-        page.close()
 
 
-def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(browser, run, tmp_path):
+def test_the_languages_of_a_model_that_has_many_are_chosen_by_name(context, run, tmp_path):
     many_languages_folder(tmp_path / "theirs", nllb=True, end=1.0)
     import_model(tmp_path / "theirs", tmp_path / "many")
-    with serving(str(tmp_path / "many"), str(run)) as place, watched(browser, place) as page:
+    with serving(str(tmp_path / "many"), str(run)) as place, watched(context, place) as page:
         expect(page.locator("#model option")).to_have_text(["many (2 languages → 2 languages)", "tiny (en → es)"])
         assert page.locator("#from option").all_inner_texts() == ["Detect language", "English", "Spanish"]
         page.fill("#source", "I like soccer")

@@ -9,7 +9,7 @@ from tests.probes.fonts import FONTS, set_in
 from tests.probes.page_states import opened, states
 
 from .test_clients import serving
-from .test_page import browser  # noqa: F401
+from .test_page import fresh
 from .test_text_models import models  # noqa: F401
 
 SAME = ("slow", "busy", "refused", "long", "swapped", "dropping", "accepting")
@@ -32,11 +32,11 @@ def address(run, eyes, models):  # noqa: F811
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    one = browser.new_page(reduced_motion="reduce")
-    opened(one, address)
-    yield one
-    one.close()
+def page(context, address):
+    with fresh(context) as one:
+        one.emulate_media(reduced_motion="reduce")
+        opened(one, address)
+        yield one
 
 
 def test_axe_finds_nothing(page, address):

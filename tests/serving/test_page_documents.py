@@ -10,14 +10,14 @@ from tests.probes.fonts import FONTS, set_in
 from translucid.serving.routes import document_jobs
 
 from .test_clients import address, serving  # noqa: F401
-from .test_page import browser, watched  # noqa: F401
+from .test_page import watched
 
 TEXT = "I like soccer.\nYou sing.\nI like 足球.\n"
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    with watched(browser, address) as opened:
+def page(context, address):  # noqa: F811
+    with watched(context, address) as opened:
         yield opened
 
 

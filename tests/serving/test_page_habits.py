@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .test_clients import serving
-from .test_page import browser, watched  # noqa: F401
+from .test_page import fresh, watched
 
 SPANISH = "Los niños leen un libro en el jardín"
 LOOK = {"sentences": [], "model": "tiny"}
@@ -30,8 +30,8 @@ def address(run, tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    with watched(browser, address) as opened:
+def page(context, address):
+    with watched(context, address) as opened:
         opened.wait_for_selector("body.ready")
         yield opened
 
@@ -51,18 +51,17 @@ def asked(page, path="look"):
     return found
 
 
-def test_the_parts_can_be_turned_to_as_soon_as_they_answer(browser, address):  # noqa: F811
-    page = browser.new_page()
-    waiting = []
-    page.route("**/frontend/settings", lambda route: waiting.append(route))
-    page.goto(address)
-    documents = page.get_by_role("button", name="Documents")
-    expect(documents).to_be_disabled()
-    page.wait_for_timeout(50)
-    waiting[0].continue_()
-    documents.click()
-    expect(page.locator("#documents")).to_be_visible()
-    page.close()
+def test_the_parts_can_be_turned_to_as_soon_as_they_answer(context, address):
+    with fresh(context) as page:
+        waiting = []
+        page.route("**/frontend/settings", lambda route: waiting.append(route))
+        page.goto(address)
+        documents = page.get_by_role("button", name="Documents")
+        expect(documents).to_be_disabled()
+        page.wait_for_timeout(50)
+        waiting[0].continue_()
+        documents.click()
+        expect(page.locator("#documents")).to_be_visible()
 
 
 def test_an_empty_page_offers_sentences_and_no_headings_over_nothing(page):
@@ -94,8 +93,8 @@ def test_swapping_takes_languages_and_texts_round(page):
     expect(page.locator("#swap")).to_be_enabled()
 
 
-def test_a_model_alone_cannot_be_swapped(browser, run):  # noqa: F811
-    with serving(str(run)) as place, watched(browser, place) as page:
+def test_a_model_alone_cannot_be_swapped(context, run):
+    with serving(str(run)) as place, watched(context, place) as page:
         page.wait_for_selector("body.ready")
         expect(page.locator("#swap")).to_be_disabled()
         for choice in ("#from", "#to", "#tucked"):
@@ -115,23 +114,22 @@ def test_the_language_is_found_out(page):
     assert [(one["source"], one["target"]) for one in questions] == [("auto", "es")]  # one question does both
 
 
-def test_a_link_holds_text_and_model_and_is_never_sent(page, browser, address):  # noqa: F811
+def test_a_link_holds_text_and_model_and_is_never_sent(page, context, address):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     type_in(page, "I like soccer & more #1")
     page.get_by_role("button", name="Link").click()
     expect(page.locator("#said")).to_have_text("Link copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link.startswith(f"{address}/#text=")
-    other = browser.new_page()
-    urls = []
-    other.on("request", lambda request: urls.append(request.url))
-    other.goto(link)
-    expect(other.locator("#source")).to_have_value("I like soccer & more #1")
-    expect(other.locator("#translation")).not_to_be_empty()
-    assert not any("soccer" in url.partition("#")[0] for url in urls)
-    other.fill("#source", "You sing")  # the address does not say what is no longer there
-    expect(other).to_have_url(f"{address}/")
-    other.close()
+    with fresh(context) as other:
+        urls = []
+        other.on("request", lambda request: urls.append(request.url))
+        other.goto(link)
+        expect(other.locator("#source")).to_have_value("I like soccer & more #1")
+        expect(other.locator("#translation")).not_to_be_empty()
+        assert not any("soccer" in url.partition("#")[0] for url in urls)
+        other.fill("#source", "You sing")  # the address does not say what is no longer there
+        expect(other).to_have_url(f"{address}/")
 
 
 def test_a_reload_keeps_the_text_and_the_languages(page):
@@ -259,10 +257,20 @@ def test_a_better_translation_goes_into_the_memory_of_a_server_that_has_one(page
     assert kept == [{"q": "I like soccer", "s": "Me gusta el fútbol", "source": "en", "target": "es"}]
 
 
-def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(page):
+@pytest.fixture
+def timed(context, address):
+    """A page whose clock the test sets, which would be that of all pages in its context."""
+    with fresh(context.browser) as page:
+        page.goto(address)
+        page.wait_for_selector("body.ready")
+        page.clock.install()
+        yield page
+
+
+def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(timed):
+    page = timed
     held, cancelled = [], []
     page.on("requestfailed", lambda request: cancelled.append(request.post_data_json["q"]))
-    page.clock.install()
     page.route("**/look", lambda route: held.append(route))
     page.fill("#source", "I like soccer")
     page.clock.run_for(260)
@@ -284,12 +292,9 @@ def test_waiting_is_seen_only_if_it_lasts_and_what_is_superseded_is_cancelled(pa
     assert page.inner_text("#status") == ""
 
 
-def test_who_is_told_to_slow_down_waits_as_long(browser, address):  # noqa: F811
-    page = browser.new_page()
-    page.goto(address)
-    page.wait_for_selector("body.ready")
+def test_who_is_told_to_slow_down_waits_as_long(timed):
+    page = timed
     tries = asked(page)
-    page.clock.install()
     body = json.dumps({"error": "Slowdown: more than 60 requests a minute"})
     page.route("**/look", lambda route: route.fulfill(status=429, headers={"Retry-After": "30"}, body=body))
     page.fill("#source", "I like soccer")
@@ -301,12 +306,11 @@ def test_who_is_told_to_slow_down_waits_as_long(browser, address):  # noqa: F811
     page.clock.run_for(11_000)
     expect(page.locator("#translation")).not_to_be_empty()
     assert page.inner_text("#problem") == ""
-    page.close()
 
 
-def test_nothing_jumps(browser, wordy_run):  # noqa: F811
+def test_nothing_jumps(context, wordy_run):
     """Layout shift as Chromium measures it, from the empty page to a translation and back."""
-    with serving(str(wordy_run)) as place, watched(browser, place) as page:
+    with serving(str(wordy_run)) as place, watched(context, place) as page:
         page.wait_for_selector("body.ready")
         page.evaluate("""() => {
           globalThis.shifts = [];
@@ -321,8 +325,8 @@ def test_nothing_jumps(browser, wordy_run):  # noqa: F811
         assert sum(page.evaluate("shifts")) < 0.02
 
 
-def test_right_to_left(browser, run):  # noqa: F811
-    with serving(f"en-ar={run}", f"he-en={run}") as place, watched(browser, place) as page:
+def test_right_to_left(context, run):
+    with serving(f"en-ar={run}", f"he-en={run}") as place, watched(context, place) as page:
         page.wait_for_selector("body.ready")
         directions = (
             "() => ['source-pane', 'source', 'target-pane', 'translation'].map((id) => document.getElementById(id).dir)"

@@ -13,7 +13,7 @@ from translucid.inspection.explain.image_case import image_case
 
 from .conftest import png
 from .test_clients import serving
-from .test_page import browser, watched  # noqa: F401
+from .test_page import fresh, watched
 
 CELLS = """([x, y]) => {
   const veil = document.querySelector("#veil");
@@ -43,8 +43,8 @@ def address(eyes):
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    with watched(browser, address, own=("data:", "blob:")) as opened:
+def page(context, address):
+    with watched(context, address, own=("data:", "blob:")) as opened:
         expect(opened.locator("#images")).to_be_visible()
         yield opened
 
@@ -241,17 +241,16 @@ def test_what_is_wrong_is_said_in_one_line(page, scene):
     expect(page.locator("#caption")).to_be_empty()
 
 
-def test_a_server_that_is_gone_is_said_and_asked_again(browser, address, scene):  # noqa: F811
-    page = browser.new_page()
-    page.goto(address)
-    page.wait_for_selector("body.ready")
-    page.route("**/caption", lambda route: route.abort())
-    choose(page, scene)
-    expect(page.locator("#image-problem")).to_contain_text("does not respond")
-    page.unroute("**/caption")
-    expect(page.locator("#captioned .word").first).to_be_visible(timeout=10_000)
-    expect(page.locator("#image-problem")).to_be_empty()
-    page.close()
+def test_a_server_that_is_gone_is_said_and_asked_again(context, address, scene):
+    with fresh(context) as page:
+        page.goto(address)
+        page.wait_for_selector("body.ready")
+        page.route("**/caption", lambda route: route.abort())
+        choose(page, scene)
+        expect(page.locator("#image-problem")).to_contain_text("does not respond")
+        page.unroute("**/caption")
+        expect(page.locator("#captioned .word").first).to_be_visible(timeout=10_000)
+        expect(page.locator("#image-problem")).to_be_empty()
 
 
 def test_a_model_without_attention_says_so(page, scene):
@@ -267,9 +266,8 @@ def test_a_model_without_attention_says_so(page, scene):
     expect(page.get_by_role("button", name="save as PDF")).to_have_count(0)
 
 
-def test_texts_and_images_are_two_parts_of_the_page(browser, run, eyes, scene):  # noqa: F811
-    with serving(str(run), str(eyes), str(eyes)) as place:
-        page = browser.new_page()
+def test_texts_and_images_are_two_parts_of_the_page(context, run, eyes, scene):
+    with serving(str(run), str(eyes), str(eyes)) as place, fresh(context) as page:
         page.goto(place)
         expect(page.get_by_label("English")).to_be_visible()
         expect(page.locator("#images")).to_be_hidden()
@@ -286,13 +284,11 @@ def test_texts_and_images_are_two_parts_of_the_page(browser, run, eyes, scene): 
         expect(page.get_by_label("English")).to_be_visible()
         page.evaluate(GIVE, ["paste", "file", base64.b64encode(scene).decode(), "image/png"])
         expect(page.locator("#captioned .word").first).to_be_visible()
-        page.close()
 
 
 @pytest.mark.parametrize("font", FONTS)
-def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address, scene, font):  # noqa: F811
-    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 740})
-    page = context.new_page()
+def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(context, address, scene, font):
+    page = context.browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 740})
     page.goto(address)
     set_in(page, font)
     expect(page.get_by_text("take a photograph")).to_be_visible()
@@ -304,7 +300,7 @@ def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(browser, address,
     expect(page.locator("#captioned .said")).to_contain_text("(probability")
     expect(page.locator("#captioned .ways button")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    context.close()
+    page.close()
 
 
 def test_at_a_desk_no_camera_is_offered(page):

@@ -1,6 +1,7 @@
 """The page of a server that lets few in: an API key is asked for at its field, and the page keeps to the limit."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
@@ -8,27 +9,26 @@ from playwright.sync_api import expect
 from translucid.serving.server_options import Quota
 
 from .test_clients import serving
-from .test_page import browser  # noqa: F401
+from .test_page import fresh
 
 WORDS = "They like soccer and music and they are going to the beach with the dogs of the teacher"
 
 
 @pytest.fixture
-def opened(browser):  # noqa: F811
+def opened(context):
     """Open a page: opened(address); it may report no error of its own."""
-    pages, problems = [], []
+    problems = []
+    with ExitStack() as pages:
 
-    def start(place):
-        page = browser.new_page(reduced_motion="reduce")
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        pages.append(page)
-        page.goto(place)
-        page.wait_for_selector("body.ready")
-        return page
+        def start(place, where=context):
+            page = pages.enter_context(fresh(where))
+            page.emulate_media(reduced_motion="reduce")
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.goto(place)
+            page.wait_for_selector("body.ready")
+            return page
 
-    yield start
-    for page in pages:
-        page.close()
+        yield start
     assert problems == []
 
 
@@ -68,10 +68,10 @@ def test_without_keys_nothing_is_asked(opened, run):
             expect(page.locator(part)).to_be_hidden()
 
 
-def test_who_types_and_looks_is_never_locked_out(opened, run):
+def test_who_types_and_looks_is_never_locked_out(opened, context, run):
     """A sentence, a letter every 0.4 s, then every view of it: with 30 requests a minute, all of it is answered."""
     with serving(str(run), quota=Quota(per_minute=30)) as place:
-        page = opened(place)
+        page = opened(place, context.browser)
         refused, looks = [], []
         page.on("response", lambda one: refused.append(one.url) if one.status == 429 else None)
         page.on("request", lambda one: looks.append(one) if one.url.endswith("/look") else None)

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.probes.fonts import FONTS, set_in
 
 from .test_clients import serving
-from .test_page import browser  # noqa: F401
+from .test_page import fresh
 
 PHONE = {"width": 390, "height": 844}
 CUT = """(id) => { // by how many pixels the text of a selector is longer than what is seen of it
@@ -45,12 +45,12 @@ def address(run):
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    one = browser.new_page(viewport=PHONE)
-    one.goto(address)
-    one.wait_for_selector("body.ready")
-    yield one
-    one.close()
+def page(context, address):
+    with fresh(context) as one:
+        one.set_viewport_size(PHONE)
+        one.goto(address)
+        one.wait_for_selector("body.ready")
+        yield one
 
 
 @pytest.mark.parametrize("font", FONTS)

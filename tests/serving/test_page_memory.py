@@ -8,7 +8,7 @@ from translucid.memory.translation_memory import TranslationMemory
 from translucid.terminology.term import Term
 
 from .test_clients import serving
-from .test_page import browser, watched  # noqa: F401
+from .test_page import watched
 from .test_page_documents import choose, texts
 
 
@@ -23,8 +23,8 @@ def address(run, tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
-    with watched(browser, address) as opened:
+def page(context, address):
+    with watched(context, address) as opened:
         opened.wait_for_selector("body.ready")
         yield opened
 

@@ -12,7 +12,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
 from .test_clients import serving
-from .test_page import browser, type_in, watched  # noqa: F401
+from .test_page import type_in, watched
 
 TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
 RIBBONS = (
@@ -28,7 +28,7 @@ def address(run):
 
 
 @pytest.fixture
-def page(browser, address):  # noqa: F811
+def page(context, address):
     """The page; of TEXT it shows the translation GIVEN, as the model has learned next to nothing."""
 
     def look(route):
@@ -37,7 +37,7 @@ def page(browser, address):  # noqa: F811
             asked.setdefault("translations", [GIVEN])
         route.continue_(post_data=json.dumps(asked))
 
-    with watched(browser, address, own=("data:", "blob:")) as opened:
+    with watched(context, address, own=("data:", "blob:")) as opened:
         opened.route("**/look", look)
         yield opened
 
@@ -305,15 +305,14 @@ def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
 
 
-def test_the_hint_is_for_fingers_where_there_are_fingers(browser, address):  # noqa: F811
-    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
-    page = context.new_page()
+def test_the_hint_is_for_fingers_where_there_are_fingers(context, address):
+    page = context.browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
     page.goto(address)
     type_in(page, TEXT)
     assert "Tap a word" in page.inner_text("#attention .said")
     page.locator("#attention .below .word").first.tap()
     assert "attends to" in page.inner_text("#attention .said")
-    context.close()
+    page.close()
 
 
 def test_a_text_from_right_to_left_runs_so(page):
@@ -337,14 +336,14 @@ def test_a_text_from_right_to_left_runs_so(page):
     assert page.locator("#attention .word.unsure").all_inner_texts() == ["أغني"]
 
 
-def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(browser, run, seen, tmp_path):  # noqa: F811
+def test_saved_pages_and_notebooks_show_the_same_and_fetch_nothing(context, run, seen, tmp_path):
     """Twice in one notebook, whose own styles stay outside."""
     save([seen], tmp_path / "a.html", TEXT, GIVEN)
     style = "<meta charset='utf-8'><style>button { display: none }</style>"
     (tmp_path / "b.html").write_text(style + seen._repr_html_() + seen._repr_html_(), encoding="utf-8")
     words = seen.words()
     for name, times in (("a.html", 1), ("b.html", 2)):
-        with watched(browser, f"file://{tmp_path}/{name}") as page:
+        with watched(context, f"file://{tmp_path}/{name}") as page:
             assert page.locator(".below .word").all_inner_texts() == times * words.target
             assert page.locator(".word").first.is_visible()
             for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):

@@ -9,7 +9,7 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.saving import save
 
-from .test_page import browser, type_in, watched  # noqa: F401
+from .test_page import type_in, watched
 from .test_page_seeing import GIVEN, RIBBONS, TEXT, address, page, seen  # noqa: F401
 
 
@@ -53,12 +53,12 @@ def test_of_two_explanations_the_one_that_is_chosen_last_is_shown(page):  # noqa
     assert page.inner_text(".faithful") == shown
 
 
-def test_explanations_that_are_saved_along_are_shown(browser, run, seen, tmp_path):  # noqa: F811
+def test_explanations_that_are_saved_along_are_shown(context, run, seen, tmp_path):  # noqa: F811
     translator = Translator.load(run)
     case = Case(translator.model, translator.pipeline, TEXT, GIVEN)
     save([seen], tmp_path / "a.html", TEXT, GIVEN, explanations=[{"erasure": why_record(case, "erasure")}])
     why = explain(case, "erasure").importance.numpy()
-    with watched(browser, f"file://{tmp_path}/a.html") as page:  # noqa: F811
+    with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
         page.get_by_role("tab", name="Why").click()
         expect(page.locator(".measure")).to_have_count(4)
         expect(page.get_by_label("method").locator("option")).to_have_count(1)

@@ -12,7 +12,7 @@ from translucid.inspection.explain import explain
 from translucid.inspection.explain.label_case import LabelCase
 
 from .test_clients import serving
-from .test_page import browser, watched  # noqa: F401
+from .test_page import watched
 
 GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
@@ -140,8 +140,8 @@ def address(models):
         yield place
 
 
-def test_the_page_shows_labels_words_and_what_was_considered(browser, address, models):  # noqa: F811
-    with watched(browser, address) as page:
+def test_the_page_shows_labels_words_and_what_was_considered(context, address, models):
+    with watched(context, address) as page:
         expect(page.locator("#judging")).to_be_visible()
         expect(page.locator("#kinds")).to_be_hidden()
         page.fill("#judge-text", BAD)
@@ -165,8 +165,8 @@ def test_the_page_shows_labels_words_and_what_was_considered(browser, address, m
         expect(page.locator("#written")).to_have_text("the film was goodness (end)", use_inner_text=True)
 
 
-def test_beside_a_translator_the_page_has_parts_to_choose(browser, models, run):  # noqa: F811
-    with serving(str(run), *models) as place, watched(browser, place) as page:
+def test_beside_a_translator_the_page_has_parts_to_choose(context, models, run):
+    with serving(str(run), *models) as place, watched(context, place) as page:
         expect(page.locator("#texts")).to_be_visible()
         expect(page.locator("#on-images")).to_be_hidden()
         page.click("#on-judging")

@@ -110,7 +110,7 @@ class Emulation(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         """What is asked of tensors and of PyTorch, before autograd."""
         kwargs = dict(kwargs or {})
-        name = getattr(function, "__name__", str(function))
+        name = getattr(function, "__name__", "")
         first = args[0] if args else None
         if name in ("to", "cpu", "cuda", "mps") and isinstance(first, Tensor):
             return self._move(name, first, list(args[1:]), kwargs)

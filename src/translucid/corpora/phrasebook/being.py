@@ -8,9 +8,10 @@ from random import Random
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
+from .chance import pick, sometimes
 from .clauses import Predicate, clause, deed
 from .deeds import NOTHING, leisure
-from .nominals import EVERYONE, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns, pick
+from .nominals import DETERMINERS, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns
 from .text import English, Part, Spanish, join, word
 
 JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")
@@ -33,7 +34,7 @@ def is_(
     """
     if negative is None:
         negative = not question and rng.random() < 0.12
-    negative = negative and subject not in (EVERYONE, NOBODY)
+    negative = negative and subject.is_specific
     kind = rng.random()
     modes: tuple[str, ...] = ("present",)
     if kind < 0.34:
@@ -52,21 +53,27 @@ def is_(
         verb = verbs.ESTAR
         complement = when_where.AT_HOME.say() if rng.random() < 0.25 else when_where.at(rng, words.GO_PLACES)
         modes = ("present", "present", "past", "past", "will")
-    mode = "present" if question else pick(rng, modes)
+    mode = _mode(rng, modes, question=question)
     adverb = None
     if verb is verbs.ESTAR and mode == "present" and not (negative or question or subject is NOBODY):
-        adverb = pick(rng, (when_where.ALWAYS, when_where.NEVER)) if rng.random() < 0.1 else None
+        adverb = sometimes(rng, 0.1, (when_where.ALWAYS, when_where.NEVER))
     return clause(
         subject, Predicate(verb, complement), mode, negative=negative, question=question, adverb=adverb, opener=opener
     )
+
+
+def _mode(rng: Random, modes: Sequence[str], *, question: bool) -> str:
+    """Return one of the modes of a clause; questions are in the present."""
+    return "present" if question else pick(rng, modes)
 
 
 def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, very: float = 0.2) -> Part:
     """Return an adjective that agrees, sometimes with `very`."""
     chosen = pick(rng, qualities)
     said = word(chosen.english, chosen.spanish[form])
-    graded = chosen.english not in ("alone", "ready")
-    return join(word("very", "muy"), said) if graded and rng.random() < very else said
+    if chosen.english not in ("alone", "ready") and rng.random() < very:
+        return join(word("very", "muy"), said)
+    return said
 
 
 def _job(rng: Random, subject: Subject) -> Part:
@@ -81,7 +88,7 @@ def _is_grown(subject: Subject) -> bool:
 
 
 def _has_age(subject: Subject) -> bool:
-    return not subject.members or all(not m.determiner or m.noun.singular in AGED for m in subject.members)
+    return all(not member.determiner or member.noun.singular in AGED for member in subject.members)
 
 
 def _age(rng: Random) -> Part:
@@ -96,7 +103,7 @@ def thing_is(rng: Random, *, question: bool = False) -> Part:
     determiner = pick(rng, ("the", "the", "the", "my", "your", "our", "this"))
     modes: tuple[str, ...] = ("present",)
     qualities: Sequence[words.Adjective] = ()
-    verb = verbs.ESTAR
+    verb, very = verbs.ESTAR, 0.2
     if kind < 0.3:
         verb, noun, qualities = verbs.SER, pick(rng, words.THINGS), words.THING_ADJECTIVES
     elif kind < 0.4:
@@ -107,19 +114,23 @@ def thing_is(rng: Random, *, question: bool = False) -> Part:
         modes = ("present", "past")
     elif kind < 0.76:
         noun, modes = pick(rng, words.OPENABLE), ("present", "present", "past")
-        qualities = words.CONDITIONS[:2] if noun.singular in ("door", "window", "store") else words.CONDITIONS
+        qualities = words.CONDITIONS
+        if noun.singular in ("door", "window", "store"):
+            qualities = words.CONDITIONS[:2]
     elif kind < 0.9:
         noun, plural, modes = pick(rng, words.SERVED), False, ("present", "past")
-        qualities = words.GOOD_FOOD
+        qualities, very = words.GOOD_FOOD, 0
         determiner = pick(rng, ("the", "the", "this"))
     else:
         noun = pick(rng, words.SMALL_THINGS)
     if plural and determiner == "this":
         determiner = "these"
     subject = of_nouns(Member(noun, determiner, plural), human=False)
-    very = 0 if qualities is words.GOOD_FOOD else 0.2
-    complement = quality(rng, qualities, subject.form, very=very) if qualities else on_something(rng)
-    mode = "present" if question else pick(rng, modes)
+    if qualities:
+        complement = quality(rng, qualities, subject.form, very=very)
+    else:
+        complement = on_something(rng)
+    mode = _mode(rng, modes, question=question)
     negative = not question and rng.random() < 0.12
     return clause(subject, Predicate(verb, complement), mode, negative=negative, question=question)
 
@@ -133,10 +144,13 @@ def there_is(rng: Random, *, question: bool = False) -> Part:
     """Return what there is: there are two dogs in the garden, hay dos perros en el jardín."""
     plural = rng.random() < 0.55
     if rng.random() < 0.65:
-        number = pick(rng, words.NUMBERS[:9])[0]
+        determiner = pick(rng, words.NUMBERS[:9])[0]
+    elif question:
+        determiner = "many"
     else:
-        number = "many" if question else pick(rng, ("many", "some"))
-    determiner = number if plural else "a"
+        determiner = pick(rng, ("many", "some"))
+    if not plural:
+        determiner = "a"
     if rng.random() < 0.5:
         what = noun_phrase(pick(rng, words.SMALL_THINGS + words.COUNT_FOOD), determiner, plural=plural)
         where = on_something(rng)
@@ -178,17 +192,22 @@ def important(rng: Random) -> Part:
 
 def this_is(rng: Random) -> Part:
     """Return a clause that presents something or someone: this is my house, esta es mi casa."""
-    person = rng.random() < 0.4
-    noun = pick(rng, words.FAMILY) if person else pick(rng, (*words.THINGS, words.HOUSE))
-    plural = not person and rng.random() < 0.25
-    determiner = pick(rng, ("my", "your", "our", "his", "her", "their"))
-    if not person and not plural and rng.random() < 0.3:
-        determiner = "a"
-    colour = pick(rng, words.COLORS + words.SIZES[:2]) if not person and rng.random() < 0.25 else None
-    source, be = English("these" if plural else "this"), English("are" if plural else "is")
-    pointer = Spanish(("este", "esta", "estos", "estas")[noun.feminine + 2 * plural], source)
-    shown = noun_phrase(noun, determiner, colour, plural=plural)
-    return Part([source, be, *shown.english], [pointer, Spanish("son" if plural else "es", be), *shown.spanish])
+    plural, colour = False, None
+    possessives = ("my", "your", "our", "his", "her", "their")
+    if rng.random() < 0.4:
+        noun, determiner = pick(rng, words.FAMILY), pick(rng, possessives)
+    else:
+        noun = pick(rng, (*words.THINGS, words.HOUSE))
+        plural = rng.random() < 0.25
+        determiner = pick(rng, possessives)
+        if not plural and rng.random() < 0.3:
+            determiner = "a"
+        colour = sometimes(rng, 0.25, words.COLORS + words.SIZES[:2])
+    pointer, be, es = ("these", "are", "son") if plural else ("this", "is", "es")
+    pointed = noun_phrase(noun, determiner, colour, plural=plural)
+    form = noun.feminine + 2 * plural
+    presented = join(word(pointer, DETERMINERS[pointer][form]), word(be, es))
+    return join(presented, pointed)
 
 
 def thing_said(rng: Random) -> Part:

@@ -7,16 +7,17 @@ preposition and the clitic of an experiencer to the English subject.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .conjugation import Verb
 from .nominals import Subject
-from .text import English, Expression, Part, Spanish, join
+from .text import English, Expression, Part, Spanish, english_words, join
 from .verbs import CAN, ESTAR, GO
 
-DO = ("do", "do", "does", "do", "do")
 AM = ("am", "are", "is", "are", "are")
-WAS = ("was", "were", "was", "were", "were")
+BE = {"present": AM, "past": ("was", "were", "was", "were", "were")}
+DO = {"present": ("do", "do", "does", "do", "do"), "past": ("did", "did", "did", "did", "did")}
 REFLEXIVE = ("me", "te", "se", "nos", "se")
 INDIRECT = ("me", "te", "le", "nos", "les")
 
@@ -42,24 +43,23 @@ class _Group(NamedTuple):
 
 def _english(verb: Verb, person: int, mode: str, *, bare: bool) -> _Group:
     """Return the English verb group; with `bare`, for negations and questions, it has an auxiliary."""
-    particle = [English(text) for text in verb.particle]
+    infinitive = english_words(verb.base, *verb.particle)
     if mode in ("will", "can", "would"):
-        return _Group([English(mode)], [], [English(verb.base), *particle])
+        return _Group(english_words(mode), [], infinitive)
     if mode == "going":
-        return _Group([English(AM[person])], [English("going"), English("to")], [English(verb.base), *particle])
+        return _Group(english_words(AM[person]), english_words("going", "to"), infinitive)
     if mode == "progressive":
-        return _Group([English(AM[person])], [], [English(verb.ing), *particle])
-    past = mode == "past"
+        return _Group(english_words(AM[person]), [], english_words(verb.ing, *verb.particle))
     if verb.is_be:
-        return _Group([English((WAS if past else AM)[person])], [], particle)
+        return _Group(english_words(BE[mode][person]), [], english_words(*verb.particle))
     if bare:
-        return _Group([English("did" if past else DO[person])], [], [English(verb.base), *particle])
+        return _Group(english_words(DO[mode][person]), [], infinitive)
     text = verb.base
-    if past:
+    if mode == "past":
         text = verb.past
     elif person == 2:
         text = verb.third
-    return _Group([], [], [English(text), *particle])
+    return _Group([], [], english_words(text, *verb.particle))
 
 
 def _spanish(verb: Verb, person: int, mode: str, group: _Group, dropped: tuple[English, ...]) -> list[Spanish]:
@@ -98,27 +98,18 @@ def clause(
     """
     verb, complement = predicate.verb, predicate.complement
     group = _english(verb, subject.english_person, mode, bare=negative or question)
-    support, going, main = group
     said, _ = subject.say()
-    middle = adverb.say() if adverb else Part([], [])
-    negation = [English("not")] if negative else []
-    if question:
-        english = [*support, *said.english, *negation, *middle.english, *going, *main]
-    else:
-        english = [*said.english, *support, *negation, *middle.english, *going, *main]
+    middle = _middle(adverb, negative=negative)
+    english = _in_order(group, said, middle, question=question)
 
     dropped = () if said.spanish else tuple(said.english)
     person = subject.person
-    clitic, clitic_of = predicate.clitic, predicate.clitic_of
-    if verb.reflexive:
-        clitic, clitic_of = REFLEXIVE[person], tuple(main)
     finite, *rest = _spanish(verb, person, mode, group, dropped)
+    before = list(middle.spanish)
     if mode in ("going", "can"):  # the clitic is part of the infinitive
-        rest.append(Spanish(verb.infinitive + clitic, *main, *clitic_of))
-        clitic = ""
-    before = [*middle.spanish, *[Spanish("no", word) for word in negation]]
-    if clitic:
-        before.append(Spanish(clitic, *clitic_of))
+        rest.append(_infinitive(predicate, person, group.main))
+    else:
+        before += _clitic(predicate, person, group.main)
     if not question:
         spanish = [*said.spanish, *before, finite, *rest, *complement.spanish]
     elif verb.is_be and _precedes_subject(complement):
@@ -128,6 +119,39 @@ def clause(
     else:
         spanish = [*before, finite, *said.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
     return _opened(opener, Part(english + complement.english, spanish))
+
+
+def _middle(adverb: Expression | None, *, negative: bool) -> Part:
+    """Return the negation and the adverb, which are in the opposite order in Spanish."""
+    middle = adverb.say() if adverb else Part([], [])
+    if negative:
+        negation = English("not")
+        middle.english.insert(0, negation)
+        middle.spanish.append(Spanish("no", negation))
+    return middle
+
+
+def _in_order(group: _Group, said: Part, middle: Part, *, question: bool) -> list[English]:
+    """Return the English words of a clause before the complement; in a question, the auxiliary is first."""
+    first = [*group.support, *said.english] if question else [*said.english, *group.support]
+    return [*first, *middle.english, *group.going, *group.main]
+
+
+def _clitic(predicate: Predicate, person: int, main: Sequence[English]) -> list[Spanish]:
+    """Return the reflexive pronoun of the main verb, or the object pronoun, if there is one."""
+    if predicate.verb.reflexive:
+        return [Spanish(REFLEXIVE[person], *main)]
+    if predicate.clitic:
+        return [Spanish(predicate.clitic, *predicate.clitic_of)]
+    return []
+
+
+def _infinitive(predicate: Predicate, person: int, main: Sequence[English]) -> Spanish:
+    """Return the infinitive, whose last part is the clitic: levantarse."""
+    infinitive = Spanish(predicate.verb.infinitive, *main)
+    for clitic in _clitic(predicate, person, main):
+        infinitive = Spanish(infinitive.text + clitic.text, *infinitive.of, *clitic.of)
+    return infinitive
 
 
 def _precedes_subject(complement: Part) -> bool:
@@ -148,16 +172,14 @@ def continued(subject: Subject, predicate: Predicate, mode: str) -> Part:
     """Return a second clause for a subject that neither language repeats: `and drinks water`, `y bebe agua`."""
     verb = predicate.verb
     group = _english(verb, subject.english_person, mode, bare=False)
-    words = group.main if mode in ("will", "can", "going", "progressive") else [*group.support, *group.main]
-    clitic, clitic_of = predicate.clitic, predicate.clitic_of
-    if verb.reflexive:
-        clitic, clitic_of = REFLEXIVE[subject.person], tuple(words)
+    words = group.main
+    if mode in ("present", "past"):
+        words = [*group.support, *group.main]
     if mode in ("going", "can"):
-        spanish = [Spanish(verb.infinitive + clitic, *words, *clitic_of)]
+        spanish = [_infinitive(predicate, subject.person, words)]
     else:
-        spanish = [Spanish(verb.finite[mode][subject.person], *words)]
-        if clitic:
-            spanish.insert(0, Spanish(clitic, *clitic_of))
+        finite = Spanish(verb.finite[mode][subject.person], *words)
+        spanish = [*_clitic(predicate, subject.person, words), finite]
     return Part(words + predicate.complement.english, spanish + predicate.complement.spanish)
 
 
@@ -170,12 +192,10 @@ def deed(predicate: Predicate, person: int, form: str) -> Part:
         form: `to`, `base` or `ing`; `to` is linked to the infinitive.
     """
     verb = predicate.verb
-    words = [English(verb.ing if form == "ing" else verb.base), *[English(text) for text in verb.particle]]
+    words = english_words(verb.ing if form == "ing" else verb.base, *verb.particle)
     if form == "to":
         words.insert(0, English("to"))
-    clitic = REFLEXIVE[person] if verb.reflexive else predicate.clitic
-    infinitive = Spanish(verb.infinitive + clitic, *words, *predicate.clitic_of)
-    return Part([*words, *predicate.complement.english], [infinitive, *predicate.complement.spanish])
+    return join(Part(words, [_infinitive(predicate, person, words)]), predicate.complement)
 
 
 def felt(
@@ -200,12 +220,11 @@ def felt(
         mode: `present`, `past`, `will` or `going`.
         negative, question, adverb, opener: as in `clause`.
     """
-    support, going, main = _english(verb, subject.english_person, mode, bare=negative or question)
+    group = _english(verb, subject.english_person, mode, bare=negative or question)
+    support, going, main = group
     said, heads = subject.say(personal=True)
-    middle = adverb.say() if adverb else Part([], [])
-    negation = [English("not")] if negative else []
-    order = [*support, *said.english] if question else [*said.english, *support]
-    english = [*order, *negation, *middle.english, *going, *main]
+    middle = _middle(adverb, negative=negative)
+    english = _in_order(group, said, middle, question=question)
     person = 4 if plural else 2
     clitic = Spanish(INDIRECT[subject.person], *heads)
     if mode == "going":
@@ -213,5 +232,5 @@ def felt(
         words = [goes, Spanish("a", going[1]), Spanish(verb.infinitive, *main)]
     else:
         words = [Spanish(verb.finite[mode][person], *support, *main)]
-    spanish = [*said.spanish, *middle.spanish, *[Spanish("no", word) for word in negation], clitic, *words]
+    spanish = [*said.spanish, *middle.spanish, clitic, *words]
     return _opened(opener, Part(english + stimulus.english, spanish + stimulus.spanish))

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from translucid.corpora.english import english_plural
+
 PRESENT = {"ar": "o as a amos an", "er": "o es e emos en", "ir": "o es e imos en"}
 PRETERITE = {"ar": "é aste ó amos aron", "er": "í iste ió imos ieron", "ir": "í iste ió imos ieron"}
 IMPERFECT = {"ar": "aba abas aba ábamos aban", "er": "ía ías ía íamos ían", "ir": "ía ías ía íamos ían"}
+GERUND = {"ar": "ando", "er": "iendo", "ir": "iendo"}
 FUTURE = "é ás á emos án"
 SOFT = {"c": "qu", "g": "gu", "z": "c"}  # before é: busqué, jugué, empecé
 
@@ -73,35 +76,39 @@ def verb(
         before, after = change.split(">")
         at = root.rindex(before)
         stressed = root[:at] + after + root[at + 1 :]
-    now = [stressed + ending for ending in PRESENT[kind].split()]
-    now[3] = root + PRESENT[kind].split()[3]  # the stem of nosotros is not stressed
-    endings = (IMPERFECT if imperfect else PRETERITE)[kind].split()
-    then = [root + ending for ending in endings]
+    now = _with_endings(stressed, PRESENT[kind])
+    now[3] = _with_endings(root, PRESENT[kind])[3]  # the stem of nosotros is not stressed
+    then = _with_endings(root, (IMPERFECT if imperfect else PRETERITE)[kind])
     if kind == "ar" and not imperfect:
-        then[0] = root[:-1] + SOFT.get(root[-1], root[-1]) + endings[0]
+        then[0] = root[:-1] + SOFT.get(root[-1], root[-1]) + "é"
     finite = {
         "present": tuple(present.split() or now),
         "past": tuple(past.split() or then),
-        "will": tuple((stem or infinitive) + ending for ending in FUTURE.split()),
-        "would": tuple((stem or infinitive) + ending for ending in IMPERFECT["er"].split()),
+        "will": tuple(_with_endings(stem or infinitive, FUTURE)),
+        "would": tuple(_with_endings(stem or infinitive, IMPERFECT["er"])),
     }
     regular = base.removesuffix("e")
+    english_forms = [regular + "ed", regular + "ing"]
+    english_forms[: len(irregular)] = irregular
     return Verb(
         base,
         {"be": "is", "have": "has"}.get(base) or third_person(base),
-        irregular[0] if irregular else regular + "ed",
-        irregular[1] if len(irregular) > 1 else regular + "ing",
+        *english_forms,
         tuple(particle),
         infinitive,
-        gerund or root + ("ando" if kind == "ar" else "iendo"),
+        gerund or root + GERUND[kind],
         finite,
         reflexive,
         imperative or finite["present"][2],
     )
 
 
+def _with_endings(stem: str, endings: str) -> list[str]:
+    return [stem + ending for ending in endings.split()]
+
+
 def third_person(base: str) -> str:
-    """Return the third person singular: plays, watches, goes, studies."""
-    if base.endswith("y") and base[-2] not in "aeou":
-        return base[:-1] + "ies"
-    return base + ("es" if base.endswith(("ch", "sh", "s", "x", "o")) else "s")
+    """Return the third person singular, which is formed as plurals are: plays, watches, studies; except goes."""
+    if base.endswith("o"):
+        return base + "es"
+    return english_plural(base)

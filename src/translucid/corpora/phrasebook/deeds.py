@@ -11,10 +11,11 @@ from random import Random
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
+from .chance import pick, weighted
 from .clauses import Predicate
 from .lexicon import Noun
-from .nominals import Subject, noun_phrase, person_phrase, personal_a, pick, weighted
-from .objects import drink, food, some_of, thing
+from .nominals import Subject, noun_phrase, person_phrase, personal_a
+from .objects import drink, food, goods, some_of, thing
 from .text import Part, Spanish, join, word
 
 NOTHING = Part([], [])
@@ -49,12 +50,11 @@ def cook(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
 
 
-COOKED = tuple(noun for noun in words.MASS_FOOD if noun.singular in ("rice", "soup", "fish", "meat", "chicken"))
+COOKED = words.among(words.MASS_FOOD, "rice soup fish meat chicken")
 
 
 def buy(rng: Random, subject: Subject) -> Predicate:
-    bought = food(rng) if rng.random() < 0.4 else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
-    return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
+    return _where(rng, subject, Predicate(verbs.BUY, goods(rng, edible=0.4)), words.SHOP_PLACES)
 
 
 def read(rng: Random, subject: Subject) -> Predicate:
@@ -89,7 +89,7 @@ def play_music(rng: Random, _: Subject) -> Predicate:
 
 
 def study(rng: Random, subject: Subject) -> Predicate:
-    studied = pick(rng, words.LANGUAGES if rng.random() < 0.5 else words.STUDIED)
+    studied = pick(rng, pick(rng, (words.LANGUAGES, words.STUDIED)))
     return _where(rng, subject, Predicate(verbs.STUDY, noun_phrase(studied)), words.STUDY_PLACES)
 
 
@@ -97,8 +97,10 @@ def speak(rng: Random, subject: Subject) -> Predicate:
     language = noun_phrase(pick(rng, words.LANGUAGES))
     chance = rng.random()
     if chance < 0.25:
-        return Predicate(verbs.SPEAK, join(language, when_where.VERY_WELL.say()))
-    return Predicate(verbs.SPEAK, join(language, when_where.together(rng, subject)) if chance < 0.45 else language)
+        language = join(language, when_where.VERY_WELL.say())
+    elif chance < 0.45:
+        language = join(language, when_where.together(rng, subject))
+    return Predicate(verbs.SPEAK, language)
 
 
 def clean(rng: Random, _: Subject) -> Predicate:
@@ -130,7 +132,9 @@ def go(rng: Random, subject: Subject) -> Predicate:
         goal = abroad(rng)
     else:
         goal = when_where.to(rng, words.GO_PLACES)
-    return Predicate(verbs.GO, join(goal, when_where.together(rng, subject)) if chance > 0.8 else goal)
+    if chance > 0.8:
+        goal = join(goal, when_where.together(rng, subject))
+    return Predicate(verbs.GO, goal)
 
 
 def abroad(rng: Random) -> Part:
@@ -161,7 +165,9 @@ def sing(rng: Random, subject: Subject) -> Predicate:
 
 def stay(rng: Random, subject: Subject) -> Predicate:
     home = when_where.AT_HOME.say()
-    return Predicate(verbs.STAY, home if rng.random() < 0.75 else join(home, when_where.together(rng, subject)))
+    if rng.random() >= 0.75:
+        home = join(home, when_where.together(rng, subject))
+    return Predicate(verbs.STAY, home)
 
 
 # Activities in general, as objects of `like`: reading books, going to the beach.
@@ -181,8 +187,10 @@ def _writing(rng: Random, _: Subject) -> Predicate:
 
 
 def _eating(rng: Random, subject: Subject) -> Predicate:
-    mass = rng.random() < 0.6
-    eaten = noun_phrase(pick(rng, words.MASS_FOOD)) if mass else some_of(rng, words.COUNT_FOOD)
+    if rng.random() < 0.6:
+        eaten = noun_phrase(pick(rng, words.MASS_FOOD))
+    else:
+        eaten = some_of(rng, words.COUNT_FOOD)
     return _where(rng, subject, Predicate(verbs.EAT, eaten), words.EAT_PLACES)
 
 
@@ -191,13 +199,14 @@ def _buying(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
 
 
-_BOUGHT = ("shirt", "dress", "hat", "bag", "gift", "flower", "shoe", "lamp")
-BOUGHT = tuple(noun for noun in words.THINGS if noun.singular in _BOUGHT)
+BOUGHT = words.among(words.THINGS, "shirt dress hat bag gift flower shoe lamp")
 
 
 def _out(rng: Random, subject: Subject) -> Predicate:
     goal = when_where.to(rng, FUN) if rng.random() < 0.85 else abroad(rng)
-    return Predicate(verbs.GO, join(goal, when_where.together(rng, subject)) if rng.random() < 0.2 else goal)
+    if rng.random() < 0.2:
+        goal = join(goal, when_where.together(rng, subject))
+    return Predicate(verbs.GO, goal)
 
 
 FUN = words.places("beach beach park park museum theater market restaurant library city village school store")

@@ -7,11 +7,12 @@ from random import Random
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
+from .chance import pick, sometimes, weighted
 from .clauses import INDIRECT, Predicate
 from .conjugation import Verb
 from .deeds import FREE, Make, study
-from .nominals import Subject, noun_phrase, person_phrase, personal_a, pick, weighted
-from .objects import food, thing
+from .nominals import Subject, noun_phrase, person_phrase, personal_a
+from .objects import goods, thing
 from .text import English, Part, Spanish, join, word
 
 OBJECT_PRONOUNS = (
@@ -25,11 +26,13 @@ def work(rng: Random, subject: Subject) -> Predicate:
     if rng.random() < 0.15:
         return Predicate(verbs.WORK, when_where.A_LOT.say())
     place = when_where.at(rng, words.WORK_PLACES)
-    return Predicate(verbs.WORK, join(place, when_where.together(rng, subject)) if rng.random() > 0.85 else place)
+    if rng.random() > 0.85:
+        place = join(place, when_where.together(rng, subject))
+    return Predicate(verbs.WORK, place)
 
 
 def open_or_close(rng: Random, _: Subject) -> Predicate:
-    verb = verbs.OPEN if rng.random() < 0.5 else verbs.CLOSE
+    verb = pick(rng, (verbs.OPEN, verbs.CLOSE))
     return Predicate(verb, noun_phrase(pick(rng, words.OPENABLE), "the", plural=rng.random() < 0.2))
 
 
@@ -38,7 +41,9 @@ def arrive(rng: Random, _: Subject) -> Predicate:
     if chance < 0.35:
         return Predicate(verbs.ARRIVE, hour(rng))
     goal = join(word("at", "a"), noun_phrase(pick(rng, words.GO_PLACES[7:12]), "the"))
-    return Predicate(verbs.ARRIVE, join(goal, hour(rng)) if chance < 0.7 else goal)
+    if chance < 0.7:
+        goal = join(goal, hour(rng))
+    return Predicate(verbs.ARRIVE, goal)
 
 
 def see(rng: Random, subject: Subject) -> Predicate:
@@ -92,21 +97,21 @@ def have(rng: Random, subject: Subject) -> Predicate:
     quality = None
     if chance < 0.35:
         noun = pick(rng, words.ANIMALS)
-        if rng.random() < 0.5:
-            quality = pick(rng, (*words.COLORS[1:3], *words.SIZES[:2]))
+        quality = sometimes(rng, 0.5, (*words.COLORS[1:3], *words.SIZES[:2]))
     elif chance < 0.5:
         noun = pick(rng, words.FAMILY[2:6])
     else:
         noun = pick(rng, (*words.THINGS, words.HOUSE, *words.READING[:1]))
-        if rng.random() < 0.5:
-            quality = pick(rng, words.THING_ADJECTIVES)
-    number = pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.7 else "many"
-    return Predicate(verbs.HAVE, noun_phrase(noun, number if plural else "a", quality, plural=plural))
+        quality = sometimes(rng, 0.5, words.THING_ADJECTIVES)
+    determiner = pick(rng, words.NUMBERS[:9])[0] if rng.random() < 0.7 else "many"
+    if not plural:
+        determiner = "a"
+    return Predicate(verbs.HAVE, noun_phrase(noun, determiner, quality, plural=plural))
 
 
 def need(rng: Random, _: Subject) -> Predicate:
-    needed = food(rng) if rng.random() < 0.3 else thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
-    return Predicate(verbs.NEED if rng.random() < 0.5 else verbs.WANT, needed)
+    needed = goods(rng, edible=0.3)
+    return Predicate(pick(rng, (verbs.NEED, verbs.WANT)), needed)
 
 
 def live(rng: Random, subject: Subject) -> Predicate:

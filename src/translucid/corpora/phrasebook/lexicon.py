@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from translucid.corpora.english import english_plural
+
 
 class Noun(NamedTuple):
     """A noun in both languages."""
@@ -26,13 +28,6 @@ class Adjective(NamedTuple):
     spanish: tuple[str, str, str, str]
     before: bool = False
     """True if it precedes the noun in Spanish."""
-
-
-def english_plural(singular: str) -> str:
-    """Return the regular English plural."""
-    if singular.endswith("y") and singular[-2] not in "aeou":
-        return singular[:-1] + "ies"
-    return singular + ("es" if singular.endswith(("ch", "sh", "s", "x")) else "s")
 
 
 def spanish_plural(singular: str) -> str:
@@ -69,6 +64,12 @@ def nouns(lines: str) -> tuple[Noun, ...]:
     return tuple(parsed)
 
 
+def among(nouns: tuple[Noun, ...], names: str) -> tuple[Noun, ...]:
+    """Return the nouns with one of these names, in their own order."""
+    wanted = names.split()
+    return tuple(noun for noun in nouns if noun.singular in wanted)
+
+
 def adjectives(lines: str) -> tuple[Adjective, ...]:
     """Read `english spanish`, separated by `;`. Adjectives in -o have four forms, others differ only in the plural."""
     parsed = []
@@ -95,7 +96,7 @@ MASS_FOOD = nouns(
 )
 COUNT_FOOD = nouns("apple manzana f; orange naranja f; egg huevo m; sandwich bocadillo m; cake pastel m")
 DRINKS = nouns("water agua f; coffee café m; tea té m; milk leche f; juice zumo m")
-SERVED = tuple(noun for noun in MASS_FOOD + DRINKS if noun.singular not in ("bread", "cheese", "chocolate", "fruit"))
+SERVED = among(MASS_FOOD + DRINKS, "rice soup fish meat chicken salad water coffee tea milk juice")
 SPORTS = nouns(
     "soccer fútbol m; tennis tenis m; basketball baloncesto m; baseball béisbol m; volleyball voleibol m; golf golf m"
 )
@@ -116,7 +117,7 @@ THINGS = nouns(
     "hat sombrero m; coat abrigo m; table mesa f; chair silla f; bag bolsa f; gift regalo m; umbrella paraguas m;"
     "clock reloj m; pencil lápiz m; map mapa m; box caja f; flower flor f; lamp lámpara f; shoe zapato m"
 )
-SURFACES = tuple(noun for noun in THINGS if noun.singular in ("table", "chair"))
+SURFACES = among(THINGS, "table chair")
 SMALL_THINGS = nouns(
     "key llave f; ticket billete m; shoe zapato m; umbrella paraguas m; bag bolsa f; phone teléfono m; book libro m;"
     "pencil lápiz m; photo foto f; map mapa m; letter carta f; hat sombrero m"

@@ -8,11 +8,12 @@ from random import Random
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
+from .chance import pick, sometimes, weighted
 from .clauses import INDIRECT, Predicate, clause, deed, felt
 from .conjugation import Verb
 from .deeds import buy, leisure, read, watch
 from .lexicon import Noun
-from .nominals import EVERYONE, NOBODY, Subject, enumeration, noun_phrase, other_than, pick, weighted
+from .nominals import DETERMINERS, NOBODY, Subject, enumeration, in_number, noun_phrase, other_than
 from .text import English, Expression, Part, Spanish, join, word
 
 AND_ALSO = Expression("and also", "y también")
@@ -58,7 +59,7 @@ def likes(
     verb = weighted(rng, ((0.72, verbs.LIKE), (0.2, verbs.LOVE), (0.08, verbs.INTEREST)))
     if negative is None:
         negative = not question and rng.random() < 0.15
-    negative = negative and subject not in (EVERYONE, NOBODY)
+    negative = negative and subject.is_specific
     if negative or length > 2:
         verb = verbs.LIKE
     adverb = None
@@ -71,7 +72,8 @@ def likes(
         stimulus, plural, adverb = enumeration(nouns), len(nouns) > 1, None
     elif length == 1 and kind < 0.14 and not negative:
         stimulus, plural = _this(rng, subject)
-        mode = "past" if past and verb is verbs.LIKE and not question and rng.random() < 0.6 else "present"
+        if past and verb is verbs.LIKE and not question and rng.random() < 0.6:
+            mode = "past"
     elif negative:
         stimulus, plural = _neither(rng, subject, length)
     elif length == 1:
@@ -171,8 +173,8 @@ def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
     plural = kind < 0.75 and rng.random() < 0.3
     determiner = pick(rng, ("these", "those", "your", "his") if plural else ("this", "that", "your", "her"))
     if kind < 0.4:
-        quality = pick(rng, words.THING_ADJECTIVES) if rng.random() < 0.3 else None
-        owner = pick(rng, words.NAMES) if rng.random() < 0.15 else None
+        quality = sometimes(rng, 0.3, words.THING_ADJECTIVES)
+        owner = sometimes(rng, 0.15, words.NAMES)
         noun = pick(rng, (*words.THINGS, words.HOUSE))
         stimulus = noun_phrase(noun, determiner, quality, plural=plural, owner=owner)
     elif kind < 0.75:
@@ -204,15 +206,16 @@ def hurts(rng: Random, subject: Subject) -> Part:
     plural = rng.random() < 0.35
     noun = pick(rng, words.BODY_PAIRS if plural else words.BODY)
     owner = English({"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun])
-    head = English(noun.plural if plural else noun.singular)
-    hurt = English("hurt" if plural else "hurts")
-    article = ("el", "la", "los", "las")[noun.feminine + 2 * plural]
+    head, target = in_number(noun, plural=plural)
+    form, person = ("hurt", 4) if plural else ("hurts", 2)
+    hurt = English(form)
+    article = DETERMINERS["the"][noun.feminine + 2 * plural]
     return Part(
         [owner, head, hurt],
         [
             Spanish(INDIRECT[subject.person], owner),
-            Spanish(verbs.HURT.finite["present"][4 if plural else 2], hurt),
+            Spanish(verbs.HURT.finite["present"][person], hurt),
             Spanish(article, owner),
-            Spanish(noun.spanish_plural if plural else noun.spanish, head),
+            target,
         ],
     )

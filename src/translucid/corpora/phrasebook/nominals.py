@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from .chance import pick, weighted
 from .lexicon import FAMILY, NAMES, NUMBERS, PARENTS, PEOPLE, Adjective, Noun
 from .text import English, Part, Spanish
-
-T = TypeVar("T")
 
 DETERMINERS = {
     # English: Spanish by feminine + 2 * plural
@@ -32,19 +31,13 @@ DETERMINERS |= {english: (spanish,) * 4 for english, spanish in NUMBERS}
 POSSESSIVES = ("my", "my", "your", "his", "her", "our", "their")
 
 
-def pick(rng: Random, choices: Sequence[T]) -> T:
-    """Choose an item; faster than `Random.choice`, and as reproducible as `Random.random` in all Python versions."""
-    return choices[int(rng.random() * len(choices))]
-
-
-def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
-    """Choose an item by weight; the weights add up to 1."""
-    left = rng.random()
-    for weight, choice in choices:
-        left -= weight
-        if left < 0:
-            return choice
-    return choices[-1][1]
+def in_number(noun: Noun, *, plural: bool) -> tuple[English, Spanish]:
+    """Return a noun in the singular or the plural."""
+    if plural:
+        head = English(noun.plural)
+        return head, Spanish(noun.spanish_plural, head)
+    head = English(noun.singular)
+    return head, Spanish(noun.spanish, head)
 
 
 def noun_phrase(
@@ -69,7 +62,7 @@ def noun_phrase(
         generic: whether only Spanish has an article, which is then linked to the noun: soccer, el fútbol.
     """
     form = noun.feminine + 2 * plural
-    head = English(noun.plural if plural else noun.singular)
+    head, target = in_number(noun, plural=plural)
     english: list[English] = []
     spanish: list[Spanish] = []
     possessor = None
@@ -77,13 +70,11 @@ def noun_phrase(
         possessor = English(owner.singular + "'s")
         english.append(possessor)
     if generic or possessor is not None:
-        spanish.append(Spanish(_article(noun, form), head))
+        spanish.append(Spanish(_in_spanish("the", noun, form), head))
     elif determiner:
         source = English(determiner)
         english.append(source)
-        text = _article(noun, form) if determiner == "the" else DETERMINERS[determiner][form]
-        spanish.append(Spanish(text, source))
-    target = Spanish(noun.spanish_plural if plural else noun.spanish, head)
+        spanish.append(Spanish(_in_spanish(determiner, noun, form), source))
     if adjective is None:
         spanish.append(target)
     else:
@@ -105,9 +96,11 @@ def noun_phrase(
     return Part(english, spanish)
 
 
-def _article(noun: Noun, form: int) -> str:
-    """Return the definite article: `el agua` is feminine, but begins with a stressed a."""
-    return "el" if noun.spanish == "agua" else DETERMINERS["the"][form]
+def _in_spanish(determiner: str, noun: Noun, form: int) -> str:
+    """Return the Spanish determiner of a noun: `el agua` is feminine, but begins with a stressed a."""
+    if determiner == "the" and noun.spanish == "agua":
+        return "el"
+    return DETERMINERS[determiner][form]
 
 
 class Member(NamedTuple):
@@ -136,6 +129,11 @@ class Subject(NamedTuple):
     def named(self) -> bool:
         """Whether it consists of nouns, not of a pronoun that Spanish drops."""
         return bool(self.members) and not self.taken_up
+
+    @property
+    def is_specific(self) -> bool:
+        """Whether it is neither `everyone` nor `nobody`, which are not negated."""
+        return self not in (EVERYONE, NOBODY)
 
     @property
     def form(self) -> int:
@@ -211,7 +209,7 @@ def named(rng: Random) -> Subject:
     if kind < 0.8:
         return of_nouns(Member(pick(rng, PEOPLE), "the", rng.random() < 0.35))
     if kind < 0.86:
-        return of_nouns(Member(PARENTS if rng.random() < 0.5 else FAMILY[8], pick(rng, POSSESSIVES), True))
+        return of_nouns(Member(pick(rng, (PARENTS, FAMILY[8])), pick(rng, POSSESSIVES), True))
     if kind < 0.92:
         first, second = pick(rng, NAMES), pick(rng, NAMES)
         if first is not second:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from random import Random
 
 from . import lexicon as words
+from .chance import pick, sometimes
 from .lexicon import Adjective, Noun
-from .nominals import POSSESSIVES, noun_phrase, pick
+from .nominals import POSSESSIVES, noun_phrase
 from .text import Part
 
 
@@ -26,27 +27,33 @@ def thing(
     noun = pick(rng, choices)
     plural = rng.random() < many
     chance = rng.random()
-    if not plural and chance >= 0.72:
-        determiner = pick(rng, ("this", "that"))
-    elif not plural:
-        determiner = "a" if chance < 0.42 else "the"
-    elif chance < 0.5:
-        determiner = "" if chance < 0.3 else "the"
-    elif chance < 0.65:
-        determiner = pick(rng, words.NUMBERS[:9])[0]
-    else:
-        determiner = pick(rng, ("these", "those") if chance < 0.8 else ("many", "some"))
+    determiner = _plural_determiner(rng, chance) if plural else _singular_determiner(rng, chance)
     if owned and chance > 0.85:
         if chance > 0.96:
             return noun_phrase(noun, plural=plural, owner=pick(rng, words.NAMES))
         determiner = pick(rng, POSSESSIVES)
-    quality = pick(rng, qualities) if qualities and rng.random() < 0.3 else None
-    return noun_phrase(noun, determiner, quality, plural=plural)
+    return noun_phrase(noun, determiner, sometimes(rng, 0.3, qualities), plural=plural)
+
+
+def _singular_determiner(rng: Random, chance: float) -> str:
+    if chance >= 0.72:
+        return pick(rng, ("this", "that"))
+    return "a" if chance < 0.42 else "the"
+
+
+def _plural_determiner(rng: Random, chance: float) -> str:
+    if chance < 0.3:
+        return ""
+    if chance < 0.5:
+        return "the"
+    if chance < 0.65:
+        return pick(rng, words.NUMBERS[:9])[0]
+    return pick(rng, ("these", "those") if chance < 0.8 else ("many", "some"))
 
 
 def some_of(rng: Random, choices: Sequence[Noun], qualities: Sequence[Adjective] = ()) -> Part:
     """Return things in general: books, good movies."""
-    quality = pick(rng, qualities) if qualities and rng.random() < 0.25 else None
+    quality = sometimes(rng, 0.25, qualities)
     return noun_phrase(pick(rng, choices), adjective=quality, plural=True)
 
 
@@ -59,6 +66,13 @@ def food(rng: Random) -> Part:
     if chance < 0.74:
         return noun_phrase(noun, "a")
     return noun_phrase(noun, "" if chance < 0.9 else pick(rng, words.NUMBERS[:5])[0], plural=True)
+
+
+def goods(rng: Random, edible: float) -> Part:
+    """Return something to buy or need, with this probability something to eat."""
+    if rng.random() < edible:
+        return food(rng)
+    return thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)
 
 
 def drink(rng: Random) -> Part:

@@ -8,32 +8,16 @@ from . import adverbials as when_where
 from . import deeds, events, verbs
 from . import lexicon as words
 from .being import is_, there_is, thing_is
+from .chance import pick
 from .clauses import Predicate, clause, deed
 from .conjugation import Verb
 from .deeds import NOTHING, choice
 from .events import action, lasting
 from .likes import likes
-from .nominals import (
-    EVERYONE,
-    HE,
-    NOBODY,
-    SHE,
-    THEY,
-    WE,
-    WHO,
-    YOU,
-    I,
-    Member,
-    Subject,
-    named,
-    noun_phrase,
-    of_nouns,
-    person_phrase,
-    pick,
-)
+from .nominals import HE, SHE, THEY, WE, WHO, YOU, I, Member, Subject, named, noun_phrase, of_nouns, person_phrase
 from .objects import thing
 from .statements import POINTS, can_go_on, does, has, obliged, plans
-from .text import English, Expression, Part, Spanish, comma, join
+from .text import English, Expression, Part, Spanish, comma, english_words, join
 
 WHERE = Expression("where", "dónde")
 WHERE_TO = Expression("where", "adónde")
@@ -64,13 +48,11 @@ def asked(rng: Random) -> Subject:
     chance = rng.random()
     if chance < 0.5:
         return YOU
-    return pick(rng, (HE, HE, SHE, SHE, THEY, THEY, WE)) if chance < 0.72 else _one(rng)
-
-
-def _one(rng: Random) -> Subject:
+    if chance < 0.72:
+        return pick(rng, (HE, HE, SHE, SHE, THEY, THEY, WE))
     while True:
         subject = named(rng)
-        if len(subject.members) == 1 and subject not in (EVERYONE, NOBODY):
+        if len(subject.members) == 1 and subject.is_specific:
             return subject
 
 
@@ -127,8 +109,8 @@ def wh(rng: Random) -> Part:
     if kind < 0.63:
         if rng.random() < 0.4:
             return is_(rng, subject, question=True, opener=WHY.say())
-        why = lasting(rng, subject) if rng.random() < 0.3 else action(rng, subject)
-        return clause(subject, why, pick(rng, ("present", "past")), question=True, opener=WHY.say())
+        maker = lasting if rng.random() < 0.3 else action
+        return clause(subject, maker(rng, subject), pick(rng, ("present", "past")), question=True, opener=WHY.say())
     if kind < 0.74:
         return _who(rng)
     if kind < 0.8:
@@ -176,10 +158,11 @@ def how_many(rng: Random, subject: Subject) -> Part:
 def about_thing(rng: Random) -> Part:
     """Return a question about the place or the price of a thing."""
     if rng.random() < 0.6:
-        small = rng.random() < 0.5
-        noun = pick(rng, words.SMALL_THINGS if small else words.TO_FIND)
-        plural = small and rng.random() < 0.3
-        determiner = pick(rng, ("my", "the", "your")) if small else "the"
+        if rng.random() < 0.5:
+            noun, plural = pick(rng, words.SMALL_THINGS), rng.random() < 0.3
+            determiner = pick(rng, ("my", "the", "your"))
+        else:
+            noun, plural, determiner = pick(rng, words.TO_FIND), False, "the"
         subject = of_nouns(Member(noun, determiner, plural), human=False)
         return _ask(WHERE, subject, verbs.ESTAR, "present")
     plural = rng.random() < 0.3
@@ -195,10 +178,8 @@ def request(rng: Random) -> Part:
         if not predicate.verb.reflexive and not predicate.clitic:
             break
     verb = predicate.verb
-    said = [English(verb.base), *[English(text) for text in verb.particle]]
-    part = Part(
-        [*said, *predicate.complement.english], [Spanish(verb.imperative, *said), *predicate.complement.spanish]
-    )
+    said = english_words(verb.base, *verb.particle)
+    part = join(Part(said, [Spanish(verb.imperative, *said)]), predicate.complement)
     chance = rng.random()
     if chance < 0.4:
         return part
@@ -261,4 +242,6 @@ def fragment(rng: Random) -> Part:
         return person_phrase(rng, YOU)[0]
     if kind < 0.86:
         return when_where.at(rng, words.PLACES)
-    return when_where.to(rng, words.GO_PLACES) if kind < 0.93 else when_where.together(rng, YOU)
+    if kind < 0.93:
+        return when_where.to(rng, words.GO_PLACES)
+    return when_where.together(rng, YOU)

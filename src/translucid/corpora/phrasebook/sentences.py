@@ -8,11 +8,12 @@ from . import adverbials as when_where
 from . import deeds, events, verbs
 from . import lexicon as words
 from .being import is_, thing_is
+from .chance import pick, sometimes
 from .clauses import Predicate, clause, deed, felt
 from .conjugation import Verb
 from .deeds import choice, leisure
 from .likes import likes
-from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, pick, someone
+from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, someone
 from .objects import drink, food, thing
 from .situations import WAYS, circumstance, duty, in_state, outing, purpose, reaction, relish
 from .statements import does, has, in_mode, plans, statement
@@ -69,7 +70,7 @@ def habit(rng: Random, subject: Subject) -> Part:
     """Return a habit: when I am thirsty, I drink water."""
     link = WHEN if rng.random() < 0.6 else IF
     condition, state = circumstance(rng, subject)
-    often = pick(rng, (when_where.ALWAYS, when_where.OFTEN)) if rng.random() < 0.3 else None
+    often = sometimes(rng, 0.3, (when_where.ALWAYS, when_where.OFTEN))
     result = clause(subject.again(), reaction(rng, state)(rng, subject), adverb=often)
     if subject.named or rng.random() < 0.5:
         return join(comma(join(link.say(), condition)), result)
@@ -103,23 +104,26 @@ def that(rng: Random, subject: Subject) -> Part:
         said = is_(rng, inner)
     elif kind < 0.65:
         said = likes(rng, inner)
+    elif kind < 0.85:
+        said = does(rng, inner)
     else:
-        said = does(rng, inner) if kind < 0.85 else has(rng, inner)
+        said = has(rng, inner)
     negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
     return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), said)
 
 
 def before_after(rng: Random, subject: Subject) -> Part:
     """Return two activities in their order: I drink milk before going to bed."""
-    before = rng.random() < 0.5
-    maker = pick(rng, (events.go_to_bed, deeds.eat, deeds.cook) if before else (events.get_up, deeds.eat, events.work))
-    link = (BEFORE if before else AFTER).say()
-    other = (maker if rng.random() < 0.5 else leisure)(rng, subject)
+    link, makers = AFTER, (events.get_up, deeds.eat, events.work)
+    if rng.random() < 0.5:
+        link, makers = BEFORE, (events.go_to_bed, deeds.eat, deeds.cook)
+    maker = pick(rng, makers)
+    other = pick(rng, (maker, leisure))(rng, subject)
     mode = pick(rng, ("present", "past", "will"))
     first = in_mode(rng, subject, mode, choice)
     while first.verb is other.verb:
         first = in_mode(rng, subject, mode, choice)
-    limit = join(link, deed(other, subject.person, "ing"))
+    limit = join(link.say(), deed(other, subject.person, "ing"))
     if rng.random() < 0.35:
         return join(comma(limit), clause(subject, first, mode))
     return join(clause(subject, first, mode), limit)
@@ -183,7 +187,8 @@ def both(rng: Random, subject: Subject) -> Part:
         first, second = has(rng, subject), has(rng, other)
     else:
         mode = pick(rng, ("present", "past", "will", "going"))
-        first, second = (does(rng, who, mode, timed=0.1, negative=False) for who in (subject, other))
+        first = does(rng, subject, mode, timed=0.1, negative=False)
+        second = does(rng, other, mode, timed=0.1, negative=False)
     return join(first, AND.say(), second)
 
 
@@ -214,7 +219,7 @@ def shopping(rng: Random, subject: Subject, count: int) -> Part:
 
 
 def week(rng: Random, subject: Subject, days: int) -> Part:
-    """Return a clause for each of several days: on Monday I ..., on Tuesday ..., and on Sunday ..."""
+    """Return a clause for each of two or more days: on Monday I ..., on Tuesday ..., and on Sunday ..."""
     mode = pick(rng, ("past", "will", "going", "present"))
     names = when_where.ON_DAYS if mode == "present" else when_where.ON_DAY
     first = int(rng.random() * (8 - days))
@@ -226,9 +231,9 @@ def week(rng: Random, subject: Subject, days: int) -> Part:
             continue
         done.add(doing.verb)
         day = names[first + len(parts)].say()
-        part = clause(subject.again() if parts else subject, doing, mode, opener=day)
-        parts.append(join(AND.say(), part) if parts and len(parts) == days - 1 else part)
-    return join(*[comma(part) for part in parts[:-1]], parts[-1])
+        parts.append(clause(subject, doing, mode, opener=day))
+        subject = subject.again()
+    return join(*map(comma, parts[:-1]), AND.say(), parts[-1])
 
 
 COMPOUNDS = (
@@ -271,8 +276,10 @@ def long(rng: Random, low: int, high: int) -> Part:
         last = next_subject(rng, subject)
         if need > 8:
             more = compound(rng, last)
+        elif need > 5:
+            more = statement(rng, last)
         else:
-            more = statement(rng, last) if need > 5 else likes(rng, last)
+            more = likes(rng, last)
         lengths = len(part.english) + 1 + len(more.english), len(part.spanish) + 1 + len(more.spanish)
         if low <= min(lengths) and max(lengths) <= high + 1:  # one word too many is allowed: a contraction may save it
             break

@@ -6,11 +6,12 @@ from random import Random
 
 from . import deeds, events, verbs
 from .being import WEATHER, it_is, rain
+from .chance import pick
 from .clauses import Predicate, clause, deed
 from .conjugation import Verb
 from .deeds import Make
 from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Adjective, Noun, places
-from .nominals import Subject, noun_phrase, pick
+from .nominals import Subject, noun_phrase
 from .text import English, Part, Spanish, join, word
 
 _STATE = {state.english: state for state in STATES}

@@ -7,11 +7,12 @@ from random import Random
 from . import adverbials as when_where
 from . import verbs
 from .being import is_
+from .chance import pick, weighted
 from .clauses import Predicate, clause, continued, deed, felt
 from .deeds import Make, choice
 from .events import action, lasting
 from .likes import hurts, likes
-from .nominals import EVERYONE, NOBODY, Subject, pick, weighted
+from .nominals import NOBODY, Subject
 from .text import English, Part, Spanish, join, word
 
 MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
@@ -42,7 +43,7 @@ def does(
     mode = mode or weighted(rng, MODES)
     if negative is None:
         negative = rng.random() < 0.13 and mode != "progressive"
-    negative = negative and subject not in (EVERYONE, NOBODY)
+    negative = negative and subject.is_specific
     told = rng.random() < timed
     predicate = in_mode(rng, subject, mode, maker, told=told)
     if mode == "progressive" and not can_go_on(predicate):
@@ -88,7 +89,7 @@ def has(rng: Random, subject: Subject) -> Part:
     """Return what someone has, needs or loves, or where they live."""
     predicate = lasting(rng, subject)
     mode = "present" if rng.random() < 0.75 or predicate.verb is verbs.LOVE_PERSON else "past"
-    return clause(subject, predicate, mode, negative=rng.random() < 0.13 and subject not in (EVERYONE, NOBODY))
+    return clause(subject, predicate, mode, negative=rng.random() < 0.13 and subject.is_specific)
 
 
 def plans(
@@ -112,20 +113,23 @@ def plans(
         timed: the probability of an adverbial of time.
     """
     predicate = maker(rng, subject)
-    negative = (rng.random() < 0.15 if negative is None else negative) and subject not in (EVERYONE, NOBODY)
-    modes: tuple[str, ...] = ("present",) if kind >= 0 else ("present", "present", "present", "past")
-    kind = rng.random() if kind < 0 else kind
+    if negative is None:
+        negative = rng.random() < 0.15
+    negative = negative and subject.is_specific
+    modes: tuple[str, ...] = ("present",)
+    if kind < 0:
+        kind, modes = rng.random(), ("present", "present", "present", "past")
     if kind < 0.18:
         return felt(subject, verbs.LIKE, deed(predicate, subject.person, "to"), plural=False, mode="would")
     if kind < 0.5:
         verb, complement = verbs.HAVE_TO, obliged(predicate, subject)
     else:
         verb = verbs.WANT
-        if kind >= 0.8:
-            verb = verbs.NEED if kind < 0.9 else verbs.PREFER
+        if kind >= 0.9:
+            verb, modes, negative = verbs.PREFER, ("present",), False
+        elif kind >= 0.8:
+            verb = verbs.NEED
         complement = deed(predicate, subject.person, "to")
-        modes = modes[:1] if verb is verbs.PREFER else modes
-    negative = negative and verb is not verbs.PREFER
     mode = pick(rng, modes)
     part = clause(subject, Predicate(verb, complement), mode, negative=negative)
     if rng.random() < timed and mode == "present":

@@ -7,6 +7,7 @@ Each side is built in its own word order, which therefore does not affect the al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -41,6 +42,11 @@ class Spanish:
         self.of = of
 
 
+def english_words(*texts: str) -> list[English]:
+    """Return new English words."""
+    return [English(text) for text in texts]
+
+
 class Part(NamedTuple):
     """A constituent on both sides. Its words have positions, so each sentence needs new parts."""
 
@@ -64,7 +70,7 @@ class Expression:
 
     def say(self) -> Part:
         """Return the expression as new words."""
-        english = [English(text) for text in self.english]
+        english = english_words(*self.english)
         spanish = []
         for text, of in zip(self.spanish, self.of, strict=True):
             spanish.append(Spanish(text, *[english[place] for place in of]))
@@ -117,7 +123,7 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
     words = part.spanish
     for place, token in enumerate(words):
         text = token.text
-        after = words[place + 1].text if place + 1 < len(words) else ""
+        after = _text_after(words, place)
         if text == "el" and spanish and spanish[-1].lstrip("¿") in ("a", "de"):
             spanish[-1] += "l"
         elif text == "y" and _sounds_like_i(after):
@@ -133,8 +139,10 @@ def write(part: Part, ending: str, *, contracted: bool) -> Phrase:
     if ending:
         english[-1] += ending
         spanish[-1] += ending
-    if ending == "!" or (ending == "?" and not any(text.startswith("¿") for text in spanish)):
-        spanish[0] = ("¿" if ending == "?" else "¡") + spanish[0]
+    if ending == "!":
+        spanish[0] = "¡" + spanish[0]
+    elif ending == "?" and "¿" not in "".join(spanish):
+        spanish[0] = "¿" + spanish[0]
     return Phrase(" ".join(english), " ".join(spanish), tuple(sorted(links)))
 
 
@@ -143,7 +151,7 @@ def _write_english(tokens: list[English], contracted: bool) -> list[str]:
     for place, token in enumerate(tokens):
         text = token.text
         before = words[-1] if words else ""
-        after = tokens[place + 1].text if place + 1 < len(tokens) else ""
+        after = _text_after(tokens, place)
         if text in ("not", "not,") and before in NOT and (contracted or before == "can"):
             words[-1] = (NOT[before] if contracted else "cannot") + text[3:]  # with the comma, if any
         # Not at the end of a sentence. Before `not`, only `I'm` is written: `you aren't` is preferred to `you're not`.
@@ -155,6 +163,11 @@ def _write_english(tokens: list[English], contracted: bool) -> list[str]:
             words.append(text)
         token.place = len(words) - 1
     return words
+
+
+def _text_after(words: Sequence[English] | Sequence[Spanish], place: int) -> str:
+    """Return the next word; it is empty at the end of a sentence."""
+    return words[place + 1].text if place + 1 < len(words) else ""
 
 
 def _sounds_like_i(spanish: str) -> bool:

@@ -119,7 +119,9 @@ def _third(position: float, low: str, high: str) -> str:
     """Return `low` or `high` for a position in the outer parts of a picture's side, "" for one in the middle."""
     if position < 0.4:
         return low
-    return high if position > 0.6 else ""
+    if position > 0.6:
+        return high
+    return ""
 
 
 def _place(thing: Thing) -> str:

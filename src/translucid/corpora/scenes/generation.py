@@ -148,7 +148,9 @@ def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] 
 
 def _looks(rng: Random, ground: str, count: int, shapes: Sequence[str], *, hollow: bool = False) -> list[_Look]:
     if not hollow:
-        sizes = ("small", "large") if count == 3 else tuple(SIZES)
+        sizes: tuple[str, ...] = tuple(SIZES)
+        if count == 3:
+            sizes = ("small", "large")
         return [_look(rng, ground, (*shapes, *HOLLOW), sizes) for _ in range(count)]
     return [_look(rng, ground, shapes, ("small",)), _look(rng, ground, tuple(HOLLOW), ("huge",))]
 

@@ -2,94 +2,30 @@
 
 from __future__ import annotations
 
-COMMON = {
-    "anchor": "anchors",
-    "apple": "apples",
-    "arrow": "arrows",
-    "bell": "bells",
-    "boat": "boats",
-    "bolt": "bolts",
-    "bottle": "bottles",
-    "bow": "bows",
-    "butterfly": "butterflies",
-    "cactus": "cacti",
-    "cherry": "cherries",
-    "circle": "circles",
-    "cloud": "clouds",
-    "cross": "crosses",
-    "crown": "crowns",
-    "cup": "cups",
-    "diamond": "diamonds",
-    "drop": "drops",
-    "fish": "fish",
-    "flag": "flags",
-    "flower": "flowers",
-    "hammer": "hammers",
-    "hat": "hats",
-    "heart": "hearts",
-    "hourglass": "hourglasses",
-    "house": "houses",
-    "key": "keys",
-    "knife": "knives",
-    "ladder": "ladders",
-    "lamp": "lamps",
-    "leaf": "leaves",
-    "moon": "moons",
-    "mouse": "mice",
-    "mushroom": "mushrooms",
-    "note": "notes",
-    "oval": "ovals",
-    "pear": "pears",
-    "snowman": "snowmen",
-    "spoon": "spoons",
-    "square": "squares",
-    "star": "stars",
-    "sun": "suns",
-    "tower": "towers",
-    "tree": "trees",
-    "triangle": "triangles",
-    "umbrella": "umbrellas",
-    "wheel": "wheels",
-}
+from translucid.corpora.english import english_plural
+
+
+def plurals(names: str) -> dict[str, str]:
+    """Return the plural of each of these names; an irregular one follows a slash."""
+    result: dict[str, str] = {}
+    for name in names.split():
+        singular, _, irregular = name.partition("/")
+        result[singular] = irregular or english_plural(singular)
+    return result
+
+
+COMMON = plurals(
+    "anchor apple arrow bell boat bolt bottle bow butterfly cactus/cacti cherry circle cloud cross crown cup "
+    "diamond drop fish/fish flag flower hammer hat heart hourglass house key knife/knives ladder lamp leaf/leaves "
+    "moon mouse/mice mushroom note oval pear snowman/snowmen spoon square star sun tower tree triangle umbrella "
+    "wheel"
+)
 """The plurals of the shapes that are used first if only some are needed."""
-MORE = {
-    "axe": "axes",
-    "balloon": "balloons",
-    "bone": "bones",
-    "bucket": "buckets",
-    "bus": "buses",
-    "camera": "cameras",
-    "candle": "candles",
-    "car": "cars",
-    "cat": "cats",
-    "chair": "chairs",
-    "dress": "dresses",
-    "duck": "ducks",
-    "envelope": "envelopes",
-    "eye": "eyes",
-    "fence": "fences",
-    "foot": "feet",
-    "fork": "forks",
-    "ghost": "ghosts",
-    "loaf": "loaves",
-    "lock": "locks",
-    "magnet": "magnets",
-    "plane": "planes",
-    "rabbit": "rabbits",
-    "robot": "robots",
-    "rocket": "rockets",
-    "shirt": "shirts",
-    "snail": "snails",
-    "spider": "spiders",
-    "spiral": "spirals",
-    "sword": "swords",
-    "teapot": "teapots",
-    "tent": "tents",
-    "tooth": "teeth",
-    "watch": "watches",
-    "windmill": "windmills",
-    "wrench": "wrenches",
-}
+MORE = plurals(
+    "axe balloon bone bucket bus camera candle car cat chair dress duck envelope eye fence foot/feet fork ghost "
+    "loaf/loaves lock magnet plane rabbit robot rocket shirt snail spider spiral sword teapot tent tooth/teeth "
+    "watch windmill wrench"
+)
 """The plurals of the other shapes."""
 SHAPES = COMMON | MORE
 HOLLOW = {"ring": "rings", "frame": "frames"}

@@ -16,7 +16,9 @@ Outlines: TypeAlias = dict[str, list[Part]]
 
 def turned(corners: int, outer: float = 1.0, inner: float | None = None, first: float = -pi / 2) -> Points:
     """Return the corners of a regular polygon, or of a star with an `inner` radius."""
-    radii = [outer] * corners if inner is None else [outer, inner] * corners
+    radii = [outer] * corners
+    if inner is not None:
+        radii = [outer, inner] * corners
     points = []
     for i, radius in enumerate(radii):
         angle = first + 2 * pi * i / len(radii)

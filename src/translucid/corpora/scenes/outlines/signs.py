@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from .parts import Outlines, box, curve, line, turned
+from .parts import Outlines, Points, box, curve, line, turned
+
+
+def _spiral() -> Points:
+    points = []
+    for i in range(61):
+        radius = 0.1 + 0.77 * i / 60
+        points.append((radius * cos(6 * pi * radius), radius * sin(6 * pi * radius)))
+    return points
+
 
 SIGNS: Outlines = {
     "arrow": [("polygon", [(-1, -0.3), (0.1, -0.3), (0.1, -0.8), (1, 0), (0.1, 0.8), (0.1, 0.3), (-1, 0.3)])],
@@ -33,12 +42,7 @@ SIGNS: Outlines = {
     ],
     "oval": [("ellipse", (-1, -0.58, 1, 0.58))],
     "ring": [("ellipse", (-1, -1, 1, 1)), ("-ellipse", (-0.7, -0.7, 0.7, 0.7))],
-    "spiral": [
-        (
-            "polygon",
-            line([(r * cos(6 * pi * r), r * sin(6 * pi * r)) for r in (0.1 + 0.77 * i / 60 for i in range(61))], 0.2),
-        )
-    ],
+    "spiral": [("polygon", line(_spiral(), 0.2))],
     "square": [("polygon", box(-0.88, -0.88, 0.88, 0.88))],
     "star": [("polygon", turned(5, inner=0.42))],
     "triangle": [("polygon", [(0, -0.9), (1, 0.85), (-1, 0.85)])],

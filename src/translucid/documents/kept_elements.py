@@ -143,7 +143,7 @@ def spans_of(core: str, text: str) -> list[Span]:
         behind = r"(?!\d|[.,]\d)"
     elif core[-1].isalnum():
         behind = r"(?![^\W_])"
-    return [match.span() for match in re.finditer(f"{before}{re.escape(core)}{behind}", text)]
+    return list(map(re.Match.span, re.finditer(f"{before}{re.escape(core)}{behind}", text)))
 
 
 def expanded(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
@@ -193,9 +193,9 @@ class _Words:
 
     def __init__(self, source: TaggedText, elements: Sequence[_Element], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
+        self.mark_places = source.mark_places
         self.starts = [element.start for element in elements]
         self.edges = {*self.starts, *(element.end for element in elements)}
-        self.mark_places = [mark.at for mark in source.marks]
 
     def around(self, span: Span, low: int) -> _Element | None:
         """Return the word around an element, without punctuation at its ends, as one element.
@@ -290,7 +290,7 @@ def _is_whole(source: TaggedText, element: _Element) -> bool:
     open_counts: Counter[int] = Counter()
     for mark in source.marks[element.first : element.last + 1]:
         if mark.pair is not None:
-            open_counts[mark.pair] += 1 if mark.side is Side.opens else -1
+            open_counts[mark.pair] += mark.side.depth
     return not any(open_counts.values())
 
 

@@ -75,6 +75,11 @@ class TextFile(NamedTuple):
             return match[0]
         return "\r" if "\r" in self.text and "\n" not in self.text else "\n"
 
+    @property
+    def hard_space(self) -> str:
+        """The non-breaking space for new HTML: the entity if the text uses it, else the character."""
+        return "&nbsp;" if "&nbsp;" in self.text else "\N{NO-BREAK SPACE}"
+
     def line(self, place: int) -> int:
         """Return the number, from 1, of the line of a character; linear in `place`, so only for messages."""
         return self.text.count("\n", 0, place) + 1

@@ -82,7 +82,7 @@ def _cuts(marked: TaggedText) -> list[int]:
 
 def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
     """Yield units of adjacent parts; signs, and parts with a mark between them, are not merged."""
-    marks = {mark.at for mark in marked.marks}
+    marks = set(marked.mark_places)
     last: Unit | None = None
     for raw, start, end in parts:
         apart = is_sign(raw)
@@ -98,7 +98,7 @@ def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterato
 
 def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:
     """Yield the wanted numbers of a text as units."""
-    marks = {mark.at for mark in marked.marks}
+    marks = set(marked.mark_places)
     for raw, start, end in numbers(marked.text, marked.syntax):
         if raw in wanted:
             yield _with_unit(marked.text, Unit(raw, start, end, counts=True), marks)
@@ -126,7 +126,7 @@ def stand_in_names(text: str, units: Iterable[Unit], level: int, pieces: bool) -
     other units; on level 2, a name for a number and a number for others.
     """
     names: dict[str, str] = {}
-    free = {words: _not_in(text, words) for words in (NAMES, NUMBERS)} | {PLACEHOLDERS: iter(PLACEHOLDERS)}
+    free = {NAMES: _not_in(text, NAMES), NUMBERS: _not_in(text, NUMBERS), PLACEHOLDERS: iter(PLACEHOLDERS)}
     for unit in units:
         is_number = unit.raw[0].isdigit()
         if unit.raw in names or level == LAST or (unit.is_sign and level):
@@ -202,4 +202,4 @@ def occurrences(name: str, marked: TaggedText) -> list[tuple[int, int]]:
         pattern = rf"(?<!\d)(?<!\d[.,]){name}(?!\d|[.,]\d)"
     else:
         pattern = rf"(?<![{_LATIN}\d]){name}(?![{_LATIN}\d])"
-    return list(_uncut(marked, (match.span() for match in re.finditer(pattern, cut_at_marks(marked)))))
+    return list(_uncut(marked, map(re.Match.span, re.finditer(pattern, cut_at_marks(marked)))))

@@ -20,7 +20,7 @@ from translucid.data.non_translatable import kept_parts
 from translucid.documents.stand_ins import WITHOUT_SPACES
 from translucid.documents.tag_tree import TagNode, every_node, tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
-from translucid.documents.word_links import FreePlaces, Indices, Links, Run, Span, Vector, WordLinks
+from translucid.documents.word_links import FreePlaces, Indices, Links, Run, Span, Vector, WordLinks, columns_of
 from translucid.ground.cancellation import between_steps
 
 NEAR, GLUED = 0.75, 3.0
@@ -272,13 +272,11 @@ class _Projection:
     @cached_property
     def _places_at_gaps(self) -> dict[str, Places]:
         """The offset of a mark in each gap of the target, by the side of the source words on which it stands."""
-        target = self.words.target
-        ends = [word.end for word in target]
-        core_ends = [word.core_end for word in target]
+        starts, ends, core_starts, core_ends = columns_of(self.words.target)
         last = core_ends[-1:] or [0]
         return {
-            "start": np.array([word.start for word in target] + last),
-            "core": np.array([word.core_start for word in target] + last),
+            "start": np.array(starts + last),
+            "core": np.array(core_starts + last),
             "end": np.array([0, *core_ends]),
             "between": np.array([0, *ends[:-1], *core_ends[-1:]]),
         }
@@ -290,7 +288,9 @@ class _Projection:
             return "start"
         if left < len(words) and at == words[left].core_start:
             return "core"
-        return "end" if left and at == words[left - 1].core_end else "between"
+        if left and at == words[left - 1].core_end:
+            return "end"
+        return "between"
 
     def _key(self, word: int, letter: str, free: FreePlaces) -> int:
         """Return the offset of an access key's letter in the translation of a word, or of its beginning."""

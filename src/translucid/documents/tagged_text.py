@@ -26,6 +26,16 @@ class Side(Enum):
     alone = "alone"
     """No element, such as `<br/>` or `%s`."""
 
+    @classmethod
+    def of_tag(cls, *, closes: object) -> Side:
+        """Return the side of a tag, by whether it closes its element."""
+        return cls.closes if closes else cls.opens
+
+    @property
+    def depth(self) -> int:
+        """The change of the number of open elements."""
+        return {Side.opens: 1, Side.closes: -1, Side.alone: 0}[self]
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -78,7 +88,15 @@ class TaggedText:
     @property
     def whole(self) -> str:
         """The text with its marks in the syntax of the document; the text is not escaped."""
-        return "".join(part.raw if isinstance(part, Mark) else part for part in self.parts)
+        whole = ""
+        for part in self.parts:
+            whole += part.raw if isinstance(part, Mark) else part
+        return whole
+
+    @property
+    def mark_places(self) -> list[int]:
+        """The number of characters before each mark."""
+        return [mark.at for mark in self.marks]
 
     def spliced(self, edits: Sequence[Edit]) -> TaggedText:
         """Return the text with edits; a mark within an edited range goes before it.
@@ -105,9 +123,8 @@ class TaggedText:
     @property
     def stripped(self) -> TaggedText:
         """The text without white space at both ends; white space between a mark and words stays."""
-        places = [mark.at for mark in self.marks]
-        end = max(len(self.text.rstrip(_WHITE)), *places, 0)
-        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *places, end)
+        end = max(len(self.text.rstrip(_WHITE)), *self.mark_places, 0)
+        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *self.mark_places, end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
 
     @property

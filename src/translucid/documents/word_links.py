@@ -83,7 +83,7 @@ class FreePlaces:
     def nearest(self, at: int) -> int:
         """Return the nearest offset in a free place."""
         i = bisect_left(self.highs, at)
-        edges = [self.highs[i - 1]] if i else []
+        edges = self.highs[max(i - 1, 0) : i]
         if i < len(self.lows):
             edges.append(max(at, self.lows[i]))
         return min(edges, key=lambda place: abs(place - at))
@@ -116,11 +116,9 @@ class WordLinks:
         # The last cut (source words on its left) and the mass of these words: cuts move from left to right.
         self._on_left = 0, np.zeros(len(self.target))
         self.linked = np.array(list(map(bool, self.shares)), bool)
-        self._starts = [word.core_start for word in self.target]
-        self._ends = [word.core_end for word in self.target]
+        _, _, self._starts, self._ends = columns_of(self.target)
+        _, _, self._source_starts, self._source_ends = columns_of(self.source)
         self._source_middles = list(map(_middle, self.source))
-        self._source_starts = [word.core_start for word in self.source]
-        self._source_ends = [word.core_end for word in self.source]
 
     def touched(self, span: Span) -> range:
         """Return the source words of which a span has a letter."""
@@ -287,12 +285,13 @@ def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[i
     """
     if not links:
         return links
-    source_starts = [word.start for word in words_of(source)]
-    target_starts = [word.start for word in words_of(target)]
+    source_starts, *_ = columns_of(words_of(source))
+    target_starts, *_ = columns_of(words_of(target))
     pairs = {bisect_right(source_starts, s) - 1: bisect_right(target_starts, t) - 1 for s, t in copies}
     copied = set(pairs.values())
     corrected = [link for link in links if link[0] not in pairs and link[1] not in copied]
-    corrected += ((s, t, 1.0) for s, t in pairs.items())
+    for s, t in pairs.items():
+        corrected.append((s, t, 1.0))
     return corrected
 
 
@@ -309,6 +308,11 @@ def _heaviest(weights: Vector) -> tuple[int, int, float]:
 
 def _middle(word: Word) -> float:
     return (word.core_start + word.core_end) / 2
+
+
+def columns_of(words: Iterable[Word]) -> tuple[list[int], ...]:
+    """Return the starts of words, their ends, the starts of their cores, and the ends of their cores."""
+    return tuple(map(list, zip(*words, strict=True))) or ([], [], [], [])
 
 
 def words_of(text: str) -> list[Word]:

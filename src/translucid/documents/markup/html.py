@@ -52,7 +52,7 @@ class Html:
         """
         self._name, self._file, self._language = name, file, languages[1]
         self._spans = Spans(file.text)
-        self._hard_space = "&nbsp;" if "&nbsp;" in file.text else "\N{NO-BREAK SPACE}"
+        self._hard_space = file.hard_space
         self._root: list[Attribute] = []
         self._open: list[_Open] = []
         self._parts: list[Part] = []
@@ -75,7 +75,7 @@ class Html:
 
     @property
     def _translated(self) -> bool:
-        return self._open[-1].translated if self._open else True
+        return not self._open or self._open[-1].translated
 
     def _words(self, token: Token) -> None:
         if self._translated:

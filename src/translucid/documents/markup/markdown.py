@@ -49,7 +49,7 @@ class Markdown:
         """
         self._file = file
         self._modules = name.lower().endswith(".mdx")
-        self._hard_space = "&nbsp;" if "&nbsp;" in file.text else "\N{NO-BREAK SPACE}"
+        self._hard_space = file.hard_space
         self._spans = Spans(file.text)
         self.segments = SegmentList(file.name)
         self._line, self._at = 1, 0
@@ -132,7 +132,7 @@ def _part(content: str, construct: Construct) -> Part:
         tag = _TAG.match(raw) or _JSX_TAG.match(raw)
         if not tag or tag[3] or tag[2].lower() in VOID:
             return Part(start, end, Side.alone, spaces=bool(tag and tag[2].lower() == "br"))
-        return Part(start, end, Side.closes if tag[1] else Side.opens, f"<{tag[2]}")
+        return Part(start, end, Side.of_tag(closes=tag[1]), f"<{tag[2]}")
     name, _, side = kind.rpartition("_")
     if side == "open":
         return Part(start, end, Side.opens, name)
@@ -175,7 +175,9 @@ def _written(words: str, kind: Kind, quote: str, hard_space: str, modules: bool)
         return _CLOSES_HEADING.sub(r"\\#", words)
     if kind == "title":
         return words.replace('"', "”")  # Such a title has no escape for it.
-    return words.replace("|", "\\|") if kind in ("cell", "underlined") else words
+    if kind in ("cell", "underlined"):
+        return words.replace("|", "\\|")
+    return words
 
 
 def _escaped(match: re.Match[str]) -> str:

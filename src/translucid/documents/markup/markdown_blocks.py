@@ -46,7 +46,7 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
     """
     # As the parser does by the CommonMark standard; its texts are searched for in these lines.
     text = text.replace("\0", "\ufffd")
-    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    starts = [0, *map(re.Match.end, _LINE_END.finditer(text))]
     lines = _LINE_END.split(text)
     plain = plain_lines(lines, modules=modules)
     kind: Kind = "text"
@@ -70,8 +70,8 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
             if start < 0:
                 continue
             at = start + len(escaped)
-            within = [i for i in range(start, at) if not lines[first].startswith("\\|", i)]
-            yield Block(token.content, [starts[first] + i for i in within], kind)
+            places = [starts[first] + i for i in range(start, at) if not lines[first].startswith("\\|", i)]
+            yield Block(token.content, places, kind)
         elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
             depths = [line.depth for line in plain[first : token.map[1]]]
             for start, end in _parts(token.content, depths):

@@ -24,10 +24,12 @@ _KINDS = {
     **{f"wordprocessingml.{kind}+xml": kind for kind in ("header", "footer", "footnotes", "endnotes", "comments")},
 }
 _PICTURE = "wp:docPr"
-_PAIRS = {"w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo"}
-_BREAKS = {"w:tab", "w:ptab", "w:br", "w:cr"}
-_GONE = {"w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"}
-"""Traces of the spelling checker and the layout, which are void for a translation."""
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(["w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo", TEXT], "pair"),
+    **dict.fromkeys(["w:tab", "w:ptab", "w:br", "w:cr"], "break"),
+    # Traces of the spelling checker and the layout, which are void for a translation.
+    **dict.fromkeys(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"], "gone"),
+}
 _OF_THE_SOURCE = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
 _BEHIND_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
@@ -80,7 +82,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
 
 def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str) -> None:
     """Add a paragraph, and the paragraphs of text boxes in it."""
-    runs = [part for part in paragraph.children if part.name != "w:pPr"]
+    runs = paragraph.children_except("w:pPr")
     if runs:
         add_paragraph(document, dialect, runs, place)
     for inner in paragraph.within("w:p"):
@@ -88,11 +90,7 @@ def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str
 
 
 def _role(element: Element) -> Role:
-    if element.name in _PAIRS or element.name == TEXT:
-        return "pair"
-    if element.name in _GONE:
-        return "gone"
-    return "break" if element.name in _BREAKS else "alone"
+    return _ROLES.get(element.name, "alone")
 
 
 def _spoken(code: str | None, script: str, name: str, properties: str) -> str:
@@ -114,8 +112,10 @@ def _spoken(code: str | None, script: str, name: str, properties: str) -> str:
 
 def _key(file: XmlFile, properties: Element) -> str:
     """Return the properties of a run, except those that depend on its words; "" if there are no others."""
-    kept = [file.raw(child.start, child.end) for child in properties.children if child.name not in _OF_THE_SOURCE]
+    kept = properties.children_except(*_OF_THE_SOURCE)
     if not kept:
         return ""
-    tag = file.raw(properties.start, properties.inner)
-    return "".join([tag, *kept, file.raw(properties.inner_end, properties.end)])
+    written = file.raw(properties.start, properties.inner)
+    for child in kept:
+        written += file.raw(child.start, child.end)
+    return written + file.raw(properties.inner_end, properties.end)

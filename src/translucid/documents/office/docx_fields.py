@@ -55,7 +55,8 @@ def _field(runs: Sequence[Element | Piece], separate: int) -> Element:
     code = ""
     for run in runs[:separate]:
         if isinstance(run, Element):
-            code += "".join(text.text for text in run.within("w:instrText"))
+            for text in run.within("w:instrText"):
+                code += text.text
     result = list(runs[separate + 1 : -1])
     if not result or not code.strip().upper().startswith(_SHOWING_TEXT):
         return field
@@ -74,6 +75,8 @@ def _control(part: Element | Piece) -> Element | Piece:
     if part.name == "w:ruby" and (base := part.child("w:rubyBase")):
         return replace(part, name=TEXT, inner=base.inner, inner_end=base.inner_end, parts=base.parts)
     if part.name in _WITH_PROPERTIES:
-        parts: list[Element | Piece] = [child for child in part.children if child.name != _WITH_PROPERTIES[part.name]]
-        return replace(part, name=TEXT, inner=parts[0].start, parts=parts) if parts else replace(part, name=FIXED)
+        parts = part.children_except(_WITH_PROPERTIES[part.name])
+        if not parts:
+            return replace(part, name=FIXED)
+        return replace(part, name=TEXT, inner=parts[0].start, parts=[*parts])
     return part

@@ -36,7 +36,7 @@ def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind:
     dialect = Dialect("a", _role, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
     invisible = _placeholders(document.file) if behind else []
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
-        runs = [part for part in paragraph.children if part.name not in ("a:pPr", "a:endParaRPr")]
+        runs = paragraph.children_except("a:pPr", "a:endParaRPr")
         if runs and not any(shape.start < paragraph.start < shape.end for shape in invisible):
             add_paragraph(document, dialect, runs, f"paragraph {number}")
     if not behind:

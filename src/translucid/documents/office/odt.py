@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 
 from translucid.data.languages import Languages
 from translucid.documents.document import Segment
@@ -23,9 +22,12 @@ _SPACES = {
 }
 _TYPE = b"application/vnd.oasis.opendocument.text"
 _PARAGRAPHS = ("text:p", "text:h")
-_PAIRS = {"text:span", "text:a", "text:meta", "text:ruby"}
 _LINE_BREAKS = {"text:tab", "text:line-break"}
-_BREAKS = {*_LINE_BREAKS, "text:s"}
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(["text:span", "text:a", "text:meta", "text:ruby"], "pair"),
+    **dict.fromkeys([*_LINE_BREAKS, "text:s"], "break"),
+    "text:soft-page-break": "gone",
+}
 
 
 def read(name: str, content: bytes, languages: Languages) -> Bundle:
@@ -95,14 +97,9 @@ def _lines(file: XmlFile, paragraph: Element) -> Iterator[list[Element | Piece]]
 
 
 def _role(invisible: set[str], element: Element) -> Role:
-    name = element.name
-    if name == "text:span" and element.attributes.get("text:style-name") in invisible:
+    if element.name == "text:span" and element.attributes.get("text:style-name") in invisible:
         return "none"
-    if name == "text:soft-page-break":
-        return "gone"
-    if name in _PAIRS:
-        return "pair"
-    return "break" if name in _BREAKS else "alone"
+    return _ROLES.get(element.name, "alone")
 
 
 def _keep_reading(ruby: Element) -> None:
@@ -115,8 +112,11 @@ def _is_invisible(style: Element) -> bool:
     """Whether a text style only records in which session of LibreOffice the text was written."""
     if style.attributes.get("style:family") != "text":
         return False
-    keys = chain.from_iterable(child.attributes for child in style.children)
-    return all(key.startswith("officeooo:") for key in keys)
+    for child in style.children:
+        for key in child.attributes:
+            if not key.startswith("officeooo:"):
+                return False
+    return True
 
 
 def _is_deleted(paragraph: Element) -> bool:

@@ -74,4 +74,6 @@ def related(packed: ZipContainer, member: str) -> dict[str, str]:
 
 def _numbered(name: str) -> list[str | int]:
     """Return a sort key with which `slide10` comes after `slide9`."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]{1,9})", name)]
+    parts: list[str | int] = [*re.split(r"([0-9]{1,9})", name)]
+    parts[1::2] = map(int, parts[1::2])
+    return parts

@@ -21,6 +21,7 @@ from translucid.documents.xml.xml_inline import (
     ends_line,
     escaped,
     is_tab,
+    iterators,
     joined,
     line_so_far,
     paired,
@@ -83,7 +84,7 @@ class Paragraph:
         for run in runs:
             if isinstance(run, _Run) and isinstance(run.item, str):
                 sizes[run.properties] += len(run.item.strip(PARTS_WORDS))
-        self.plain = sizes.most_common(1)[0][0] if sizes else ""
+        self.plain = max(sizes, key=sizes.__getitem__, default="")
         # The items of each line, and the content to translate, if there is any.
         self.lines: list[tuple[list[Item], Content | None]] = []
         for line in self._lines(runs):
@@ -97,7 +98,7 @@ class Paragraph:
         for part in parts:
             item = _item(part)
             if isinstance(item, Mark):
-                depth += {Side.opens: 1, Side.closes: -1, Side.alone: 0}[item.side]
+                depth += item.side.depth
             elif item != PARTS_WORDS:
                 before = line_so_far(before, item)
             else:
@@ -156,7 +157,7 @@ class Paragraph:
                 yield _Run(properties, self._mark(part, f"<{self.name}r>{properties}{raw}</{self.name}r>"))
 
     def _mark(self, part: Element, raw: str) -> Mark:
-        if any(any(part.within(name)) for name in self.dialect.holding):
+        if any(part.within(*self.dialect.holding)):
             self.held.setdefault(raw, []).append(part)
         return Mark(0, raw)
 
@@ -188,11 +189,11 @@ class Paragraph:
         """Return the runs with translations, one for each line with a text; lines without a translation stay."""
         remaining = iter(targets)
         inside = [self.plain]
-        left = {raw: iter(elements) for raw, elements in self.held.items()}
+        left = iterators(self.held)
         written = list[str]()
         for items, content in self.lines:
-            target = next(remaining) if content else None
-            if content and target:
+            target = None
+            if content and (target := next(remaining)):
                 items = [*content.lead, *target.parts, *content.tail]
             written += self._line(items, inside, left, kept, translated=target is not None)
         return "".join(written)

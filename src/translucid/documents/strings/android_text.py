@@ -44,7 +44,7 @@ def items_of(text: str) -> Iterator[Item]:
         elif token == '"':
             if not in_quotes:
                 pair -= 1
-            yield Mark(0, raw, Side.closes if in_quotes else Side.opens, pair)
+            yield Mark(0, raw, Side.of_tag(closes=in_quotes), pair)
             in_quotes = not in_quotes
         elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() not in _VOID:
             pairs = open_tags.setdefault(name[1].lower(), [])

@@ -198,8 +198,7 @@ def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
         elif match["single"]:
             yield Part(*match.span(), Side.alone, word=True)
         else:
-            side = Side.closes if match["close"] else Side.opens
-            yield Part(*match.span(), side, name, word=True)
+            yield Part(*match.span(), Side.of_tag(closes=match["close"]), name, word=True)
     yield from _signs(text, at, end, number)
 
 
@@ -251,7 +250,7 @@ def _closing(text: str, start: int, end: int) -> int | None:
     depth = 0
     for match in _BRACE.finditer(text, start, end):
         if match["brace"]:
-            depth += 1 if match["brace"] == "{" else -1
+            depth += {"{": 1, "}": -1}[match["brace"]]
             if depth == 0:
                 return match.start()
     return None

@@ -57,7 +57,7 @@ class PluralForms(NamedTuple):
         """Return the rule of a language; that of English if the language is unknown."""
         from babel.messages.plurals import get_plural
 
-        usual = (usual_code(code) if code else None) or "en"
+        usual = usual_code(code or "") or "en"
         rule = cls.of(str(get_plural(usual.replace("-", "_"))))
         assert rule
         return rule
@@ -86,7 +86,7 @@ def categories(code: str | None) -> tuple[str, ...] | None:
     """
     from babel import Locale, UnknownLocaleError
 
-    if not code or (usual := usual_code(code)) is None:
+    if (usual := usual_code(code or "")) is None:
         return None
     try:
         tags = Locale.parse(usual, sep="-").plural_form.tags | {"other"}
@@ -103,7 +103,7 @@ def examples_of(code: str | None, form: str) -> list[int | Decimal]:
     """
     from babel import Locale
 
-    usual = usual_code(code) if code else None
+    usual = usual_code(code or "")
     if usual is None:
         return [0, 1, 2] if form == "other" else []
     rule = Locale.parse(usual, sep="-").plural_form

@@ -44,7 +44,7 @@ class _Form(NamedTuple):
 
     def filled(self, targets: Mapping[int, Target]) -> str:
         """Return the text with translations; cases without one keep the existing translation."""
-        is_complete = all(number in targets for number in self.numbers)
+        is_complete = targets.keys() >= set(self.numbers)
         if self.existing and not is_complete:
             return self.existing.filled(targets)
         return self.spans.filled(targets)
@@ -273,7 +273,9 @@ def _numbered(text: str, spans: Sequence[Span], first: int) -> Spans:
 
 def _with_line_feeds(text: str, source: str) -> str:
     """Replace unusual line ends that the source lacks by line feeds: some programs split the file at them."""
-    return text if _OTHER_ENDS.search(source) else _OTHER_ENDS.sub("\n", text)
+    if _OTHER_ENDS.search(source):
+        return text
+    return _OTHER_ENDS.sub("\n", text)
 
 
 def _is_unwrapped(line: str) -> bool:

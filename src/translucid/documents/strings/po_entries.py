@@ -93,8 +93,7 @@ def entries(name: str, file: TextFile) -> Iterator[Entry]:
     text, at, entry = file.text, 0, None
     while at < len(text):
         between_steps()
-        match = _LINE.match(text, at)
-        end = match.end() if match else len(text)
+        end = _line_end(text, at)
         line = text[at:end].strip()
         # A new entry may follow without a blank line. `#~` begins an obsolete entry.
         begins = line.startswith(("#", "msgctxt")) or bool(re.match(r"msgid\b", line))
@@ -117,6 +116,12 @@ def entries(name: str, file: TextFile) -> Iterator[Entry]:
         yield _complete(name, file, entry)
 
 
+def _line_end(text: str, at: int) -> int:
+    """Return the beginning of the next line, or the end of the file."""
+    line = _LINE.match(text, at)
+    return line.end() if line else len(text)
+
+
 def _comment(entry: Entry, line: str, start: int, end: int) -> None:
     entry.comments.append((start, end))
     if line.startswith("#,"):
@@ -137,8 +142,7 @@ def _value(name: str, file: TextFile, entry: Entry, at: int) -> int:
     while part:
         parts.append(part[1][1:-1])
         end = part.end(1)
-        line = _LINE.match(text, part.end())
-        at = line.end() if line else len(text)
+        at = _line_end(text, part.end())
         part = _MORE.match(text, at)
     label = keyword[1]
     if keyword[2]:

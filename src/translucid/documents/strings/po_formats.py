@@ -35,8 +35,7 @@ def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) 
         return "placeholders: one is broken"
     lost, invented = before - after, after - before
     # The number is the one placeholder that a plural form may omit, as in "one file".
-    allowed = 1 if plural else 0
-    if invented or lost.total() > allowed:
+    if invented or lost.total() > int(plural):
         wrong = [f"{name} is lost" for name in lost] + [f"{name} is too much" for name in invented]
         return f"placeholders: {', '.join(wrong)}"
     return None

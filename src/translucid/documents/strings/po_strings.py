@@ -41,7 +41,7 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
         parts = [line]
         if width is not None:
             parts = _wrapped(line, width - 2)
-        written += (f'"{part}"' for part in parts)
+        written += map('"{}"'.format, parts)
     return end.join(written)
 
 

@@ -52,7 +52,7 @@ class _String(NamedTuple):
     def edit(self, targets: Mapping[int, Target]) -> Edit | None:
         """Return the edit of the file for these translations; None if none is of this string."""
         numbers = range(self.first, self.first + len(self.spans))
-        if not any(number in targets for number in numbers):
+        if targets.keys().isdisjoint(numbers):
             return None
         spans = Spans(self.text)
         write_words = message_writer(self.text, doubled=self.doubled)

@@ -50,7 +50,10 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         delimiter, start = _delimiter(file.text), 0
     rows = _rows(name, file, delimiter, start)
     strings = Strings(file)
-    chosen = columns(name, [[cell.text for cell in row] for row in rows], languages)
+    texts = []
+    for row in rows:
+        texts.append([cell.text for cell in row])
+    chosen = columns(name, texts, languages)
     for row in rows[chosen.first :]:
         if chosen.language is not None and _is_in_other_language(row, chosen.language, languages):
             continue
@@ -84,7 +87,7 @@ def _is_in_other_language(row: Sequence[Cell], column: int, languages: Languages
     if column >= len(row):
         return False
     code = usual_code(row[column].text.strip())
-    known = list(filter(None, (usual_code(language) for language in languages if language)))
+    known = list(filter(None, map(usual_code, filter(None, languages))))
     return code is not None and bool(known) and not any(same_language(code, language) for language in known)
 
 

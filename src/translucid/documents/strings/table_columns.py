@@ -74,7 +74,9 @@ def columns(file: str, rows: Sequence[Sequence[str]], languages: Languages) -> C
     Raises:
         UserError: the table has columns for languages, but none for the target language.
     """
-    names = [_name(i, text, languages) for i, text in enumerate(rows[0])] if rows else []
+    if not rows:
+        return Columns([], first=0)
+    names = [_name(i, text, languages) for i, text in enumerate(rows[0])]
     sources = _with_role(names, _SOURCE)[:1] or _of_language(names, languages[0])
     is_named = bool(sources)
     sources = sources or _beside_target(names, rows, languages[1])
@@ -109,11 +111,14 @@ def _target(
 ) -> int | None:
     """Return the column for the translation of a source column; None if there is none."""
     name = names[source]
-    by_role = _with_role(names, _TARGET) if alone else []
+    stem = name.stem
     # `title_en` belongs to `title_es`, but `source_en` belongs to `es`.
-    stem = "" if name.code is None or _SOURCE.fullmatch(name.stem) else name.stem
-    by_language = [i for i in _of_language(names, code) if names[i].stem == stem]
-    candidates = by_role + by_language if name.code is None else by_language + by_role
+    if name.code is None or _SOURCE.fullmatch(stem):
+        stem = ""
+    candidates = [i for i in _of_language(names, code) if names[i].stem == stem]
+    if alone:
+        by_role = _with_role(names, _TARGET)
+        candidates = by_role + candidates if name.code is None else candidates + by_role
     for candidate in candidates:
         if candidate != source:
             return candidate
@@ -183,7 +188,7 @@ def _text_columns(rows: Sequence[Sequence[str]]) -> list[int]:
 
 def _of_language(names: Sequence[_Name], code: str | None) -> list[int]:
     """Return the columns that name a language; if several differ only in the region, the nearest."""
-    usual = usual_code(code) if code else None
+    usual = usual_code(code or "")
     if usual is None:
         return []
     best: dict[str, tuple[bool, int]] = {}

@@ -152,9 +152,11 @@ def _block(new: str, raw: str, *, folded: bool) -> str:
     if folded:
         # One line end between lines is read as a space, so each run needs one more; at the beginning it is not.
         text = re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text)
-    lines = (f"{indentation}{line}" if line else "" for line in text.split("\n"))
-    written = header + end + end.join(lines) + tail
-    return written if indentation and _means_block(written, new) else _double(new) + tail
+    text = re.sub(r"(?m)^(?=[^\n])", indentation, text).replace("\n", end)  # Empty lines stay empty.
+    written = header + end + text + tail
+    if indentation and _means_block(written, new):
+        return written
+    return _double(new) + tail
 
 
 def _means_block(block: str, text: str) -> bool:

@@ -22,7 +22,7 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
     ['uno dos', 'tres cuatro']
     """
     text = text.strip()
-    gaps = [match.span() for match in _GAP.finditer(text)]
+    gaps = list(map(re.Match.span, _GAP.finditer(text)))
     parts, at, used, whole = [], 0, 0, sum(shares) or 1
     for i, share in enumerate(shares[:-1]):
         used += share

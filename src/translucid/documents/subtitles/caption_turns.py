@@ -61,14 +61,16 @@ def turns(text: str) -> Iterator[Turn]:
     """Yield the turns of a caption, which together cover its text."""
     # Tags are overwritten, not removed, so that all offsets stay the same.
     plain = TAG.sub(lambda match: "\0" * len(match[0]), text)
-    lines = [_Line(*match.span(), match[0].replace("\0", "").strip()) for match in _LINE.finditer(plain)]
-    lines = [line for line in lines if line.text]
+    lines: list[_Line] = []
+    for match in _LINE.finditer(plain):
+        if content := match[0].replace("\0", "").strip():
+            lines.append(_Line(*match.span(), content))
     if not lines:
         return
     songs = list(_songs(lines))
     sounds = dict(_sounds(plain, lines))
     starts = {0, *sounds, *sounds.values(), *_speaker_starts(plain, lines)}
-    starts.update(match.start() for match in re.finditer(r"<v[ .]", text))
+    starts.update(map(re.Match.start, re.finditer(r"<v[ .]", text)))
     for (before_is_song, is_song), line in zip(pairwise(songs), lines[1:], strict=True):
         if before_is_song or is_song:
             starts.add(line.start)
@@ -142,7 +144,7 @@ def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
 def _signs(plain: str, start: int, end: int, kind: Kind) -> Iterator[tuple[int, int]]:
     """Yield the spans of the brackets around a sound, or of the music notes and hash signs of a song."""
     if kind == "song":
-        yield from (match.span() for match in _MUSIC.finditer(plain, start, end))
+        yield from map(re.Match.span, _MUSIC.finditer(plain, start, end))
     elif kind == "sound":
         opening = _OPENING.search(plain, start, end)
         closing = max(plain.rfind("]", start, end), plain.rfind(")", start, end))

@@ -115,9 +115,9 @@ class Subtitles:
         else:
             whole = target.marked.in_one_line.whole
             parts = split(whole, [len(spoken.span.marked.text) for spoken in group])
-            texts = [
-                in_lines(TaggedText(part), spoken.lines, self._end) for spoken, part in zip(group, parts, strict=True)
-            ]
+            texts = []
+            for spoken, part in zip(group, parts, strict=True):
+                texts.append(in_lines(TaggedText(part), spoken.lines, self._end))
         for spoken, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
             spans.add(0, spoken.span, self._written)
@@ -157,8 +157,7 @@ def _tag(match: re.Match[str]) -> Part:
     name = match["name"] or match["sign"]
     if not name:
         return Part(*match.span(), Side.alone)
-    side = Side.closes if match["close"] or match["ends"] else Side.opens
-    return Part(*match.span(), side, name)
+    return Part(*match.span(), Side.of_tag(closes=match["close"] or match["ends"]), name)
 
 
 def _grouped(all_turns: Iterator[_Spoken]) -> Iterator[list[_Spoken]]:
@@ -236,7 +235,9 @@ def _text_end(text: str, at: int) -> int:
 def _number_end(text: str, at: int) -> int | None:
     """Return the end of the number of a caption; None if no times follow."""
     number = _NUMBER.match(text, at)
-    return number.end() if number and _TIMES.match(text, number.end()) else None
+    if number and _TIMES.match(text, number.end()):
+        return number.end()
+    return None
 
 
 def _seconds(groups: tuple[str | None, ...]) -> float:

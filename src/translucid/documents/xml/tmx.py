@@ -74,23 +74,25 @@ class _Memory:
         variants = [child for child in unit.children if child.name == "tuv"]
         source = _of_language(variants, self.source or "")
         target = _of_language([variant for variant in variants if variant is not source], self.target_code)
-        segment = source.child("seg") if source else None
-        if source is None or segment is None:
+        if source is None or (segment := source.child("seg")) is None:
             return
         content = self._inline(segment).content(segment.parts)
         if content is None:
             return
-        old = target.child("seg") if target else None
-        existing = old.words(_is_code).strip() if old else ""
+        old, properties, existing = None, list[Element](), ""
+        if target:
+            old, properties = target.child("seg"), list(target.within("prop"))
+        start = end = variants[-1].end
+        if old:
+            start, end, existing = old.start, old.end, old.words(_is_code).strip()
         notes = [note.text.strip() for note in (*unit.within("note"), *source.within("note"))]
         number = self.document.add_segment(
             Segment(content.source, f"line {unit.line}", existing=existing or None, note="\n".join(notes) or None)
         )
         numbers = range(number, number + 1)
-        for prop in target.within("prop") if target else ():
+        for prop in properties:
             if prop.attributes.get("type") in (_SURE, _DOUBT):
                 self.document.add_slot(prop.start, prop.end, numbers, partial(fixed_text, ""))
-        start, end = (old.start, old.end) if old else (variants[-1].end, variants[-1].end)
         self.document.add_slot(start, end, numbers, partial(self._variant, number, content, source, old))
 
     def _variant(
@@ -120,7 +122,7 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
         return "pair"
     if element.name in ("bpt", "ept"):
         number = numbers.setdefault(element.attributes.get("i", ""), -1 - len(numbers))
-        return (Side.opens if element.name == "bpt" else Side.closes), number
+        return Side.of_tag(closes=element.name == "ept"), number
     return "break" if element.name in BREAKS else "alone"
 
 
@@ -143,7 +145,11 @@ def _is_code(element: Element) -> bool:
 
 def _properties(target: Target) -> str:
     """Return the confidence and the doubts of a translation as properties."""
-    properties = [(_DOUBT, doubt) for doubt in target.doubts]
+    properties = ""
     if target.confidence is not None:
-        properties.insert(0, (_SURE, f"{target.confidence:.2f}"))
-    return "".join(f'<prop type="{kind}">{escaped(value)}</prop>' for kind, value in properties)
+        properties = _property(_SURE, f"{target.confidence:.2f}")
+    return properties + "".join(map(partial(_property, _DOUBT), target.doubts))
+
+
+def _property(kind: str, value: str) -> str:
+    return f'<prop type="{kind}">{escaped(value)}</prop>'

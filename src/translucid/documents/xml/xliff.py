@@ -64,7 +64,7 @@ class _Text(NamedTuple):
 
     def is_in(self, targets: Targets) -> bool:
         """Whether a segment of the text has a translation."""
-        return any(number in targets for number in self.numbers)
+        return not targets.keys().isdisjoint(self.numbers)
 
 
 class _Xliff:

@@ -236,7 +236,7 @@ class Inline:
 
     def written(self, parts: Iterable[Item], kept: Kept, held: Mapping[str, Sequence[Element]]) -> str:
         """Encode texts and marks; separate texts within the marks of `held` are translated too."""
-        left = {raw: iter(elements) for raw, elements in held.items()}
+        left = iterators(held)
         written = []
         depth = 0  # of CDATA sections, which XML cannot nest
         for part in parts:
@@ -255,6 +255,11 @@ class Inline:
             else:
                 written.append(part.raw)
         return "".join(written)
+
+
+def iterators(held: Mapping[str, Iterable[Element]]) -> dict[str, Iterator[Element]]:
+    """Return an iterator over the elements in each mark: equal marks contain them in order."""
+    return {raw: iter(elements) for raw, elements in held.items()}
 
 
 def written_in_cdata(text: str) -> str:
@@ -300,7 +305,9 @@ def ends_line(before: str, raw: str) -> bool:
 def line_so_far(before: str, text: str) -> str:
     """Append a text to a line for `ends_line`, which needs only its first character and its end."""
     line = before + text
-    return line if len(line) <= _LINE_END else line[0] + line.rstrip()[1:][-_LINE_END // 2 :]
+    if len(line) <= _LINE_END:
+        return line
+    return line[0] + line.rstrip()[1:][-_LINE_END // 2 :]
 
 
 def is_tab(raw: str) -> bool:

@@ -63,6 +63,10 @@ class Element:
         """The elements directly in the element."""
         return [part for part in self.parts if isinstance(part, Element)]
 
+    def children_except(self, *names: str) -> list[Element]:
+        """Return the elements directly in the element without those of some names."""
+        return [child for child in self.children if child.name not in names]
+
     def child(self, name: str) -> Element | None:
         """Return the last child of a name, if there is one."""
         return next((child for child in reversed(self.children) if child.name == name), None)

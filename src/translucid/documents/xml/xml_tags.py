@@ -21,7 +21,9 @@ def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
 
     def changed(match: re.Match[str]) -> str:
         name = match[1]
-        return _attribute(name, left.pop(name, None)) if name in attributes else match[0]
+        if name not in attributes:
+            return match[0]
+        return _attribute(name, left.pop(name, None))
 
     end = "/>" if tag.endswith("/>") else ">"
     tag = _ATTRIBUTE.sub(changed, tag[: -len(end)]).rstrip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .parts import Outlines, box, line
+from .parts import Outlines, box, line, mirrored
 
 BUILT: Outlines = {
     "anchor": [
@@ -92,23 +92,7 @@ BUILT: Outlines = {
     ],
     "tower": [
         ("polygon", [(-0.4, -0.5), (0.4, -0.5), (0.55, 1), (-0.55, 1)]),
-        (
-            "polygon",
-            [
-                (-0.6, -1),
-                (-0.3, -1),
-                (-0.3, -0.75),
-                (-0.15, -0.75),
-                (-0.15, -1),
-                (0.15, -1),
-                (0.15, -0.75),
-                (0.3, -0.75),
-                (0.3, -1),
-                (0.6, -1),
-                (0.6, -0.4),
-                (-0.6, -0.4),
-            ],
-        ),
+        ("polygon", mirrored([(0.15, -1), (0.15, -0.75), (0.3, -0.75), (0.3, -1), (0.6, -1), (0.6, -0.4)])),
         ("-polygon", box(-0.15, 0.4, 0.15, 1)),
     ],
     "wheel": [

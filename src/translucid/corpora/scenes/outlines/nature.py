@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import cos, sin
 
-from .parts import Outlines, box, curve, line, turned
+from .parts import Outlines, box, curve, line, mirrored, turned
 
 NATURE: Outlines = {
     "apple": [
@@ -133,21 +133,7 @@ NATURE: Outlines = {
     "tooth": [
         ("ellipse", (-0.75, -0.95, 0.12, 0.15)),
         ("ellipse", (-0.12, -0.95, 0.75, 0.15)),
-        (
-            "polygon",
-            [
-                (-0.74, -0.45),
-                (0.74, -0.45),
-                (0.6, 0.2),
-                (0.45, 1),
-                (0.25, 0.9),
-                (0.12, 0.25),
-                (-0.12, 0.25),
-                (-0.25, 0.9),
-                (-0.45, 1),
-                (-0.6, 0.2),
-            ],
-        ),
+        ("polygon", mirrored([(0.74, -0.45), (0.6, 0.2), (0.45, 1), (0.25, 0.9), (0.12, 0.25)])),
     ],
     "tree": [
         ("polygon", [(0, -1), (0.55, -0.3), (-0.55, -0.3)]),

@@ -47,6 +47,11 @@ def line(points: Sequence[Point], width: float) -> Points:
     return ahead + back[::-1]
 
 
+def mirrored(half: Points) -> Points:
+    """Return the corners of a symmetric polygon, given those of its right half from the top down."""
+    return half + [(-x, y) for x, y in reversed(half) if x]
+
+
 def slanted(points: Points) -> Points:
     """Return points turned by 45 degrees, so that the top is at the upper right."""
     return [((x - y) / 2**0.5, (x + y) / 2**0.5) for x, y in points]

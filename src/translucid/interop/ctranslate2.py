@@ -58,9 +58,7 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
         "output.weight": variables.array("decoder/projection/weight", 2),
     }
     width = arrays["source_embedding.tokens.weight"].shape[1]
-    bias = "decoder/projection/bias"
-    size = len(arrays["output.weight"])
-    arrays["output.bias"] = variables.array(bias, 1) if variables.has(bias) else np.zeros(size, np.float32)
+    arrays["output.bias"] = variables.bias("decoder/projection/bias", len(arrays["output.weight"]))
     layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
     pre = bool(_same(variables, "pre_norm"))
     for side, count in layers.items():

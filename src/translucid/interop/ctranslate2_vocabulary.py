@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
-from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import LONGEST_JSON, Keys, all_are, read_file, read_json
-from translucid.interop.pieces import Vocabulary, adapted_models, languages_in, only_here, pieces_of
+from translucid.interop.pieces import FAIRSEQ, Vocabulary, adapted_models, languages_in, only_here, read_sentencepiece
 
 OURS = "tokenizer.model", "source.model"
 """The files of which our own exports have one."""
-FAIRSEQ = "sentencepiece.bpe.model"
 
 
 def read_pieces(folder: Path, side: str) -> list[str]:
@@ -51,7 +51,7 @@ def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer,
     """
     for name in ("tokenizer.model", "source.model", "target.model"):
         if (folder / name).exists():
-            parsed = pieces_of(read_file(folder / name, LARGEST), folder / name)
+            parsed = read_sentencepiece(folder / name)
             if name != "target.model":
                 controls = [p.piece for p in parsed.pieces if p.type == parsed.SentencePiece.CONTROL]
     tokenizer = Tokenizer.load(folder)
@@ -80,7 +80,7 @@ def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tup
         if not (folder / name).exists():
             fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
             raise UserError(f"has no SentencePiece model {name}", file=folder, fix=fix)
-        parsed.append(pieces_of(read_file(folder / name, LARGEST), folder / name))
+        parsed.append(read_sentencepiece(folder / name))
     models, languages = adapted_models(parsed, (source, target)[: len(parsed)])
     if len(parsed) == 1:  # there may be two lists of pieces for one model
         target.add_unknown(only_here(parsed[0], target.names))
@@ -98,7 +98,7 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
     Raises:
         UserError: a special token is missing, or the model is from OpenNMT.
     """
-    ids = {name: row for row, name in enumerate(names)}
+    ids = dict(zip(names, count()))
     if "<blank>" in ids:
         what = "is a model of OpenNMT, which reads sources without an end token"
         raise UserError(what, file=keys.file, fix="Models of Marian, M2M100 and NLLB can be imported.")

@@ -80,6 +80,12 @@ class Variables:
             raise UserError(f"{name} has weights that are no numbers", file=self.file, fix="Get the file again.")
         return made
 
+    def bias(self, name: str, size: int) -> NDArray[np.float32]:
+        """Return a vector of `size` numbers; zeros if there is none."""
+        if name not in self._found:
+            return np.zeros(size, np.float32)
+        return self.array(name, 1)
+
     def layers(self, side: str) -> int:
         """Return the number of blocks of a side without a gap; any others are found by `refuse_what_is_left`."""
         number = 0
@@ -118,9 +124,7 @@ def block_arrays(variables: Variables, side: str, layer: int, width: int) -> dic
 
     def linear(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         weight = variables.array(f"{theirs}/{name}/weight", 2)
-        bias_name = f"{theirs}/{name}/bias"
-        bias = variables.array(bias_name, 1) if variables.has(bias_name) else np.zeros(len(weight), np.float32)
-        return weight, bias
+        return weight, variables.bias(f"{theirs}/{name}/bias", len(weight))
 
     def put(name: str, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
         made[f"{ours}.{name}.weight"], made[f"{ours}.{name}.bias"] = weight, bias

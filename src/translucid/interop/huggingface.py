@@ -12,12 +12,19 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface_names import SIDES, block_names, last_norm
-from translucid.interop.imported import Imported, Keys, all_are, read_file, read_json
-from translucid.interop.pieces import LANGUAGE, Vocabulary, adapted_models, pieces_of, vocabulary_weights
+from translucid.interop.imported import Imported, Keys, all_are, read_json
+from translucid.interop.pieces import (
+    FAIRSEQ,
+    LANGUAGE,
+    Vocabulary,
+    adapted_models,
+    read_sentencepiece,
+    vocabulary_weights,
+)
 from translucid.interop.weights import read_weights
 
 if TYPE_CHECKING:
@@ -145,8 +152,7 @@ _Read = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
 
 def _marian_vocabularies(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
     """Read two SentencePiece models, and one list of pieces for both sides or one for each."""
-    files = [folder / "source.spm", folder / "target.spm"]
-    parsed = [pieces_of(read_file(file, LARGEST), file) for file in files]
+    parsed = [read_sentencepiece(folder / "source.spm"), read_sentencepiece(folder / "target.spm")]
     shared = keys.flag("share_encoder_decoder_embeddings", True)
     source = _marian_vocabulary(folder / "vocab.json", keys, sizes["source"])
     # The target's own list, if there is one; a shared list is one object, which gets the pieces of both sides.
@@ -168,9 +174,8 @@ def _marian_vocabulary(file: Path, keys: Keys, size: int) -> Vocabulary:
 
 def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
     """Read one SentencePiece model; its pieces, and those of languages, have Fairseq's order."""
-    file = folder / "sentencepiece.bpe.model"
-    parsed = pieces_of(read_file(file, LARGEST), file)
-    ids = _ids(folder / "vocab.json") if (folder / "vocab.json").exists() else _fairseq_ids(parsed)
+    parsed, list_of_pieces = read_sentencepiece(folder / FAIRSEQ), folder / "vocab.json"
+    ids = _ids(list_of_pieces) if list_of_pieces.exists() else _fairseq_ids(parsed)
     ids = {**ids, **_added(folder, len(ids))}
     unknown = ids.get("<unk>", 3)
     pad, end = keys.number("pad_token_id", 1), keys.number("eos_token_id", 2)
@@ -212,8 +217,7 @@ def _added(folder: Path, first: int) -> dict[str, int]:
     """
     whole = folder / "tokenizer.json"
     if whole.exists():
-        tokens = [token for token in read_json(whole).get("added_tokens", []) if isinstance(token, dict)]
-        languages = _language_rows((token.get("content"), token.get("id")) for token in tokens)
+        languages = _language_rows(read_json(whole).get("added_tokens", []))
         if languages:
             return languages
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
@@ -225,7 +229,7 @@ def _added(folder: Path, first: int) -> dict[str, int]:
             numbered = []
             for row, token in decoder.items():
                 if isinstance(token, dict) and str(row).isdecimal():
-                    numbered.append((token.get("content"), int(row)))
+                    numbered.append({**token, "id": int(row)})
             languages = _language_rows(numbered)
             if languages:
                 return languages
@@ -237,10 +241,13 @@ def _added(folder: Path, first: int) -> dict[str, int]:
     return {}
 
 
-def _language_rows(numbered: Iterable[tuple[Any, Any]]) -> dict[str, int]:
-    """Return the rows of those pieces that stand for a language."""
+def _language_rows(tokens: Iterable[Any]) -> dict[str, int]:
+    """Return the rows of those tokens that stand for a language."""
     rows = {}
-    for piece, row in numbered:
+    for token in tokens:
+        if not isinstance(token, dict):
+            continue
+        piece, row = token.get("content"), token.get("id")
         if isinstance(piece, str) and type(row) is int and LANGUAGE.fullmatch(piece):
             rows[piece] = row
     return rows
@@ -262,11 +269,12 @@ def _renamed(
 
     def take(ours_name: str, names: tuple[str, ...]) -> None:
         for part in ("weight", "bias"):
-            parts = [f"{name}.{part}" for name in names]
-            for name in parts:
-                if name not in tensors:
-                    raise UserError(f"has no weights {name}", file=folder, fix="Is the folder complete?")
-            ours[f"{ours_name}.{part}"] = torch.cat([tensors[name] for name in parts])
+            joined = []
+            for name in names:
+                if f"{name}.{part}" not in tensors:
+                    raise UserError(f"has no weights {name}.{part}", file=folder, fix="Is the folder complete?")
+                joined.append(tensors[f"{name}.{part}"])
+            ours[f"{ours_name}.{part}"] = torch.cat(joined)
 
     for side in SIDES:
         layers = {name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}

@@ -8,6 +8,7 @@ Rows that an import has added (`Vocabulary.add_unknown`) are removed: both token
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
@@ -44,7 +45,7 @@ class Rows:
     @property
     def vocabulary(self) -> dict[str, int]:
         """The rows by name."""
-        return {name: row for row, name in enumerate(self.names)}
+        return dict(zip(self.names, count()))
 
     def row(self, our_id: int) -> int:
         """Return the row of one of our ids."""

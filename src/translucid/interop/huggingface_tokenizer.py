@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ from translucid.ground.atomic import write_atomically
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPELLED
 from translucid.interop.huggingface_rows import Rows
-from translucid.interop.pieces import model_of, pieces_of
+from translucid.interop.pieces import FAIRSEQ, model_of, pieces_of
 
-FAIRSEQ = "sentencepiece.bpe.model"
 _SPECIAL = {"pad_token": SPELLED.pad, "unk_token": SPELLED.unknown, "eos_token": SPELLED.end}
 
 
@@ -105,7 +105,7 @@ def save_fairseq(
     }
     if m2m:
         facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(pieces)}
-        save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
+        save_json(folder / "vocab.json", dict(zip(names, count())))
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
 
 

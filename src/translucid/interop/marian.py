@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file
 from translucid.interop.marian_vocabulary import read_vocabulary
-from translucid.interop.pieces import Vocabulary, adapted_models, pieces_of, vocabulary_weights
+from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.safe_yaml import parse_yaml
 
@@ -52,7 +52,7 @@ def from_marian(given: Path) -> Imported:
     shared = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings-src"))
     source = _ordered(sources.ids, sizes[0], sources.file)
     target = source if shared else _ordered(targets.ids, sizes[1], targets.file)
-    parsed = [pieces_of(read_file(part.model, LARGEST), part.model) for part in (sources, targets)]
+    parsed = [read_sentencepiece(sources.model), read_sentencepiece(targets.model)]
     models, languages = adapted_models(parsed, (source, target), "marian")
     joint = shared and models[0] == models[1]
     tokenizer = Tokenizer(models[0]) if joint else Tokenizer(*models)
@@ -269,8 +269,7 @@ class _Part:
         if not self.model.exists():
             raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=self.model)
         if file.suffix == ".spm":
-            parsed = pieces_of(read_file(file, LARGEST), file)
-            self.ids = {piece.piece: row for row, piece in enumerate(parsed.pieces)}
+            self.ids = {piece.piece: row for row, piece in enumerate(read_sentencepiece(file).pieces)}
         else:
             self.ids = read_vocabulary(read_file(file, LONGEST_JSON), file)
 
@@ -284,10 +283,8 @@ def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
         named = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
     # The paths are those of another machine: only the names are used.
     candidates = [folder / Path(str(name)).name for name in (named or keys.values.get("vocabs") or [])]
-    if not candidates or not all(candidate.exists() for candidate in candidates):
-        candidates = sorted([*folder.glob("*vocab*.yml"), *folder.glob("*.spm")])
-        lists = [candidate for candidate in candidates if candidate.suffix == ".yml"]
-        candidates = lists or candidates
+    if not candidates or not all(map(Path.exists, candidates)):
+        candidates = sorted(folder.glob("*vocab*.yml")) or sorted(folder.glob("*.spm"))
     if not 1 <= len(candidates) <= 2:
         fix = "Put a decoder.yml beside it that names them under vocabs."
         raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)

@@ -15,12 +15,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from translucid.data.tokenizing.tokenizer import LARGEST
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
+from translucid.interop.imported import read_file
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+FAIRSEQ = "sentencepiece.bpe.model"
+"""The file name of the SentencePiece model of M2M100 and NLLB."""
 NEVER = -100.0
 """The bias of logits that the other model does not have: their probability is 0 in float32."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")
@@ -141,6 +145,11 @@ def pieces_of(model: bytes, file: Path) -> Any:
     if not parsed.pieces:
         raise UserError("is a SentencePiece model without pieces", file=file)
     return parsed
+
+
+def read_sentencepiece(file: Path) -> Any:
+    """Read and parse a SentencePiece model of a folder that may come from a stranger; errors as for `pieces_of`."""
+    return pieces_of(read_file(file, LARGEST), file)
 
 
 def _empty() -> Any:

@@ -81,7 +81,7 @@ def bottleneck(models: Models) -> Record:
         # The limits of `generate` are for both languages.
         phrases = generate(4 * EACH, split="test", min_words=words - 1, max_words=words + 1)
         pairs = [pair for pair in phrases if len(pair.source.split()) == words][:EACH]
-        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        sources, references, _ = map(list, zip(*pairs, strict=True))
         row: Record = {"words": words, "sentences": len(pairs)}
         for kind, score in (("without", "none"), ("with", "additive")):
             translations = models.recurrent(score).translate(sources, split=False)
@@ -187,12 +187,12 @@ def scale(models: Models) -> Record:
     drawn = torch.randn(KEYS + 1, DIMENSIONS, generator=generator)
     queries = torch.randn(DRAWS, 1, DIMENSIONS, generator=generator, dtype=torch.float64)
     keys = torch.randn(DRAWS, KEYS, DIMENSIONS, generator=generator, dtype=torch.float64)
-    sizes = [2**e for e in range(DIMENSIONS.bit_length())]
+    sizes = 2 ** torch.arange(DIMENSIONS.bit_length())
     # The sum of the first d products is the score of vectors of d dimensions.
-    scores = (queries * keys).cumsum(-1)[..., [size - 1 for size in sizes]]  # [draws, keys, sizes]
+    scores = (queries * keys).cumsum(-1)[..., sizes - 1]  # [draws, keys, sizes]
     slopes: Record = {}
     for power in POWERS:
-        weights = (scores / torch.tensor(sizes) ** power).softmax(1)
+        weights = (scores / sizes**power).softmax(1)
         # The slope of a softmax weight w by its score is w (1 - w).
         slopes[f"{power:.2f}"] = plain((weights * (1 - weights)).amax(1).mean(0))
     return {
@@ -287,8 +287,7 @@ def record_of(models: Models, lesson: Lesson) -> str:
     if not models.has(lesson):
         return recorded(lesson.name)
     file = models.runs / "lessons" / f"{lesson.name}.json"
-    weights = [models.runs / name / "model.safetensors" for name in lesson.runs]
-    newest = max(path.stat().st_mtime for path in weights)
+    newest = max((models.runs / name / "model.safetensors").stat().st_mtime for name in lesson.runs)
     if not file.exists() or file.stat().st_mtime < newest:
         file.parent.mkdir(exist_ok=True)
         write_atomically(file, as_json(LESSON[lesson.name](models)).encode())

@@ -109,7 +109,6 @@ def _facts(
     """Return the content of `model.json`."""
     source, target = ("tokenizer.model",) * 2 if tokenizer.joint else ("source.model", "target.model")
     positions = positions_of(model)
-    names = [part.name for part in flat.parts]
     carried = {part.name: AFTER + part.name for part in flat.carried}
     return {
         "format": "translucid-onnx",
@@ -132,7 +131,7 @@ def _facts(
         },
         "special": model.special._asdict(),
         "never": [model.special.pad, model.special.unknown, model.special.start],
-        "encoder": {"file": ENCODER, "inputs": [IDS], "outputs": names},
-        "decoder": {"file": DECODER, "inputs": [TOKENS, *names], "outputs": [LOGITS, *carried.values()]},
+        "encoder": {"file": ENCODER, "inputs": [IDS], "outputs": flat.names},
+        "decoder": {"file": DECODER, "inputs": [TOKENS, *flat.names], "outputs": [LOGITS, *carried.values()]},
         "carried": carried,
     }

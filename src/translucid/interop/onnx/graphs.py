@@ -55,7 +55,6 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
     """
     traced = followable(model)
     encoder, decoder = _Encoder(traced, flat).eval(), _Decoder(traced, flat).eval()
-    names = [part.name for part in flat.parts]
     # The lengths of the examples are different, and not 1: the exporter would take equal ones for one, and 1 as fixed.
     ids = torch.full((3, 7), model.eos)
     tokens = torch.full((3,), model.bos)
@@ -65,11 +64,11 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
             for _ in range(5):
                 _, state = traced.step(tokens, state)
         # With gradients: without them, PyTorch decomposes its recurrent layers step by step.
-        _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], names, folder / ENCODER)
+        _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], flat.names, folder / ENCODER)
         shapes = {0: "rows"}, [part.varying for part in flat.parts]
         carried = [AFTER + part.name for part in flat.carried]
         given = tokens, [each.contiguous() for each in flat.tensors(state)]
-        _write(decoder, given, shapes, [TOKENS, *names], [LOGITS, *carried], folder / DECODER)
+        _write(decoder, given, shapes, [TOKENS, *flat.names], [LOGITS, *carried], folder / DECODER)
 
 
 def _write(

@@ -87,5 +87,5 @@ def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], en
     sources = [[*ids, end] for ids in encoded]
     for first in range(0, len(sources), SENTENCES):
         found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
-        texts += [tokenizer.decode(tokens) for tokens in found]
+        texts += map(tokenizer.decode, found)
     return texts

@@ -45,6 +45,11 @@ class Flat(ABC, Generic[StateT]):
         """All parts, in the order of the tensors."""
         return [*self.fixed, *self.carried]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all parts."""
+        return [part.name for part in self.parts]
+
     @abstractmethod
     def tensors(self, state: StateT) -> list[Tensor]:
         """Return the tensors of a state."""

@@ -90,10 +90,12 @@ def verb(
     regular = base.removesuffix("e")
     english_forms = [regular + "ed", regular + "ing"]
     english_forms[: len(irregular)] = irregular
+    past_form, ing = english_forms
     return Verb(
         base,
         {"be": "is", "have": "has"}.get(base) or third_person(base),
-        *english_forms,
+        past_form,
+        ing,
         tuple(particle),
         infinitive,
         gerund or root + GERUND[kind],

@@ -70,8 +70,8 @@ def blocks(markdown: MarkdownIt, name: str, text: str, env: dict[str, Any], *, m
             if start < 0:
                 continue
             at = start + len(escaped)
-            places = [starts[first] + i for i in range(start, at) if not lines[first].startswith("\\|", i)]
-            yield Block(token.content, places, kind)
+            offsets = [starts[first] + i for i in range(start, at) if not lines[first].startswith("\\|", i)]
+            yield Block(token.content, offsets, kind)
         elif places := _places(token.content, lines[first : token.map[1]], starts[first : token.map[1]]):
             depths = [line.depth for line in plain[first : token.map[1]]]
             for start, end in _parts(token.content, depths):

@@ -82,7 +82,7 @@ class Exported:
 
 def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], end: int) -> list[str]:
     """Return greedy translations of the sources of pairs by an exported model; `end`: the id of the end token."""
-    exported, texts = Exported(folder), []
+    exported, texts = Exported(folder), list[str]()
     encoded = tokenizer.encode_source([pair.source for pair in pairs])
     sources = [[*ids, end] for ids in encoded]
     for first in range(0, len(sources), SENTENCES):

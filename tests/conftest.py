@@ -154,6 +154,14 @@ def _a_cache_of_their_own(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk():
+    """Write files without `fsync`: a test can see what a killed process leaves, but not what a power cut does."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _same_numbers_each_time():
     torch.manual_seed(1)

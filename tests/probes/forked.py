@@ -146,6 +146,11 @@ def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: 
     return Forked(_command, [str(word) for word in words], replaced or {}, **given)
 
 
+def killed_at(method: tuple[type, str], *words: str | Path) -> Forked:
+    """Start our command, which dies where it first calls a method, with the exit code 9."""
+    return Forked(_dying_command, method, [str(word) for word in words])
+
+
 def together(count: int, function: Callable[..., Any], *arguments: Any) -> ProcessGroup:
     """Call a function in several processes, in the environment that torchrun would give them."""
     with socket.socket() as free:
@@ -204,6 +209,15 @@ def _command(words: list[str], replaced: dict[str, Any]) -> None:
     from translucid.cli.main import main
 
     main(words)
+
+
+def _dying_command(method: tuple[type, str], words: list[str]) -> None:
+    setattr(*method, _die)
+    _command(words, {})
+
+
+def _die(*arguments: Any, **more: Any) -> None:
+    os._exit(9)
 
 
 def _script(file: str) -> None:

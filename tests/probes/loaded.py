@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 
 import gc
+import os
 
 import ctranslate2
 import sacrebleu.metrics
@@ -19,4 +20,5 @@ import translucid.training.sharding
 from translucid.cli.main import tree
 
 tree()
+os.fsync = lambda descriptor: None  # as in tests/conftest.py
 gc.freeze()  # so that memory which forked processes share is not written to

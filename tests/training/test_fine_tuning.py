@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import io
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +75,19 @@ def tune(base, domain):
     return tuning
 
 
+@pytest.fixture(scope="module")
+def whole(tune, tmp_path_factory):
+    """Fine-tune without an interruption: whole("training.l2_sp=1") is the run, which nobody may change."""
+
+    @cache
+    def tuning(*settings):
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        tune(folder, *settings)
+        return folder
+
+    return tuning
+
+
 def weights(folder, prefix="model."):
     tensors, _ = load_tensors(folder / "state" / "checkpoint.safetensors")
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
@@ -123,11 +137,10 @@ def test_it_reads_as_the_first_one_did(train, tmp_path):
 
 
 @pytest.mark.parametrize("setting", [*KEEPING, "training.adapter_rank=0"])
-def test_every_option_changes_the_weights(base, tune, tmp_path, setting):
+def test_every_option_changes_the_weights(base, tune, whole, tmp_path, setting):
     tune(tmp_path / "run", "training.max_steps=4", setting)
     begun, _ = load_tensors(base / "model.safetensors")
-    tune(tmp_path / "usual", "training.max_steps=4")
-    one, usual = weights(tmp_path / "run"), weights(tmp_path / "usual")
+    one, usual = weights(tmp_path / "run"), weights(whole("training.max_steps=4"))
     assert any(not torch.equal(usual[name], begun[name]) for name in usual)
     same = one.keys() == usual.keys() and all(torch.equal(one[name], usual[name]) for name in one)
     assert same is (setting == "training.adapter_rank=0")
@@ -270,16 +283,15 @@ def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_pa
 
 
 @pytest.mark.parametrize("settings", [KEEPING[:2], KEEPING[1:], ["training.adapter_rank=3", "data.subword_dropout=0"]])
-def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, tmp_path, settings):
-    tune(tmp_path / "whole", *settings)
+def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, whole, tmp_path, settings):
     tune(tmp_path / "cut", *settings, "training.max_steps=3")
     tune(tmp_path / "cut", *settings, resume=True)
-    one, other = (load_tensors(tmp_path / run / "state" / "checkpoint.safetensors")[0] for run in ("cut", "whole"))
+    runs = tmp_path / "cut", whole(*settings)
+    one, other = (load_tensors(run / "state" / "checkpoint.safetensors")[0] for run in runs)
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_an_interruption_right_after_the_first_validation(tune, tmp_path, monkeypatch):
-    tune(tmp_path / "whole", *KEEPING[1:])
+def test_an_interruption_right_after_the_first_validation(tune, whole, tmp_path, monkeypatch):
     save = Trainer.save
 
     def cut(self):
@@ -291,16 +303,17 @@ def test_an_interruption_right_after_the_first_validation(tune, tmp_path, monkey
         with pytest.raises(KeyboardInterrupt):
             tune(tmp_path / "cut", *KEEPING[1:])
     tune(tmp_path / "cut", *KEEPING[1:], resume=True)
-    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+    assert_same_run(tmp_path / "cut", whole(*KEEPING[1:]))
 
 
 def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
-    train(tmp_path / "base", "training.max_steps=5")
-    tune(tmp_path / "run", "training.distillation_weight=0.5", begin_from=tmp_path / "base")
-    train(tmp_path / "other", "training.max_steps=6")
+    train(tmp_path / "base", "training.max_steps=1")
+    settings = "training.distillation_weight=0.5", "training.max_steps=1"
+    tune(tmp_path / "run", *settings, begin_from=tmp_path / "base")
+    train(tmp_path / "other", "training.max_steps=2")
     (tmp_path / "other" / "model.safetensors").replace(tmp_path / "base" / "model.safetensors")
     with pytest.raises(UserError, match=r"the model of training.begin_from has changed"):
-        tune(tmp_path / "run", "training.distillation_weight=0.5", begin_from=tmp_path / "base", resume=True)
+        tune(tmp_path / "run", *settings, begin_from=tmp_path / "base", resume=True)
 
 
 @pytest.mark.parametrize(

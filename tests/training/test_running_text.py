@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -79,6 +80,14 @@ def whole(texts, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def begun(texts, tmp_path_factory):
+    """A run after 10 updates, which tests copy."""
+    folder = tmp_path_factory.mktemp("begun") / "run"
+    train(texts, folder, "training.max_steps=10")
+    return folder
+
+
 # What it is measured by.
 
 
@@ -145,7 +154,7 @@ def test_the_same_seed_gives_the_same_run_and_another_another(texts, whole, tmp_
         assert_same_run(tmp_path / "other", whole)
 
 
-@pytest.mark.parametrize("stops", [[1], [7, 8], [17, 29]])
+@pytest.mark.parametrize("stops", [[1, 7, 8], [17, 29]])
 def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer
 
@@ -170,8 +179,8 @@ def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, s
     assert_same_run(folder, whole)
 
 
-def test_without_what_is_carried_it_would_be_another_run(texts, whole, tmp_path, monkeypatch):
-    train(texts, tmp_path / "run", "training.max_steps=11")
+def test_without_what_is_carried_it_would_be_another_run(texts, whole, begun, tmp_path, monkeypatch):
+    shutil.copytree(begun, tmp_path / "run")
     monkeypatch.setattr("translucid.training.trainer.carried_by", lambda *rest: {})
     train(texts, tmp_path / "run", resume=True)
     with pytest.raises(AssertionError):
@@ -268,8 +277,8 @@ def test_it_trains_on_the_mapped_file_and_says_texts(texts, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["a flipped byte", "cut off", "another tokenizer"])
-def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, whole, tmp_path, how):
-    train(texts, tmp_path / "run", "training.max_steps=10")
+def test_what_is_wrong_with_the_encoded_text_is_put_right(texts, whole, begun, tmp_path, how):
+    shutil.copytree(begun, tmp_path / "run")
     folder = tmp_path / "run" / "state" / "texts"
     if how == "another tokenizer":
         store = TextStore(folder)
@@ -291,7 +300,7 @@ def test_other_text_is_refused(texts, tmp_path):
     own.mkdir()
     for name in ("train.txt", "valid.txt", "settings.yaml"):
         (own / name).write_text((texts / name).read_text())
-    train(own, tmp_path / "run", "training.max_steps=3")
+    train(own, tmp_path / "run", "training.max_steps=1")
     (own / "train.txt").write_text("\n".join(SENTENCES[:129]))
     with pytest.raises(UserError, match="the training text has changed"):
         train(own, tmp_path / "run", resume=True)

@@ -18,13 +18,13 @@ TERMS = ["data.terms=0.5", "data.source_language=en", "data.target_language=es"]
 
 @pytest.fixture(scope="module")
 def pairs():
-    return [Pair(one.source, one.target) for one in generate(400, max_words=8)]
+    return [Pair(one.source, one.target) for one in generate(120, max_words=8)]
 
 
 @pytest.fixture(scope="module")
 def told_run(train, pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "told"
-    train(folder, *TERMS, "training.max_steps=20", data=Corpora.of(pairs[:380], pairs[380:]))
+    train(folder, *TERMS, "training.max_steps=4", data=Corpora.of(pairs[:100], pairs[100:]))
     return folder
 
 
@@ -47,19 +47,19 @@ def test_terms_are_pointed_out_to_a_run_that_was_trained_so(told_run, monkeypatc
 
 @pytest.mark.parametrize("dropout", ["0", "0.1"])
 def test_a_training_goes_on_exactly(dropout, train, pairs, tmp_path):
-    corpora = Corpora.of(pairs[:200], pairs[200:210])
-    given = [*TERMS, f"data.subword_dropout={dropout}"]
-    train(tmp_path / "whole", *given, "training.max_steps=8", "training.validate_every=4", data=corpora)
-    train(tmp_path / "parts", *given, "training.max_steps=4", "training.validate_every=4", data=corpora)
-    train(tmp_path / "parts", *given, "training.max_steps=8", "training.validate_every=4", data=corpora, resume=True)
+    corpora = Corpora.of(pairs[:100], pairs[100:103])
+    given = [*TERMS, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+    train(tmp_path / "whole", *given, "training.max_steps=6", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=3", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=6", data=corpora, resume=True)
     whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
     assert RunFolder(tmp_path / "whole").tokenizer().marks_terms
     assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
 
 
 def test_the_share_of_terms_can_not_change(train, pairs, tmp_path):
-    corpora = Corpora.of(pairs[:200], pairs[200:210])
-    train(tmp_path / "run", *TERMS, "training.max_steps=2", data=corpora)
+    corpora = Corpora.of(pairs[:100], pairs[100:103])
+    train(tmp_path / "run", *TERMS, "training.max_steps=1", data=corpora)
     with pytest.raises(UserError, match=r"data\.terms can't change"):
         resumed(RunFolder(tmp_path / "run").configuration(), ["data.terms=0.3"], {})
 

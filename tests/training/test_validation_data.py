@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 
 import pytest
@@ -18,6 +19,14 @@ from translucid.training.validation import TextValidator
 
 LONG = Pair("dog " * 300, "perro " * 300)
 SHORT = "training.max_steps=7"
+
+
+@pytest.fixture(scope="module")
+def begun(train, tmp_path_factory):
+    """A run after 7 updates, which tests copy."""
+    folder = tmp_path_factory.mktemp("begun") / "run"
+    train(folder, SHORT)
+    return folder
 
 
 def test_validation_translates_with_the_length_limits_of_the_run(train, tmp_path, monkeypatch):
@@ -51,9 +60,8 @@ def test_where_all_are_too_long_the_training_is_refused(train, corpora, tmp_path
 
 
 @pytest.mark.parametrize("change", ["pairs", "sentences", "lengths"])
-def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change):
-    run = RunFolder(tmp_path / "run")
-    train(run.path, "training.max_steps=14")
+def test_scores_on_other_pairs_are_not_compared(train, begun, corpora, tmp_path, change):
+    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
     tensors, facts = run.load_state()
     facts["place"] |= {"best_score": 99.0, "stale": 9}
     run.save_state(tensors, facts)
@@ -64,28 +72,26 @@ def test_scores_on_other_pairs_are_not_compared(train, corpora, tmp_path, change
     elif change == "lengths":
         data, settings = corpora, ["decoding.max_length_extra=2"]
     said = io.StringIO()
-    train(run.path, "training.max_steps=21", *settings, data=data, resume=True, said=said)
+    train(run.path, "training.max_steps=14", *settings, data=data, resume=True, said=said)
     assert "the validation data has changed: scores are not compared with earlier ones" in said.getvalue()
     place = run.load_state()[1]["place"]
-    assert place["best_step"] == 21 and place["best_score"] < 99
-    assert load_tensors(run.model_file)[1]["step"] == 21
+    assert place["best_step"] == 14 and place["best_score"] < 99
+    assert load_tensors(run.model_file)[1]["step"] == 14
 
 
-def test_scores_on_the_same_pairs_are_compared(train, corpora, tmp_path):
-    run = RunFolder(tmp_path / "run")
-    train(run.path, "training.max_steps=14")
+def test_scores_on_the_same_pairs_are_compared(train, begun, corpora, tmp_path):
+    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
     tensors, facts = run.load_state()
     facts["place"] |= {"best_score": 99.0}
     run.save_state(tensors, facts)
     said = io.StringIO()
-    train(run.path, "training.max_steps=21", resume=True, said=said)
+    train(run.path, "training.max_steps=14", resume=True, said=said)
     assert "has changed" not in said.getvalue()
     assert run.load_state()[1]["place"]["best_score"] == 99
 
 
-def test_the_best_weights_stay_until_others_are_measured(train, corpora, tmp_path, monkeypatch):
-    run = RunFolder(tmp_path / "run")
-    train(run.path, "training.max_steps=14")
+def test_the_best_weights_stay_until_others_are_measured(train, begun, corpora, tmp_path, monkeypatch):
+    run = RunFolder(shutil.copytree(begun, tmp_path / "run"))
     best = load_tensors(run.model_file)[1]["step"]
     update = Trainer._update
 
@@ -95,6 +101,6 @@ def test_the_best_weights_stay_until_others_are_measured(train, corpora, tmp_pat
 
     monkeypatch.setattr(Trainer, "_update", interrupted)
     with pytest.raises(Interrupted) as error:
-        train(run.path, "training.max_steps=21", data=validated_with(corpora, *corpora.valid[:2]), resume=True)
+        train(run.path, "training.max_steps=14", data=validated_with(corpora, *corpora.valid[:2]), resume=True)
     assert error.value.exit_code == 143
-    assert run.load_state()[1]["place"]["step"] == 15 and load_tensors(run.model_file)[1]["step"] == best
+    assert run.load_state()[1]["place"]["step"] == 8 and load_tensors(run.model_file)[1]["step"] == best

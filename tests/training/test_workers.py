@@ -23,10 +23,10 @@ SETTINGS = {
     "training": {
         "batch_tokens": 100,
         "accumulate": 2,
-        "validate_every": 10,
+        "validate_every": 6,
         "validate_sentences": 5,
         "log_every": 1,
-        "max_steps": 20,
+        "max_steps": 12,
         # Small enough that rounding is not amplified, and large enough that a wrong gradient shows in the loss.
         "warmup": 200,
         "learning_rate": 0.002,
@@ -75,7 +75,7 @@ def alone(corpus, tmp_path_factory):
 def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
     said = finish(start(corpus, tmp_path / "two"))
     assert "2 processes" in " ".join(said.split())
-    assert said.count("validation at step 20") == 1
+    assert said.count("validation at step 12") == 1
     assert losses(tmp_path / "two") == pytest.approx(losses(alone), rel=1e-4)
     ours, theirs = (load_tensors(run / "model.safetensors")[0] for run in (tmp_path / "two", alone))
     for name, tensor in theirs.items():
@@ -86,15 +86,15 @@ def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
     """With what is frozen, differences of low rank, and what the first model says."""
     more = ["--init-from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]
     more += ["training.freeze=[encoder]", "training.distillation_weight=0.3", "training.learning_rate=0.01"]
-    finish(start(corpus, tmp_path / "two", *more, "training.max_steps=9"))
-    finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=20", resume=True))
+    finish(start(corpus, tmp_path / "two", *more, "training.max_steps=5"))
+    finish(start(corpus, tmp_path / "two", "--set", "training.max_steps=12", resume=True))
     assert run(arguments(corpus, tmp_path / "one", *more)) == 0
     ours, theirs = (
         {(row["kind"], row["step"]): row["loss"] for row in RunFolder(tmp_path / name).metrics()}
         for name in ("two", "one")
     )
     shared = sorted(ours.keys() & theirs.keys())
-    assert len(shared) == 23
+    assert len(shared) == 15
     assert [ours[key] for key in shared] == pytest.approx([theirs[key] for key in shared], rel=1e-3)
     kept = [load_tensors(tmp_path / name / "adapter.safetensors")[0] for name in ("two", "one")]
     assert kept[0].keys() == kept[1].keys()
@@ -103,9 +103,9 @@ def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
 
 def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
     sharded = ["--set", "training.sharded=true"]
-    finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=8"))
-    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True))
-    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True)) == 0
+    finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=4"))
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True))
+    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=12", resume=True)) == 0
     assert RunFolder(tmp_path / "run").configuration().training.sharded
     training = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     assert training == pytest.approx(
@@ -149,12 +149,12 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
 
 
 def test_another_number_of_processes_goes_on(corpus, alone, tmp_path):
-    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8"))
-    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=14", resume=True)) == 0
-    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=20", resume=True))
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=4"))
+    assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True)) == 0
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=12", resume=True))
     steps = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     whole = [row["loss"] for row in RunFolder(alone).metrics() if row["kind"] == "training"]
-    assert len(steps) == 20
+    assert len(steps) == 12
     assert steps == pytest.approx(whole, rel=1e-3)
 
 

@@ -50,7 +50,7 @@ pictures: $(VENV)/.installed-dev browser
 # The tests of pages need Chromium, and the driver of Playwright needs libatomic, which a bare Debian lacks. What is
 # missing is installed if that is possible, else those tests are skipped.
 browser:
-	@{ command -v chromium chromium-browser google-chrome >/dev/null && \
+	@{ { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
 		{ ! command -v apt-get >/dev/null || PATH="$$PATH:/sbin" ldconfig -p | grep -q libatomic.so.1; }; } || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo 'installing Chromium for the tests of pages' && \
 		apt-get update -qq >/dev/null 2>&1; apt-get install -y -qq chromium libatomic1 >/dev/null 2>&1; } || \

@@ -23,7 +23,7 @@ def chromium() -> Iterator[Browser]:
         # Its driver is Node, which a bare Debian lacks a library for.
         skip(f"Playwright's driver does not start (apt-get install libatomic1): {error}")
     try:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
     finally:

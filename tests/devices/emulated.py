@@ -34,7 +34,7 @@ _reshape_alias split_with_sizes unfold view_as lift_fresh chunk diagonal
 READS = "_local_scalar_dense nonzero equal masked_select _unique2 unique_dim bincount repeat_interleave"
 """Operations whose result, or its shape, the host has to wait for."""
 INDEXING = "index", "index_put", "index_put_", "_unsafe_index", "_index_put_impl_"
-"""Operations that take indices from the CPU, and wait if one of them is boolean."""
+"""Operations that copy indices from the CPU, and so wait, as they do if an index is boolean."""
 ON_HOST = "one_hot", "_pack_padded_sequence", "_pad_packed_sequence"
 """Functions made of operations that take the device from a tensor without asking the tensor."""
 
@@ -200,8 +200,8 @@ class Emulation(TorchFunctionMode):
             raise MixedDevicesError(f"{name} of {shapes} on {self.kind} and {arrays} on the CPU at {_place()}")
 
     def _count(self, name, args, others):
-        boolean = name in INDEXING and any(i is not None and i.dtype == torch.bool for i in args[1])
-        if name in self.reads or boolean:
+        indices = [i for i in args[1] if i is not None] if name in INDEXING else []
+        if name in self.reads or any(i.dtype == torch.bool or not isinstance(i, DeviceTensor) for i in indices):
             self._wait(name)
         if name == "copy_" and others:
             self._wait("copy_ to the CPU" if isinstance(args[1], DeviceTensor) else "copy_ of memory not pinned")

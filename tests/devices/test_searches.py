@@ -45,6 +45,19 @@ def test_continuations_are_the_same_on_a_gpu():
     assert found[0].tokens == [9] and len(found) == 2
 
 
+def test_loops_are_forbidden_on_a_gpu_as_on_the_cpu():
+    """The model repeats a token until the rule forbids it; what begins a word is known on the CPU."""
+    model, longer = build_case("tiny").model.eval(), {"max_length_ratio": 0, "max_length_extra": 5}
+    options = DecodingOptions(beam=2, max_loops=2, **longer)
+    with torch.no_grad():
+        model.output.bias[9] = 20
+    expected = decode_sentences(model, SENTENCES, options, word_starts=~NONE)
+    assert all(best.tokens[:2] == [9, 9] and best.tokens[2] != 9 for best, *_ in expected)
+    with Emulation("cuda") as emulation:
+        found = decode_sentences(model.to(emulation.device), SENTENCES, options, word_starts=~NONE)
+    assert [best.tokens for best, *_ in found] == [best.tokens for best, *_ in expected]
+
+
 def test_of_equal_tokens_a_gpu_takes_the_lower_id_as_well():
     log_probs = torch.zeros(4, 500)
     log_probs[1, 300:303] = torch.tensor([3.0, 4.0, 3.0])

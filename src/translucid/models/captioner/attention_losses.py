@@ -56,7 +56,8 @@ def undetected(scores: Tensor, words: Tensor, special: SpecialTokens[int]) -> Te
         special: the ids that are no words.
     """
     expected = scores.new_zeros(len(words), scores.size(-1)).scatter_(1, words, 1.0)  # [B, V], 1 for each word
-    expected[:, list(special)] = 0
+    for token in special:  # one by one: a GPU would wait for a list of indices from the host
+        expected[:, token] = 0
     expected = expected * (len(words) / expected.sum(0).clamp(min=1)).log()
     share = expected / expected.sum(1, keepdim=True).clamp(min=1e-6)
     log_p = torch.logsumexp(scores.float(), 1).log_softmax(-1)

@@ -40,14 +40,18 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["copy", "reverse"])
-@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
-def test_it_learns(options, turned):
+@pytest.mark.parametrize(
+    ("name", "turned"),
+    # Recurrent models that learn to reverse have to align; copying shows no more.
+    [("transformer", False), ("transformer", True), ("bahdanau", True), ("luong", True), ("luong feeding", True)],
+)
+def test_it_learns(name, turned):
+    options = MODELS[name]
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(1)
     model = build_model(options, 14, 14)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
-    steps = 260 if options is MODELS["transformer"] else 190
+    steps = 260 if name == "transformer" else 190
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 7e-3 * min((step + 1) / 30, (steps - step) / (0.6 * steps), 1)
         batch = batch_of(sentences(64, generator), turned)

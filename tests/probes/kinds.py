@@ -79,7 +79,7 @@ TEXT = Kind(
         *("model.width=32", "model.heads=2", "model.feed_forward=64"),
         *("model.encoder_layers=1", "model.decoder_layers=1"),
         *("data.tokenizer.vocabulary=300", "data.subword_dropout=0.1", *TRAINING),
-        *("decoding.max_length_ratio=1", "decoding.max_length_extra=4"),  # one that has learned little never ends
+        *("decoding.max_length_ratio=0", "decoding.max_length_extra=9"),  # one that has learned little never ends
     ],
     [
         f"state/corpus/{name}"
@@ -99,7 +99,7 @@ IMAGES = Kind(
             "model.width=16",
         ),
         *("data.tokenizer.vocabulary=200", "data.shift=2", "data.mirror=true", *TRAINING),
-        *("training.batch_tokens=150", "decoding.max_length_extra=4"),
+        *("training.batch_tokens=150", "decoding.max_length_ratio=0", "decoding.max_length_extra=4"),
     ],
     ["state/images/images.array", "state/images/index.jsonl"],
 )

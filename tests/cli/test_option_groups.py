@@ -2,7 +2,7 @@
 
 from typer.core import TyperOption
 
-from translucid.cli import option
+from translucid.cli import explain, option, translate
 from translucid.cli.main import tree
 from translucid.cli.printing import evenly_spread, with_examples
 
@@ -58,6 +58,15 @@ def test_given_are_options_that_differ_from_their_defaults():
     assert option.given(option.Languages(), option.Terms(), option.Sampling()) == {}
     changed = option.given(option.Search(length_penalty=0.0), option.Terms(terms_mode="constrain"))
     assert changed == {"--length-penalty": True, "--terms-mode": True}
+
+
+def test_given_options_are_named_by_the_flags_of_the_command():
+    output = translate.Output(output_format=option.Format.jsonl)
+    assert option.given(translate.Input(split_sentences=False), output) == {
+        "--no-split-sentences": True,
+        "--format": True,
+    }
+    assert option.given(explain.Output(as_json=True)) == {"--json": True}
 
 
 def test_sampling_leaves_to_the_run_what_is_not_given():

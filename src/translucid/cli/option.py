@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 import typer
 from typer import Argument, Option
+from typer.models import OptionInfo
 
 from translucid.cli import completing
 from translucid.engines.term_constraint import TermsMode
@@ -165,15 +166,28 @@ class Terms(NamedTuple):
 
 
 def given(*groups: Any) -> dict[str, object]:
-    """Return by name the options of groups that differ from their defaults; all have the value True.
+    """Return by flag the options of groups that differ from their defaults; all have the value True.
 
-    That is what `refuse_together` and `refuse_for` check. Options are named after their fields, so that these can't
-    check an option with another name than its field, such as `--json`.
+    That is what `refuse_together` and `refuse_for` check.
     """
     changed: dict[str, object] = {}
     for group in groups:
+        hints = get_type_hints(type(group), include_extras=True)
         for name, value in group._asdict().items():
             # A required option has no default, and is always given.
             if value != group._field_defaults.get(name):
-                changed[f"--{name.replace('_', '-')}"] = True
+                _, declaration = get_args(hints[name])
+                changed[_flag(name, value, declaration)] = True
     return changed
+
+
+def _flag(name: str, value: object, declaration: OptionInfo) -> str:
+    """Return the flag that sets an option to a value; `name` is the field, after which Typer names it by default."""
+    # In an annotation, Typer's parameter `default` is the first flag.
+    flag = declaration.default
+    if flag is ...:
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            flag = f"{flag}/--no-{flag[2:]}"
+    on, _, off = flag.partition("/")
+    return off if off and value is False else on

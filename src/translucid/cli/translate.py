@@ -205,7 +205,6 @@ def _refuse_conflicts(
             "--engine ctranslate2": execution.engine == "ctranslate2",
             "--format jsonl": output.output_format is option.Format.jsonl,
             "--nbest": (output.nbest or 1) > 1,
-            "--no-split-sentences": "--split-sentences" in given,
             "--sample": options.sample,
         }
     )

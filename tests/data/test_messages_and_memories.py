@@ -88,7 +88,7 @@ def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
         b'msgid "x"\nmsgstr "\xff"\n"more"\n',
         b"msgid what\nmsgnot 3\n",
         b'msgid "x"\nmsgstr[x] "y"\n',
-        b'msgid "x"\nmsgstr "' + b"y" * 100_001 + b'"\n',
+        b'msgid "x"\nmsgstr "' + b"y" * 1_000_001 + b'"\n',
     )
     for bad in bad_ones:
         told = []

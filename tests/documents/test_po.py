@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
+from translucid.data.readers.po_entries import unescaped
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import message_spans
 from translucid.documents.strings.plural_forms import PluralForms
 from translucid.documents.strings.po import Po
-from translucid.documents.strings.po_entries import unescaped
 from translucid.documents.strings.po_formats import broken_format
 from translucid.documents.strings.po_strings import quoted
 from translucid.documents.tagged_text import TaggedText

@@ -13,16 +13,20 @@ from typing import NamedTuple
 from translucid.data.languages import Languages, usual_code
 from translucid.data.non_translatable import fixed_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
+from translucid.data.readers.po_entries import Entry, entries
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Span, Spans
-from translucid.documents.splicing import Edit, TextFile
+from translucid.documents.splicing import LINE_END, Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
 from translucid.documents.strings.plural_forms import PluralForms
-from translucid.documents.strings.po_entries import OURS, Entry, entries
 from translucid.documents.strings.po_formats import broken_format
 from translucid.documents.strings.po_strings import WIDTH, columns, quoted
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
+OURS = "# translucid:"
+"""The beginning of our comment on a translation, which replaces an earlier one."""
+_LINE = re.compile(rf"[^\r\n]*(?:{LINE_END}|\Z)")
 _CHARSET = re.compile(rb"charset=([\w.:-]+)")
 _OTHER_ENDS = re.compile(r"[\x1c-\x1e\x85\u2028\u2029]")
 _UNSET = ("CHARSET", "INTEGER", "EXPRESSION")
@@ -70,7 +74,7 @@ class Po:
         self.segments = SegmentList(name)
         messages: list[Entry] = []
         self._header: Entry | None = None
-        for entry in entries(name, file):
+        for entry in entries(_lines(file.text), self._refuse):
             if self._header is None and not entry.source and "msgctxt" not in entry.values:
                 self._header = entry
                 continue
@@ -79,11 +83,11 @@ class Po:
         self._plurals = self._rule(name)
         self._width = None if any(map(_is_unwrapped, file.text.split("\n"))) else WIDTH
         self._forms: dict[int, _Form] = {}
-        line, at = 1, 0
         for entry in messages:
-            first = entry.values["msgid"].line
-            line, at = line + file.text.count("\n", at, first), first
-            self._add(entry, f"line {line}")
+            self._add(entry, f"line {entry.values['msgid'].number}")
+
+    def _refuse(self, number: int, what: str, fix: str, text: str) -> None:
+        raise UserError(what, file=self._file.name, line=number, fix=fix)
 
     def _rule(self, name: str) -> PluralForms:
         """Return the plural rule of the header, or that of the target language."""
@@ -256,6 +260,13 @@ class Po:
         # The header of a template is flagged fuzzy until it is filled in.
         if _has_unset(raw):
             yield from self._flag_edits(self._header, fuzzy=False)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, including their line ends."""
+    for match in _LINE.finditer(text):
+        between_steps()
+        yield match[0]
 
 
 def _has_unset(text: str) -> bool:

@@ -81,6 +81,11 @@ def test_one_form_is_that_of_the_plural(tmp_path):
     assert placed(tmp_path / "ja.po") == [(1, Pair("%d files", "%d ファイル"))]
 
 
+def test_escapes_are_those_of_c(tmp_path):
+    (tmp_path / "es.po").write_text(r'msgid "a\x41\101\\n\"\t."' + '\nmsgstr "b\u2028"\n')
+    assert placed(tmp_path / "es.po") == [(1, Pair('aAA\\n" .', "b\u2028"))]
+
+
 def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
     file = tmp_path / "es.po"
     one, two = b'msgid "a"\nmsgstr "b"\n', b'msgid "c"\nmsgstr "d"\n'
@@ -88,6 +93,7 @@ def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
         b'msgid "x"\nmsgstr "\xff"\n"more"\n',
         b"msgid what\nmsgnot 3\n",
         b'msgid "x"\nmsgstr[x] "y"\n',
+        b'msgid "x"\nmsgid "y"\nmsgstr "z"\n',
         b'msgid "x"\nmsgstr "' + b"y" * 1_000_001 + b'"\n',
     )
     for bad in bad_ones:
@@ -186,13 +192,14 @@ HOSTILE = {
         tmx(tu(en="&e;", es="x"), before='<!DOCTYPE tmx [<!ENTITY e SYSTEM "/etc/passwd">]>'),
         "declares entit",
     ),
-    "deep": (tmx("<a>" * 100_000), "more than 100 elements within"),
+    "deep": (tmx("<a>" * 100_000), "more than 200 elements within"),
     "another root": (b"<html><body/></html>", "begins with <html>"),
     "cut": (tmx(tu(en="a", es="b"))[:-20], r":\d: is no XML"),
     "no XML": (b"source\ttarget\n", ":1: is no XML"),
     "utf-7": (b'<?xml version="1.0" encoding="utf-7"?><tmx/>', "encoding"),
-    "a long unit": (tmx(f"<tu>{'<prop>x</prop>' * 800_000}</tu>"), "unit of more than 10,000,000 bytes"),
-    "a long tag": (tmx(f"<tu a='{'x' * 11_000_000}'/>"), "10,000,000 bytes without an end"),
+    "many parts": (tmx(f"<tu>{'<prop>x</prop>' * 100_001}</tu>"), "200,000 elements and texts in one unit"),
+    "a long unit": (tmx(f"<tu><prop>{'x y' * 4_000_000}</prop></tu>"), "unit, tag or comment of more than 10,000,000"),
+    "a long tag": (tmx(f"<tu a='{'x' * 11_000_000}'/>"), "unit, tag or comment of more than 10,000,000 bytes"),
     "nothing": (b"", "is empty"),
     "no units": (tmx(""), "has no unit in en-US and another language"),
 }
@@ -238,7 +245,8 @@ XLIFF_1 = """<?xml version="1.0"?>
 <trans-unit id="2"><source>later</source></trans-unit>
 <trans-unit id="3"><source>copy</source><target state="new">copy</target></trans-unit>
 <trans-unit id="4" translate="no"><source>ID</source><target>ID</target></trans-unit>
-<trans-unit id="5"><source>One. Two.</source>
+<group translate="no"><trans-unit id="5"><source>ID</source><target>ID</target></trans-unit></group>
+<trans-unit id="6"><source>One. Two.</source>
   <seg-source><mrk mtype="seg" mid="0">One.</mrk> <mrk mtype="seg" mid="1">Two.</mrk></seg-source>
   <target><mrk mtype="seg" mid="0">Uno.</mrk> <mrk mtype="seg" mid="1">Dos.</mrk></target></trans-unit>
 </group></body></file></xliff>
@@ -256,7 +264,7 @@ XLIFF_2 = """<x:xliff version="2.0" srcLang="en" trgLang="es" xmlns:x="urn:oasis
 @pytest.mark.parametrize(
     ("content", "pairs"),
     [
-        (XLIFF_1, [(4, "Hello you", "Hola"), (9, "One.", "Uno."), (9, "Two.", "Dos.")]),
+        (XLIFF_1, [(4, "Hello you", "Hola"), (10, "One.", "Uno."), (10, "Two.", "Dos.")]),
         (XLIFF_2, [(2, "Hello you", "Hola"), (2, "One", "Uno")]),
     ],
 )

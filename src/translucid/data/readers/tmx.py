@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 from translucid.data.languages import Languages, same_language
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.inline import inline_text
 from translucid.data.readers.lines import tell_bad
-from translucid.data.readers.xml_units import xml_units
+from translucid.data.readers.xml_elements import Element
+from translucid.data.readers.xml_units import UNIT_FIX, corpus_units, inline_text
 from translucid.ground.errors import UserError
 
 MOST_LANGUAGES = 100
 """The number of languages of a file that are remembered."""
-_UNIT_FIX = "Correct the unit, or delete it."
+SPACES = {"http://www.lisa.org/tmx14": ""}
+LANGUAGE = "xml:lang", "lang"
+"""The attributes that name the language of a text, in TMX 1.4 and in older versions."""
 
 
 def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
@@ -32,38 +33,43 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
     """
     memory = _Memory(path, languages)
     has_pairs = False
-    for line, unit, unknown in xml_units(path, "tmx", {"tu"}, memory.begin):
-        try:
-            texts = _texts(unit, unknown)
-        except ValueError as error:
-            tell_bad(path, line, str(error), _UNIT_FIX, "".join(unit.itertext()).strip(), on_bad)
+    for unit in corpus_units(path, "tmx", {"tu", "header"}, SPACES, on_bad):
+        if unit.name == "header":
+            memory.header = unit.attributes.get("srclang")
             continue
-        if pair := memory.pair(line, unit, texts):
+        try:
+            texts = _texts(unit)
+        except ValueError as error:
+            tell_bad(path, unit.line, str(error), UNIT_FIX, unit.words().strip(), on_bad)
+            continue
+        if pair := memory.pair(unit, texts):
             has_pairs = True
-            yield line, *pair
+            yield unit.line, *pair
     if not has_pairs:
         raise memory.without_pairs()
 
 
-def _texts(unit: Element, unknown: str | None) -> dict[str, str]:
-    """Return the texts of a unit by language; `unknown` is an undefined entity in it.
+def language_of(variant: Element) -> str:
+    """Return the code of a variant's language, or ""."""
+    return next(filter(None, map(variant.attributes.get, LANGUAGE)), "")
+
+
+def _texts(unit: Element) -> dict[str, str]:
+    """Return the texts of a unit by language.
 
     Raises:
         ValueError: the unit can't be read.
     """
-    if unknown:
-        raise ValueError(f"refers to &{unknown};, which is not defined")
-    variants = list(unit.iter("tuv"))
-    codes = list(map(_language, variants))
-    if None in codes:
+    variants = list(unit.within("tuv"))
+    codes = list(map(language_of, variants))
+    if "" in codes:
         raise ValueError("has a <tuv> without a language")
     texts: dict[str, str] = {}
     for code, variant in zip(codes, variants, strict=True):
-        segment = variant.find("seg")
+        segment = variant.child("seg")
         if segment is None:
             raise ValueError("has a <tuv> without a <seg>")
-        if code:
-            texts.setdefault(code, inline_text(segment))
+        texts.setdefault(code, inline_text(segment))
     return texts
 
 
@@ -78,11 +84,7 @@ class _Memory:
         self.met: dict[str, None] = {}
         """The languages of the units so far, in order."""
 
-    def begin(self, element: Element) -> None:
-        if element.tag == "header":
-            self.header = element.get("srclang")
-
-    def pair(self, line: int, unit: Element, texts: dict[str, str]) -> tuple[str, str] | None:
+    def pair(self, unit: Element, texts: dict[str, str]) -> tuple[str, str] | None:
         """Return both texts of a unit, or None if it lacks one of them."""
         if len(self.met) < MOST_LANGUAGES:
             self.met.update(dict.fromkeys(texts))
@@ -91,12 +93,12 @@ class _Memory:
             # With the languages en and en-US, both codes could match the same text.
             target = _matching(self.target, [code for code in texts if code != source])
         else:
-            source, target = self._only(line, unit, texts)
+            source, target = self._only(unit, texts)
         return (texts[source], texts[target]) if source and target else None
 
-    def _only(self, line: int, unit: Element, texts: dict[str, str]) -> tuple[str | None, str | None]:
+    def _only(self, unit: Element, texts: dict[str, str]) -> tuple[str | None, str | None]:
         """Return the source language of the header and the only other language."""
-        wanted = self.source or unit.get("srclang") or self.header
+        wanted = self.source or unit.attributes.get("srclang") or self.header
         if wanted and wanted.lower() == "*all*":
             wanted = None
         source = None
@@ -107,7 +109,7 @@ class _Memory:
         if self.target:
             others = [code for code in others if same_language(code, self.target)]
         if (wanted is None and len(texts) > 1) or any(not same_language(others[0], code) for code in others):
-            raise self._ambiguous(line)
+            raise self._ambiguous(unit.line)
         return source, _matching(others[0], texts) if others else None
 
     def _ambiguous(self, line: int) -> UserError:
@@ -118,10 +120,6 @@ class _Memory:
         wanted = " and ".join(filter(None, (self.source or self.header, self.target or "another language")))
         languages = f"; it holds {_listed(self.met)}" if self.met else ""
         return UserError(f"has no unit in {wanted}{languages}", file=self.path, fix=_fix(self.met))
-
-
-def _language(variant: Element) -> str | None:
-    return variant.get("xml:lang") or variant.get("lang")
 
 
 def _matching(wanted: str, codes: Iterable[str]) -> str | None:

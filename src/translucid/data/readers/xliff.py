@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 from translucid.data.languages import Languages, same_language
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.inline import inline_text
-from translucid.data.readers.lines import tell_bad
-from translucid.data.readers.xml_units import xml_units
+from translucid.data.readers.xml_elements import Element
+from translucid.data.readers.xml_units import corpus_units, inline_text
 
+SPACES = {
+    **{f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")},
+    "urn:oasis:names:tc:xliff:sizerestriction:2.0": "slr",
+}
+UNITS = {"trans-unit", "unit"}
+"""The units of XLIFF 1.2 and of XLIFF 2."""
 _UNTRANSLATED = {"initial", "new", "needs-translation"}
-"""The states of units whose target is not a translation."""
+"""The states of a target that is not a translation."""
 
 
 def read_xliff(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
@@ -27,49 +31,57 @@ def read_xliff(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tupl
     Raises:
         UserError: the file is unreadable; or a unit is, and `on_bad` is None.
     """
-    codes: list[str | None] = [None, None]
-
-    def begin(element: Element) -> None:
-        # Attributes of a <file> of XLIFF 1.2, and of the <xliff> element of XLIFF 2.
-        codes[0] = element.get("source-language") or element.get("srcLang") or codes[0]
-        codes[1] = element.get("target-language") or element.get("trgLang") or codes[1]
-
-    for line, unit, unknown in xml_units(path, "xliff", {"trans-unit", "unit"}, begin):
-        if unknown:
-            what = f"refers to &{unknown};, which is not defined"
-            tell_bad(path, line, what, "Correct the unit, or delete it.", "".join(unit.itertext()).strip(), on_bad)
-        elif unit.get("translate") != "no":
-            is_reversed = _is_reversed(codes, languages)
-            for source, target in _segments(unit):
-                if not target:
-                    continue
-                if is_reversed:
-                    yield line, target, source
-                else:
-                    yield line, source, target
+    for unit in corpus_units(path, "xliff", UNITS, SPACES, on_bad):
+        if unit.inherited("translate") == "no":
+            continue
+        is_reversed = _is_reversed(unit, languages)
+        for source, target in _segments(unit):
+            if not target:
+                continue
+            if is_reversed:
+                yield unit.line, target, source
+            else:
+                yield unit.line, source, target
 
 
-def _is_reversed(codes: list[str | None], languages: Languages) -> bool:
-    """Whether a file translates from the wanted target language to the wanted source language."""
-    source, target = codes
+def _is_reversed(unit: Element, languages: Languages) -> bool:
+    """Whether the file of a unit translates from the wanted target language to the wanted source language."""
+    source = unit.inherited("source-language") or unit.inherited("srcLang")
+    target = unit.inherited("target-language") or unit.inherited("trgLang")
     wanted_source, wanted_target = languages
     if not (source and target and wanted_source and wanted_target) or same_language(source, wanted_source):
         return False
     return same_language(source, wanted_target) and same_language(target, wanted_source)
 
 
+def segments_of(unit: Element) -> list[Element]:
+    """Return the elements with a source and a target: a unit of XLIFF 1.2 itself, or segments in one of XLIFF 2."""
+    if unit.name == "trans-unit":
+        return [unit]
+    return [child for child in unit.children if child.name == "segment"]
+
+
+def has_translation(segment: Element, target: Element) -> bool:
+    """Whether the target of a segment is a translation, and not a copy of the source."""
+    return _UNTRANSLATED.isdisjoint({segment.attributes.get("state"), target.attributes.get("state")})
+
+
+def marked_segments(text: Element) -> Iterator[Element]:
+    """Yield the segments (`<mrk mtype="seg">`) of a text of XLIFF 1.2."""
+    for child in text.children:
+        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
+            yield child
+        else:
+            yield from marked_segments(child)
+
+
 def _segments(unit: Element) -> Iterator[tuple[str, str]]:
     """Yield the source and the target of each segment that has both and is translated."""
-    # A unit of XLIFF 1.2 contains the texts itself; one of XLIFF 2 contains segments with the texts.
-    segments = unit.findall("segment")
-    if unit.tag == "trans-unit":
-        segments = [unit]
-    for segment in segments:
-        source, target = segment.find("source"), segment.find("target")
-        if source is None or target is None or _UNTRANSLATED & {segment.get("state"), target.get("state")}:
+    for segment in segments_of(unit):
+        source, target = segment.child("source"), segment.child("target")
+        if source is None or target is None or not has_translation(segment, target):
             continue
-        segmented = segment.find("seg-source")
-        sources, targets = _marked(source if segmented is None else segmented), _marked(target)
+        sources, targets = _by_id(segment.child("seg-source") or source), _by_id(target)
         if sources and sources.keys() == targets.keys():
             for name, text in sources.items():
                 yield text, targets[name]
@@ -77,6 +89,6 @@ def _segments(unit: Element) -> Iterator[tuple[str, str]]:
             yield inline_text(source), inline_text(target)
 
 
-def _marked(text: Element) -> dict[str | None, str]:
+def _by_id(text: Element) -> dict[str | None, str]:
     """Return the segments of a text of XLIFF 1.2, by their ids."""
-    return {mark.get("mid"): inline_text(mark) for mark in text.iter("mrk") if mark.get("mtype") == "seg"}
+    return {mark.attributes.get("mid"): inline_text(mark) for mark in marked_segments(text)}

@@ -1,148 +1,68 @@
-"""The units of an XML file, streamed: only one unit is in memory at a time.
-
-The parser is safe for files from strangers (docs/security.md): it defines no entities, reads nothing outside of the
-file, and bounds the size of a unit and the depth of elements.
-"""
+"""The units of TMX and XLIFF files that are corpora, and the texts in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
 
-from translucid.data.readers.lines import LONGEST_LINE, opened, refuse_empty
-from translucid.ground.errors import UserError
+from translucid.data.non_translatable import fixed_parts
+from translucid.data.readers.bad_lines import OnBad
+from translucid.data.readers.lines import LONGEST_LINE, one_space, opened, tell_bad
+from translucid.data.readers.xml_elements import Element, ElementReader, Piece
 
-CHUNK = 1 << 16
-"""The number of bytes that are parsed at a time."""
-DEEPEST = 100
-"""The most nested elements."""
-
-
-class Unit(NamedTuple):
-    """An element with its content; the names of elements and attributes have no namespace prefixes."""
-
-    line: int
-    element: Element
-    unknown: str | None
-    """An undefined entity to which the unit refers, so that a part of the text is missing."""
+CODES = {"bpt", "ept", "it", "ph", "ut"}
+"""Elements whose content is not text but native code of the document."""
+BREAKS = {"it", "ph", "ut", "x"}
+"""Elements that may stand for a line end."""
+UNIT_FIX = "Correct the unit, or delete it."
+_JOINED = re.compile(r"(?<=\w)\0(?=\w)")
 
 
-def xml_units(path: Path, root: str, units: Collection[str], on_start: Callable[[Element], None]) -> Iterator[Unit]:
-    """Yield the elements with some names as they are parsed.
+def corpus_units(
+    path: Path, root: str, names: Collection[str], spaces: Mapping[str, str], on_bad: OnBad
+) -> Iterator[Element]:
+    """Yield the units of a file, gzipped or not, in the encoding that it declares; other arguments as `ElementReader`.
 
-    Args:
-        path: an XML file, gzipped or not, in the encoding that it declares.
-        root: the name that the root element must have.
-        units: the names of the elements that are yielded.
-        on_start: called with each other element as it begins, with its name and attributes but without content.
+    A unit with an undefined entity, so that a part of its text is missing, is a bad one.
 
     Raises:
-        UserError: the file is unreadable, not well-formed XML, has another root, or is harmful.
+        UserError: the file is unreadable, not well-formed XML, has another root, or is harmful; or a unit can't be
+            read, and `on_bad` is None.
     """
-    reader = _Reader(path, root, units, on_start)
-    fed = 0
+    reader = ElementReader(path, {root}, names, spaces, longest=LONGEST_LINE)
     with opened(path) as stream:
-        while chunk := stream.read(CHUNK):
-            reader.parse(chunk)
-            fed += len(chunk)
-            yield from reader.taken()
-            # A tag or comment that does not end would make expat keep everything after its beginning.
-            if fed - max(reader.parser.CurrentByteIndex, 0) > LONGEST_LINE:
-                raise reader.refused(f"holds more than {LONGEST_LINE:,} bytes without an end")
-    if not fed:
-        raise refuse_empty(path)
-    reader.parse(b"", last=True)
-    yield from reader.taken()
+        for unit in reader.units(stream):
+            if unit.entity:
+                what = f"refers to &{unit.entity};, which is not defined"
+                tell_bad(path, unit.line, what, UNIT_FIX, unit.words().strip(), on_bad)
+            else:
+                yield unit
 
 
-class _Reader:
-    """The handlers of an expat parser, which build the units."""
+def inline_text(element: Element) -> str:
+    """Return the text in an element without codes; placeholders in codes (`%s`, `{name}`) stay.
 
-    def __init__(self, path: Path, root: str, units: Collection[str], on_start: Callable[[Element], None]) -> None:
-        self.path, self.root, self.units, self.on_start = path, root, units, on_start
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._text
-        self.parser.SkippedEntityHandler = self._skipped
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.depth = 0
-        self.unit: TreeBuilder | None = None
-        """The unit that is being read."""
-        self.inside = 0
-        """The depth of that unit."""
-        self.line = self.begun = 0
-        """The line and the byte at which that unit begins."""
-        self.unknown: str | None = None
-        self.ready: list[Unit] = []
-        """The units that are complete."""
-
-    def parse(self, chunk: bytes, *, last: bool = False) -> None:
-        try:
-            self.parser.Parse(chunk, last)
-        except expat.ExpatError as error:
-            what = expat.ErrorString(error.code)
-            raise UserError(f"is no XML ({what})", file=self.path, line=error.lineno, fix="Export it again.") from error
-        except (LookupError, ValueError) as error:
-            raise self.refused("is in an encoding that can't be read") from error
-
-    def taken(self) -> list[Unit]:
-        """Return the complete units, and forget them."""
-        ready, self.ready = self.ready, []
-        return ready
-
-    def refused(self, what: str) -> UserError:
-        return UserError(what, file=self.path, line=self.parser.CurrentLineNumber, fix="Export it again.")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.refused(f"has more than {DEEPEST} elements within each other")
-        name = _local(name)
-        if self.depth == 1 and name != self.root:
-            raise self.refused(f"begins with <{name[:50]}>, not with <{self.root}>")
-        attributes = {_local(key): value for key, value in attributes.items()}
-        if self.unit is None and name in self.units:
-            self.unit, self.inside, self.unknown = TreeBuilder(), self.depth, None
-            self.line, self.begun = self.parser.CurrentLineNumber, self.parser.CurrentByteIndex
-        if self.unit is None:
-            self.on_start(Element(name, attributes))
-        else:
-            self._bounded()
-            self.unit.start(name, attributes)
-
-    def _end(self, name: str) -> None:
-        if self.unit is not None:
-            self.unit.end(_local(name))
-            if self.depth == self.inside:
-                self.ready.append(Unit(self.line, self.unit.close(), self.unknown))
-                self.unit = None
-        self.depth -= 1
-
-    def _text(self, text: str) -> None:
-        if self.unit is not None:
-            self._bounded()
-            self.unit.data(text)
-
-    def _bounded(self) -> None:
-        """Refuse a unit that is too long."""
-        if self.parser.CurrentByteIndex - self.begun > LONGEST_LINE:
-            raise self.refused(f"is within a unit of more than {LONGEST_LINE:,} bytes")
-
-    def _skipped(self, name: str, is_parameter: bool) -> None:
-        self.unknown = name
-
-    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        if internal:
-            raise self.refused("declares entities or elements of its own, which is refused")
+    A code between two words becomes a space.
+    """
+    text = _JOINED.sub(" ", "".join(_parts(element)))
+    return one_space(text.replace("\0", ""))
 
 
-def _local(name: str) -> str:
-    """Return a name without its namespace prefix; attributes such as `xml:lang` keep theirs."""
-    if name.startswith("xml:"):
-        return name
-    return name.rpartition(":")[2]
+def _parts(element: Element) -> Iterator[str]:
+    """Yield the texts in an element, and a NUL, which no XML file contains, for each code that may be a line end."""
+    for part in element.parts:
+        if isinstance(part, Piece):
+            yield part.text
+        elif part.name in CODES and (placeholder := _placeholder(part)):
+            yield placeholder
+        elif part.name in BREAKS:
+            yield "\0"
+        elif part.name not in CODES:
+            yield from _parts(part)
+
+
+def _placeholder(code: Element) -> str:
+    """Return the placeholder that a code consists of; empty if it is a tag or something else."""
+    text = code.words().strip()
+    return text if not text.startswith(("<", "&")) and fixed_parts(text) == [text] else ""

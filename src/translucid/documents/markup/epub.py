@@ -8,12 +8,13 @@ from functools import partial
 from urllib.parse import unquote
 
 from translucid.data.languages import Languages, short_code, usual_code
+from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.markup import html
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml, fixed_text
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.zip_bundle import Bundle
 from translucid.documents.zip_container import ZipContainer, member_name
 

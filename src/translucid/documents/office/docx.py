@@ -7,14 +7,15 @@ from collections import Counter
 from functools import partial
 
 from translucid.data.languages import Languages, code_with_region, script_of
+from translucid.data.readers.xml_elements import Element
 from translucid.documents.office.descriptions import add_descriptions
 from translucid.documents.office.docx_fields import TEXT, with_fields
 from translucid.documents.office.drawings import read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Role
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.zip_bundle import Bundle
 from translucid.documents.zip_container import ZipContainer
 

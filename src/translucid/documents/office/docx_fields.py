@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from translucid.documents.xml.xml_spans import Element, Piece
+from translucid.data.readers.xml_elements import Element, Piece
 
 TEXT, FIXED = "translated", "fixed"
 """The names of merged elements: with text that is translated, or without."""

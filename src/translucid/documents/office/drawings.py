@@ -6,12 +6,13 @@ import re
 from functools import partial
 
 from translucid.data.languages import code_with_region
+from translucid.data.readers.xml_elements import Element
 from translucid.documents.office.descriptions import add_descriptions
 from translucid.documents.office.package_parts import SPACES
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Role
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import with_attributes
 from translucid.documents.zip_container import ZipContainer
 

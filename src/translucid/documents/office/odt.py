@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from translucid.data.languages import Languages
+from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml.xml_tags import prefix
 from translucid.documents.zip_bundle import Bundle
 from translucid.documents.zip_container import ZipContainer

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from translucid.documents.xml.xml_spans import XmlFile
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.zip_container import ZipContainer
 
 _OFFICE = "http://schemas.openxmlformats.org/{}/2006/{}"

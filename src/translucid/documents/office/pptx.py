@@ -7,7 +7,7 @@ from collections import Counter
 from translucid.data.languages import Languages
 from translucid.documents.office.drawings import read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts, related
-from translucid.documents.xml.xml_spans import XmlFile
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.zip_bundle import Bundle
 from translucid.documents.zip_container import ZipContainer
 

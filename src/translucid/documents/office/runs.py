@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
     PARTS_WORDS,
     Content,
@@ -27,7 +29,6 @@ from translucid.documents.xml.xml_inline import (
     paired,
     parted,
 )
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 from translucid.documents.xml.xml_tags import prefix
 
 

@@ -7,14 +7,15 @@ from functools import partial
 
 from translucid.data.languages import Languages
 from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, examples_of
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, with_attributes
 
 _SPACES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff"}

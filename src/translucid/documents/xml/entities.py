@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from translucid.data.readers.xml_elements import ElementReader
 from translucid.ground.errors import UserError
 
 LONGEST = 10_000
@@ -20,6 +21,16 @@ class Entities:
         """Start without entities; `refused` creates the error for an invalid declaration."""
         self.refused = refused
         self.texts: dict[str, str] = {}
+
+    @classmethod
+    def accept(cls, reader: ElementReader) -> None:
+        """Let the file of a reader declare entities for texts."""
+        entities = cls(reader.refused)
+        reader.may_declare = True
+        reader.parser.EntityDeclHandler = entities.declared
+        reader.parser.EndDoctypeDeclHandler = entities.check_sizes
+        for other in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
+            setattr(reader.parser, other, entities.refuse)
 
     def declared(self, name: str, is_parameter: bool, text: str | None, *others: str | None) -> None:
         """Add an entity; the parameters are those of expat's handler."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.tag_repair import complete
-from translucid.documents.xml.xml_spans import XmlFile
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.ground.cancellation import between_steps
 
 Targets: TypeAlias = Mapping[int, Target]

@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from translucid.data.languages import Languages, same_language, usual_code
-from translucid.data.readers.inline import BREAKS
+from translucid.data.readers.tmx import LANGUAGE, SPACES, language_of
+from translucid.data.readers.xml_elements import Element
+from translucid.data.readers.xml_units import BREAKS
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
 
-_SPACES = {"http://www.lisa.org/tmx14": ""}
-_LANGUAGE = ("xml:lang", "lang")
-"""The attributes that name the language of a text, in TMX 1.4 and in older versions."""
 _SURE, _DOUBT = "x-translucid-confidence", "x-translucid-doubt"
 _FIX = "Name both languages of the translation."
 
@@ -29,7 +28,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     """
     document = SlottedXml(XmlFile(name, content))
     source, units = None, []
-    for element in document.file.units({"tmx"}, {"tu", "header"}, _SPACES):
+    for element in document.file.units({"tmx"}, {"tu", "header"}, SPACES):
         if element.name == "tu":
             units.append(element)
         elif source is None:
@@ -57,7 +56,7 @@ class _Memory:
         """Determine the source and the target language."""
         codes: list[str] = []
         for unit in units:
-            codes += filter(None, map(_code, unit.within("tuv")))
+            codes += filter(None, map(language_of, unit.within("tuv")))
         codes = list(dict.fromkeys(codes))
         languages = ", ".join(codes[:20]) or "no language"
         others = [code for code in codes if not same_language(code, self.source or "")]
@@ -106,7 +105,7 @@ class _Memory:
         if old is not None:
             return text
         # The attribute of the source, because readers of older versions do not know `xml:lang`.
-        attribute = next(name for name in _LANGUAGE if name in source.attributes)
+        attribute = next(name for name in LANGUAGE if name in source.attributes)
         tag = with_attributes("<tuv>", {attribute: self.target_code})
         before = margin(self.file, source)
         return f"{self.file.raw(before.start, before.end)}{tag}{text}</tuv>"
@@ -128,15 +127,7 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
 
 def _of_language(variants: list[Element], code: str) -> Element | None:
     """Return the first variant in a language, if there is one."""
-    return next((variant for variant in variants if same_language(_code(variant), code)), None)
-
-
-def _code(variant: Element) -> str:
-    """Return the code of a variant's language, or ""."""
-    for name in _LANGUAGE:
-        if name in variant.attributes:
-            return variant.attributes[name]
-    return ""
+    return next((variant for variant in variants if same_language(language_of(variant), code)), None)
 
 
 def _is_code(element: Element) -> bool:

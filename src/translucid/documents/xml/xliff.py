@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import unescape
@@ -10,24 +10,20 @@ from typing import NamedTuple
 
 from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.data.readers.inline import BREAKS, CODES
+from translucid.data.readers.xliff import SPACES, UNITS, has_translation, marked_segments, segments_of
+from translucid.data.readers.xml_elements import Element
+from translucid.data.readers.xml_units import BREAKS, CODES
 from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from translucid.documents.tagged_text import Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
-from translucid.documents.xml.xml_spans import Element, XmlFile
 from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
 
-SPACES = {
-    **{f"urn:oasis:names:tc:xliff:document:{version}": "" for version in ("1.1", "1.2", "2.0", "2.1", "2.2")},
-    "urn:oasis:names:tc:xliff:sizerestriction:2.0": "slr",
-}
-_UNTRANSLATED = {"initial", "new", "needs-translation"}
-"""The states of a target that is not a translation."""
 _LANGUAGES = {"file": ("source-language", "target-language"), "xliff": ("srcLang", "trgLang")}
 """The attributes that name the languages, by their element."""
 _STATES: dict[str, dict[str, str | None]] = {
@@ -48,7 +44,7 @@ def read(name: str, content: bytes, languages: Languages) -> SlottedXml:
     """
     document = SlottedXml(XmlFile(name, content))
     reader = _Xliff(document, languages)
-    for unit in document.file.units({"xliff"}, {"trans-unit", "unit"}, SPACES):
+    for unit in document.file.units({"xliff"}, UNITS, SPACES):
         reader.take(unit)
     reader.finish()
     return document
@@ -82,12 +78,8 @@ class _Xliff:
             return
         self.note = notes_of(unit)
         first = len(self.document.segments)
-        if unit.name == "trans-unit":
-            self._pair(unit, unit)
-        else:
-            for segment in unit.children:
-                if segment.name == "segment":
-                    self._pair(unit, segment)
+        for segment in segments_of(unit):
+            self._pair(unit, segment)
         if numbers := range(first, len(self.document.segments)):
             add_notes(self.document, unit, numbers)
 
@@ -126,13 +118,11 @@ class _Xliff:
         if source.inner == source.inner_end:
             return
         seg_source = segment.child("seg-source")
-        pieces = list(_marked_segments(seg_source)) if seg_source else []
+        pieces = list(marked_segments(seg_source)) if seg_source else []
         old: dict[str | None, Element] = {}
-        state = segment.attributes.get("state")
-        keeps_existing = target is not None and state not in _UNTRANSLATED
+        keeps_existing = target is not None and has_translation(segment, target)
         if target:
-            old = {mark.attributes.get("mid"): mark for mark in _marked_segments(target)}
-            keeps_existing = keeps_existing and target.attributes.get("state") not in _UNTRANSLATED
+            old = {mark.attributes.get("mid"): mark for mark in marked_segments(target)}
             if not old and target.words(_is_code):  # Its segments are unknown, so the source is translated as a whole.
                 pieces = []
         texts = list[_Text]()
@@ -207,7 +197,7 @@ class _Xliff:
         """Return the content of a segmented target; segments without translation keep the old one, or are empty."""
         by_start = {text.element.start: text for text in texts}
         parts, at = list[str](), seg_source.inner
-        for mark in _marked_segments(seg_source):
+        for mark in marked_segments(seg_source):
             parts.append(self.file.raw(at, mark.inner))
             text, translation = by_start.get(mark.start), old.get(mark.attributes.get("mid"))
             if text is None:  # There is nothing to translate.
@@ -261,15 +251,6 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
     if name in ("ept", "ex", "ec") and attributes.get("isolated") != "yes":
         return Side.closes, numbers.setdefault(key, -1 - len(numbers))
     return "break" if name in BREAKS else "alone"
-
-
-def _marked_segments(text: Element) -> Iterator[Element]:
-    """Yield the segments (`<mrk mtype="seg">`) of a text of XLIFF 1.2."""
-    for child in text.children:
-        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
-            yield child
-        else:
-            yield from _marked_segments(child)
 
 
 def _is_code(element: Element) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Target
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
 from translucid.documents.xml.xml_inline import escaped
-from translucid.documents.xml.xml_spans import Element
 from translucid.documents.xml.xml_tags import prefix
 
 _AUTHOR = "translucid"

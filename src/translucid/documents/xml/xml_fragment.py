@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, written_in_cdata
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]{0,200}\?>")
 _ROOT = "<r>", "</r>"

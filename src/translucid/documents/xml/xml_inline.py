@@ -12,11 +12,12 @@ from xml.sax.saxutils import unescape
 
 from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
 from translucid.documents.spans import margins
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
+from translucid.documents.xml.xml_file import XmlFile
 
 Item: TypeAlias = str | Mark
 """A text, or a mark whose place is ignored: the order of items determines it."""

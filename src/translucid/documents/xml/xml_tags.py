@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from translucid.data.readers.xml_elements import Element, Piece
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import escaped
-from translucid.documents.xml.xml_spans import Element, Piece, XmlFile
 
 _ATTRIBUTE = re.compile(r"""(?<!\s)\s++([^\s=/>]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
 

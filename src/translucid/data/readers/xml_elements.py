@@ -1,19 +1,18 @@
-"""The elements of an XML file with their offsets in its bytes, unit by unit, so that spans can be replaced.
+"""The elements of an XML file, streamed unit by unit, with their offsets: only one unit is in memory at a time.
 
-Files of strangers are safe (docs/security.md): entities in texts are never expanded, nothing outside of the file is
-read, and the depth and the size of units are limited.
+The parser is safe for files from strangers (docs/security.md): entities in texts are never expanded, nothing outside of
+the file is read, and the depth and the size of units are limited.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from math import inf
+from pathlib import Path
+from typing import BinaryIO, Literal
 from xml.parsers import expat
 
-from translucid.documents.splicing import TextFile
-from translucid.documents.xml.entities import Entities
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 
@@ -23,8 +22,6 @@ DEEPEST = 200
 """The largest depth of nested elements."""
 MOST_PARTS = 200_000
 """The largest number of elements and texts of a unit."""
-_ENCODING = re.compile(rb"""<\?xml[^>]{1,100}?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
-_WITHOUT_MARK = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _XML = "http://www.w3.org/XML/1998/namespace"
 _FIX = "Export it again."
 
@@ -55,6 +52,8 @@ class Element:
     end: int = -1
     comment: str = ""
     """The comment before a unit; empty for other elements."""
+    entity: str = ""
+    """An entity to which a unit refers, and which is not expanded; empty for other elements."""
     parts: list[Element | Piece] = field(default_factory=list)
     """The content of a unit or of an element in a unit; empty for others."""
 
@@ -93,7 +92,7 @@ class Element:
         """All text in the element."""
         return "".join(part.text for part in self.parts)
 
-    def words(self, is_code: Callable[[Element], bool]) -> str:
+    def words(self, is_code: Callable[[Element], bool] = lambda element: False) -> str:
         """Return the text in the element, except in descendants that are codes."""
         words = ""
         for part in self.parts:
@@ -104,78 +103,36 @@ class Element:
         return words
 
 
-class XmlFile:
-    """An XML file in memory. All offsets are in bytes of its text in UTF-8, whatever its encoding is."""
-
-    def __init__(self, name: str, content: bytes, *, entities: bool = False) -> None:
-        """Decode a file.
-
-        Args:
-            name: the file name for messages.
-            content: the bytes; the encoding is that of the byte order mark or the XML declaration, else UTF-8.
-            entities: whether the file may declare entities for texts; references to them are pieces.
-
-        Raises:
-            UserError: the bytes are not valid in that encoding.
-        """
-        declared = _ENCODING.match(content)
-        encoding = declared[1].decode() if declared else _WITHOUT_MARK.get(content[:2])
-        self.name, self.file = name, TextFile.of(name, content, encoding)
-        self.content = self.file.text.encode()
-        self.entities = entities
-
-    def raw(self, start: int, end: int) -> str:
-        """Return the characters of a span."""
-        return self.content[start:end].decode()
-
-    def units(self, roots: Collection[str], names: Collection[str], spaces: Mapping[str, str]) -> Iterator[Element]:
-        """Yield each element of some names, with its content.
-
-        Args:
-            roots: the names that the root may have; any if empty.
-            names: the names of units; an element of such a name within a unit is part of that unit.
-            spaces: the prefix of each name space in names; the prefix of all others is `?`.
-
-        Raises:
-            UserError: the file is not well-formed XML of such a root, or harmful.
-        """
-        reader = _Reader(self.name, roots, names, spaces)
-        if self.entities:
-            reader.take_entities()
-        at, size = 0, CHUNK
-        while at < len(self.content):
-            between_steps()
-            before = reader.parser.CurrentByteIndex
-            reader.parse(self.content[at : at + size])
-            yield from reader.taken()
-            at += size
-            # Expat rereads an incomplete token with each chunk: a token of many megabytes needs larger chunks.
-            size = CHUNK if reader.parser.CurrentByteIndex > before else 2 * size
-        reader.parse(b"", last=True)
-        yield from reader.taken()
-
-    def refused(self, what: str, line: int | None = None) -> UserError:
-        """Return the error for invalid content."""
-        return UserError(what, file=self.name, line=line, fix=_FIX)
-
-    def filled(self, content: bytes) -> bytes:
-        """Return the file with new content in its encoding; characters that it lacks are written as `&#...;`."""
-        if self.file.encoding == "utf-8":
-            return self.file.mark + content
-        return self.file.mark + content.decode().encode(self.file.encoding, "xmlcharrefreplace")
-
-
-class _Reader:
+class ElementReader:
     """The handlers of expat's events, which collect the units.
 
     Expat tells only where an event begins. So the end of each tag and piece is set when the next event begins.
     """
 
-    def __init__(self, name: str, roots: Collection[str], names: Collection[str], spaces: Mapping[str, str]) -> None:
-        self.name, self.roots, self.names = name, roots, names
+    def __init__(
+        self,
+        name: str | Path,
+        roots: Collection[str],
+        names: Collection[str],
+        spaces: Mapping[str, str],
+        *,
+        encoding: str | None = None,
+        longest: float = inf,
+    ) -> None:
+        """Configure the reader.
+
+        Args:
+            name: the file name for messages.
+            roots: the names that the root may have; any if empty.
+            names: the names of units; an element of such a name within a unit is part of that unit.
+            spaces: the prefix of each name space in names; the prefix of all others is `?`.
+            encoding: the encoding; by default the one that the file declares, else UTF-8.
+            longest: the largest number of bytes of a unit.
+        """
+        self.name, self.roots, self.names, self.longest = name, roots, names, longest
         self.spaces = {_XML: "xml", **spaces}
         self.known: dict[str, str] = {}
-        self.parser = parser = expat.ParserCreate("utf-8", " ")
+        self.parser = parser = expat.ParserCreate(encoding, " ")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
@@ -183,7 +140,7 @@ class _Reader:
         parser.EndCdataSectionHandler = self._cdata_ends
         parser.CommentHandler = self._comment
         parser.ProcessingInstructionHandler = lambda target, data: self._piece("other")
-        parser.SkippedEntityHandler = lambda entity, is_parameter: self._piece("other")
+        parser.SkippedEntityHandler = self._skipped
         parser.StartDoctypeDeclHandler = self._doctype
         # Unlike DefaultHandlerExpand, this one prevents the expansion of entities in texts.
         parser.DefaultHandler = self._default
@@ -196,26 +153,44 @@ class _Reader:
         self.texts: list[str] = []  # the texts of the piece, which expat may deliver in several events
         self.comment = ""
         self.ready: list[Element] = []
-        self.entities: Entities | None = None
+        self.may_declare = False  # whether the file may declare entities; their handlers are those of the caller
 
-    def take_entities(self) -> None:
-        """Accept declarations of entities for texts."""
-        self.entities = entities = Entities(self.refused)
-        self.parser.EntityDeclHandler = entities.declared
-        self.parser.EndDoctypeDeclHandler = entities.check_sizes
-        for other in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
-            setattr(self.parser, other, entities.refuse)
+    def units(self, stream: BinaryIO) -> Iterator[Element]:
+        """Yield each unit of a file, with its content, as it is parsed.
 
-    def parse(self, chunk: bytes, *, last: bool = False) -> None:
+        Raises:
+            UserError: the file is empty, not well-formed XML of such a root, or harmful.
+        """
+        count, size = 0, CHUNK
+        while chunk := stream.read(size):
+            between_steps()
+            before = self.parser.CurrentByteIndex
+            self._parse(chunk)
+            yield from self._taken()
+            count += len(chunk)
+            after = self.parser.CurrentByteIndex
+            begun = self.unit.start if self.unit else max(after, 0)
+            if count - begun > self.longest:
+                raise self.refused(f"has a unit, tag or comment of more than {self.longest:,} bytes")
+            # Expat rereads an incomplete token with each chunk: a token of many megabytes needs larger chunks.
+            size = CHUNK if after > before else 2 * size
+        if not count:
+            raise UserError("is empty", file=self.name, fix="Is this the right file?")
+        self._parse(b"", last=True)
+        yield from self._taken()
+
+    def _parse(self, chunk: bytes, *, last: bool = False) -> None:
         try:
             self.parser.Parse(chunk, last)
         except expat.ExpatError as error:
             what = expat.ErrorString(error.code)
             raise UserError(f"is no XML ({what})", file=self.name, line=error.lineno, fix=_FIX) from error
+        except (LookupError, ValueError) as error:
+            raise self.refused("is in an encoding that can't be read") from error
         if last:
             self._here()
 
-    def taken(self) -> list[Element]:
+    def _taken(self) -> list[Element]:
         """Return the complete units."""
         if not self.ready or (self.pending and self.pending[0] is self.ready[-1]):
             return []
@@ -223,6 +198,7 @@ class _Reader:
         return ready
 
     def refused(self, what: str) -> UserError:
+        """Return the error for invalid content."""
         return UserError(what, file=self.name, line=self.parser.CurrentLineNumber, fix=_FIX)
 
     def _here(self) -> int:
@@ -253,7 +229,8 @@ class _Reader:
         if self.depth == 1 and self.roots and name not in self.roots:
             wanted = " or ".join(f"<{root}>" for root in sorted(self.roots))
             raise self.refused(f"begins with <{name[:50]}>, not with {wanted}")
-        attributes = {self._named(key): value for key, value in attributes.items()}
+        if attributes:
+            attributes = {self._named(key): value for key, value in attributes.items()}
         element = Element(name, attributes, self.open, self.parser.CurrentLineNumber, at)
         if self.unit is None and name in self.names:
             self.unit, self.count = element, 0
@@ -297,6 +274,11 @@ class _Reader:
         self._piece("other")
         self.comment = text.strip()
 
+    def _skipped(self, entity: str, is_parameter: bool) -> None:
+        self._piece("other")
+        if self.unit:
+            self.unit.entity = entity
+
     def _default(self, text: str) -> None:
         self._here()
 
@@ -307,5 +289,5 @@ class _Reader:
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         self._here()
-        if internal and self.entities is None:
+        if internal and not self.may_declare:
             raise self.refused("declares entities or elements of its own, which is refused")

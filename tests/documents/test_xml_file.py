@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from translucid.data.readers.xml_elements import CHUNK, DEEPEST
 from translucid.documents.document import Segment, Target, at_most
 from translucid.documents.tag_repair import complete
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline
-from translucid.documents.xml.xml_spans import CHUNK, DEEPEST, XmlFile
 from translucid.ground.errors import UserError
 
 SPACES = {"urn:a": "a", "urn:b": ""}
@@ -92,7 +93,8 @@ def test_what_an_encoding_lacks_is_written_as_a_number():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", r"a.xml:1: is no XML \(no element found\)"),
+        ("", "a.xml: is empty"),
+        (" ", r"a.xml:1: is no XML \(no element found\)"),
         ("<root>\n\n<u></root>", r"a.xml:3: is no XML \(mismatched tag\)"),
         ("<root>\n&nbsp;</root>", r"a.xml:2: is no XML \(undefined entity\)"),
         ("<root>\n<x:u/></root>", r"a.xml:2: is no XML \(unbound prefix\)"),
@@ -113,7 +115,7 @@ def test_harmful_and_broken_files_are_one_line(content, said):
 
 
 def test_a_unit_of_too_many_parts_is_refused(monkeypatch):
-    monkeypatch.setattr("translucid.documents.xml.xml_spans.MOST_PARTS", 10)
+    monkeypatch.setattr("translucid.data.readers.xml_elements.MOST_PARTS", 10)
     assert len(units(f"<root><u>{'<b/>' * 10}</u><u/></root>", "u")[1]) == 2
     with pytest.raises(UserError, match=r"a.xml:1: has more than 10 elements and texts in one unit"):
         units(f"<root><u>{'<b/>' * 11}</u></root>", "u")

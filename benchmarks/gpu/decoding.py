@@ -10,8 +10,8 @@ from torch import nn
 
 from benchmarks.gpu.shapes import corpus_of, marian, model_of
 from benchmarks.gpu.training import finish
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
 from translucid.runs.configuration import Configuration
 
 LENGTH = 24
@@ -30,13 +30,13 @@ def sentences_of(configuration: Configuration, count: int) -> list[list[int]]:
 
 def ours(configuration: Configuration, device: torch.device) -> Search:
     """Return our own search, which chooses its batch size."""
-    model = model_of(configuration).to(device).eval()
+    engine = TorchEngine(model_of(configuration).to(device).eval())
 
     def search(sentences: list[list[int]], beam: int) -> int:
         options = DecodingOptions(
             beam=beam, min_length=LENGTH, max_length_ratio=0, max_length_extra=LENGTH, max_loops=0
         )
-        found = decode_sentences(model, sentences, options)
+        found = engine.decode(sentences, options)
         return sum(len(hypotheses[0].tokens) for hypotheses in found)
 
     return search

@@ -5,11 +5,10 @@ import itertools
 import pytest
 import torch
 
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.constrained_beam import by_turns
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.search import search
+from translucid.decoding.search import TorchEngine, search
 
 EOS = 3
 V = 7
@@ -102,13 +101,12 @@ def test_rules_go_before_constraints(table_model, source_batch):
     assert len(set(best.tokens)) == len(best.tokens)
 
 
-def test_each_sentence_of_many_batches_gets_its_own(table_model, sentences):
+def test_each_sentence_of_many_batches_gets_its_own(table_model, sentences, monkeypatch):
     model = table_model(2)
     wanted = [[phrase(a, b)] for a, b in itertools.islice(itertools.product((4, 5, 6), repeat=2), len(sentences))]
     options = DecodingOptions(beam=4, max_length_extra=8)
-    found = decode_sentences(
-        model, sentences, options, batch_tokens=12, constraints=Constraints(wanted, Edges(NONE, NONE))
-    )
+    monkeypatch.setattr("translucid.decoding.search.BATCH", 12)
+    found = TorchEngine(model).decode(sentences, options, constraints=Constraints(wanted, Edges(NONE, NONE)))
     for (one,), nbest in zip(wanted, found, strict=True):
         assert count(one, nbest[0].tokens, Edges(NONE, NONE))
 

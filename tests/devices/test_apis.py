@@ -13,7 +13,7 @@ from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.alignment_layer import AlignmentLayer
-from translucid.decoding.batched import decode_sentences
+from translucid.decoding.search import TorchEngine
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
@@ -35,7 +35,7 @@ SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 
 def search_with_shortlist(device, run):
     model, shortlist = build_case("tiny").model.to(device).eval(), Shortlist(list(range(12)), {5: [20, 21], 8: [30]})
-    found = decode_sentences(model, SENTENCES, DecodingOptions(beam=3, **SHORT), shortlist=shortlist)
+    found = TorchEngine(model, shortlist=shortlist).decode(SENTENCES, DecodingOptions(beam=3, **SHORT))
     return [torch.tensor([float(token) for token in best.tokens] + [best.score]) for best, *_ in found]
 
 

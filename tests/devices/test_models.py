@@ -11,9 +11,9 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.decoding.batched import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.search import search
+from translucid.decoding.images import decode_images
+from translucid.decoding.search import TorchEngine, search
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.gradients import integrated_gradients
 from translucid.kernels.attention import fast_attention
@@ -63,7 +63,7 @@ def decode(case, model, options, device):
     elif case.source.dim() == 4:
         found = decode_images(model, list(case.source.numpy()), options, word_starts=WORD_STARTS)
     else:
-        found = decode_sentences(model, SENTENCES, options, word_starts=WORD_STARTS)
+        found = TorchEngine(model, WORD_STARTS).decode(SENTENCES, options)
     return [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found]
 
 

@@ -5,12 +5,12 @@ import torch
 
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import SHORT, VOCABULARY, build_case
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.rows import parted
+from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 
 NONE = torch.zeros(VOCABULARY, dtype=torch.bool)
@@ -20,12 +20,12 @@ SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 
 def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):
     options = DecodingOptions(beam=4, nbest=2, **SHORT)
-    expected = decode_sentences(build_case("tiny").model.eval(), SENTENCES, options, constraints=CONSTRAINTS)
+    expected = TorchEngine(build_case("tiny").model.eval()).decode(SENTENCES, options, constraints=CONSTRAINTS)
     steps.clear()
     with Emulation("cuda") as emulation:
         model = build_case("tiny").model.to(emulation.device).eval()
         emulation.forget()
-        found = decode_sentences(model, SENTENCES, options, constraints=CONSTRAINTS)
+        found = TorchEngine(model).decode(SENTENCES, options, constraints=CONSTRAINTS)
         waits = sum(emulation.synchronisations.values())
     assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
     assert [h.score for each in found for h in each] == pytest.approx([h.score for each in expected for h in each])
@@ -86,17 +86,17 @@ def test_a_model_without_numbers_is_refused_on_a_gpu(beam):
     with torch.no_grad():
         model.output.bias.fill_(torch.nan)
     with Emulation("cuda") as emulation, pytest.raises(UserError, match="not numbers"):
-        decode_sentences(model.to(emulation.device), SENTENCES, DecodingOptions(beam=beam))
+        TorchEngine(model.to(emulation.device)).decode(SENTENCES, DecodingOptions(beam=beam))
 
 
 def test_a_gpu_gets_larger_batches(monkeypatch):
-    monkeypatch.setattr("translucid.decoding.batched.BATCH", 20)
-    monkeypatch.setattr("translucid.decoding.batched.BATCH_ON_GPU", 40)
+    monkeypatch.setattr("translucid.decoding.search.BATCH", 20)
+    monkeypatch.setattr("translucid.decoding.search.BATCH_ON_GPU", 40)
     sentences, options = [[5, 6, 7, 8, 3]] * 10, DecodingOptions(beam=1)
 
     def sizes(device):
         done = []
-        decode_sentences(build_case("tiny").model.to(device), sentences, options, on_batch=done.append)
+        TorchEngine(build_case("tiny").model.to(device)).decode(sentences, options, on_batch=done.append)
         return done
 
     assert sizes("cpu") == [4, 4, 2]

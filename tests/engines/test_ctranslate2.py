@@ -10,9 +10,9 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import find_loop, length_limit
+from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.convert import export_ctranslate2, save_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import TorchEngine
 from translucid.engines.trials import trials
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError

@@ -13,7 +13,7 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines.engine import TorchEngine
+from translucid.decoding.search import TorchEngine
 from translucid.engines.minimum_risk import MinimumRisk, weights
 from translucid.engines.noisy_channel import UNREAD, ChannelWeights, NoisyChannel
 from translucid.engines.stages import SearchStages

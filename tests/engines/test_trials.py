@@ -11,9 +11,9 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Comparison, Trial, all_ways, fastest, trials
 from translucid.engines.tuned import Tuned

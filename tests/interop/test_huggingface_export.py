@@ -13,7 +13,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.engine import TorchEngine
+from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.channels import sines_first

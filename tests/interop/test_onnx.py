@@ -19,7 +19,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.engines.engine import TorchEngine
+from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
 from translucid.interop.onnx.export import export_onnx, refuse_without_packages

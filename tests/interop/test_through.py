@@ -9,8 +9,8 @@ import torch
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.decoding.continuations import continuations
+from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import all_ways
 from translucid.engines.tuned import Tuned, save_tuned

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.training.objective import batch_loss
@@ -61,6 +61,6 @@ def test_it_learns(name, turned):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     texts = sentences(200, generator)
-    found = decode_sentences(model, [[*text, 3] for text in texts], DecodingOptions(beam=1))
+    found = TorchEngine(model).decode([[*text, 3] for text in texts], DecodingOptions(beam=1))
     right = sum(best[0].tokens == (text[::-1] if turned else text) for text, best in zip(texts, found, strict=True))
     assert right >= 0.95 * len(texts)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.pair_scores import pair_scores
+from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -36,8 +36,8 @@ def built(kind, seed):
 )
 def test_a_model_with_itself_writes_what_it_writes_alone(kind, options):
     model = built(kind, 1)
-    alone = decode_sentences(model, SENTENCES, options)
-    together = decode_sentences(Ensemble([model, model, model]), SENTENCES, options)
+    alone = TorchEngine(model).decode(SENTENCES, options)
+    together = TorchEngine(Ensemble([model, model, model])).decode(SENTENCES, options)
     for one, other in zip(alone, together, strict=True):
         assert [found.tokens for found in one] == [found.tokens for found in other]
         assert [found.score for found in one] == pytest.approx([found.score for found in other], abs=1e-5)
@@ -54,7 +54,7 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
     models = [built(kind, seed).double() for seed, kind in enumerate(kinds)]
     ensemble = Ensemble(models)
     options = DecodingOptions(beam=1, max_loops=0, max_length_extra=4, max_length_ratio=0)
-    found = decode_sentences(ensemble, SENTENCES[:4], options)
+    found = TorchEngine(ensemble).decode(SENTENCES[:4], options)
     forced = pair_scores(ensemble, [(s, [*f[0].tokens, 3]) for s, f in zip(SENTENCES[:4], found, strict=True)])
     differs = False
     for source, (one,), score in zip(SENTENCES[:4], found, forced, strict=True):
@@ -66,14 +66,14 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
             p[[0, 1, 2, *([3] if t == 0 else [])]] = 0
             if t < 4:
                 assert p.argmax() == token
-        differs |= one.tokens != decode_sentences(models[0], [source], options)[0][0].tokens
+        differs |= one.tokens != TorchEngine(models[0]).decode([source], options)[0][0].tokens
     assert differs  # or the others would not have mattered
 
 
 def test_a_beam_is_reordered_in_all_models():
     models = [built("transformer", 1).double(), built("recurrent", 2).double()]
     options = DecodingOptions(beam=5, nbest=5, max_length_extra=6)
-    for source, found in zip(SENTENCES, decode_sentences(Ensemble(models), SENTENCES, options), strict=True):
+    for source, found in zip(SENTENCES, TorchEngine(Ensemble(models)).decode(SENTENCES, options), strict=True):
         for one in found if len(source) > 1 else []:
             ids = [*one.tokens, 3]
             by_hand = [mean_by_hand(models, source, ids[:t])[token].log().item() for t, token in enumerate(ids)]

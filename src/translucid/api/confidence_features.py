@@ -24,7 +24,7 @@ from translucid.kernels.devices import own_random_state
 
 if TYPE_CHECKING:
     from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.engines.engine import TorchEngine
+    from translucid.decoding.search import TorchEngine
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
 

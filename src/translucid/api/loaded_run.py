@@ -28,7 +28,8 @@ from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from translucid.decoding.alignment_layer import AlignmentLayer
-    from translucid.engines.engine import Engine, TorchEngine
+    from translucid.decoding.search import TorchEngine
+    from translucid.engines.engine import Engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class LoadedRun:
         Raises:
             UserError: the model or the adapter is damaged.
         """
-        from translucid.engines.engine import TorchEngine
+        from translucid.decoding.search import TorchEngine
 
         if self.base and self.adapter:
             engine = self.base.torch_engine

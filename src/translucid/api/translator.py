@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     import torch
 
     from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.search import TorchEngine
     from translucid.decoding.trace import BeamTrace
-    from translucid.engines.engine import Engine, TorchEngine
+    from translucid.engines.engine import Engine
     from translucid.evaluation.confidence.estimator import Estimator
     from translucid.models.protocol import SequenceModel
 

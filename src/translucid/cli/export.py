@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from translucid.api.translator import Translator
     from translucid.data.readers.corpus import Pair
     from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.engines.engine import TorchEngine
+    from translucid.decoding.search import TorchEngine
     from translucid.runs.configuration import Configuration
 
 Quantization = Literal["float32", "int8"]
@@ -192,7 +192,7 @@ def _to_ctranslate2(request: _Request) -> None:
 
 def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | None], overwrite: bool) -> None:
     """Export all languages of a model."""
-    from translucid.engines.engine import TorchEngine
+    from translucid.decoding.search import TorchEngine
     from translucid.interop.huggingface_export import export_huggingface
     from translucid.kernels.devices import choose_device
     from translucid.runs.run_folder import RunFolder

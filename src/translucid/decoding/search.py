@@ -1,28 +1,210 @@
-"""`search`: greedy search, beam search or sampling, as the options say, for any sequence model."""
+"""The search in PyTorch: greedy search, beam search or sampling, as the options say, for any sequence model.
+
+`TorchEngine` searches for any number of sentences in batches, `search` for the sources of one batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from translucid.data.batching import batches, padded
+from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
 from translucid.decoding.constrained_beam import Constraint, Unconstrained
 from translucid.decoding.constraints import Constraints, Phrases, Steering
-from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.greedy import greedy_search
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
+from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rows import Rows
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import sample
+from translucid.decoding.shortlist import Narrowed, Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
 from translucid.kernels.transfer import upload
 from translucid.models.protocol import SequenceModel
+
+BATCH = 8192
+"""The number of source tokens in a batch, times the hypotheses for each sentence."""
+BATCH_ON_GPU = 32768
+"""The same on a GPU, where a step takes hardly longer for many rows than for few."""
+BATCH_WITH_SHORTLIST = 16384
+"""The same with shortlists by source words, where a hypothesis takes less memory."""
+
+
+class TorchEngine:
+    """The search in PyTorch, which runs every model on every device with every option."""
+
+    name = "torch"
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        word_starts: Tensor | None = None,
+        device: torch.device | None = None,
+        considered: CandidateVocabulary = "all pieces",
+        shortlist: Shortlist | None = None,
+        opening: Sequence[int] = (),
+    ) -> None:
+        """Search with a model.
+
+        Args:
+            model: any sequence model; it is in evaluation mode during a search.
+            word_starts: [V] boolean, True where a piece begins a word; see `search`.
+            device: the device of the model; that of its parameters by default.
+            considered: the name of the target pieces that are candidates.
+            shortlist: lists these pieces for each sentence, unless all pieces are candidates.
+            opening: target ids that every output begins with and that cost nothing, such as a language token.
+        """
+        self.model, self.word_starts, self.device = model, word_starts, device or device_of(model)
+        self.considered, self.shortlist, self.opening = considered, shortlist, opening
+        self.device_type = self.device.type
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
+        opened = copy(self)
+        opened.opening = tokenizer.target_opening
+        return opened
+
+    def __str__(self) -> str:
+        """Name the engine, the type of its weights and its candidates."""
+        return f"{self.name}, float32, {self.considered}"
+
+    @classmethod
+    def of(cls, model: SequenceModel, tokenizer: Tokenizer, device: torch.device) -> TorchEngine:
+        """Return the PyTorch engine for a model and its tokenizer."""
+        starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+        return cls(model, starts, device, opening=tokenizer.target_opening)
+
+    def narrowed(self, considered: CandidateVocabulary, shortlist: Path | None, tokenizer: Tokenizer) -> TorchEngine:
+        """Return an engine whose candidates are the pieces of a shortlist that `translucid tune` has written.
+
+        Raises:
+            UserError: the shortlist does not exist or is damaged.
+        """
+        if not shortlist:
+            return self
+        listed = read_shortlist(shortlist, tokenizer)
+        return TorchEngine(self.model, self.word_starts, self.device, considered, listed, self.opening)
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+        constraints: Constraints | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Find outputs for sentences of any length, as an `Engine` does. An empty sentence is not searched.
+
+        With `constraints`, the phrases that outputs must contain, all pieces are candidates.
+
+        Raises:
+            ValueError: a sentence does not end in the end token.
+            UserError: the model's log-probabilities are not finite.
+        """
+        eos = self.model.eos
+        for i, sentence in enumerate(sentences):
+            if not sentence or sentence[-1] != eos:
+                raise ValueError(f"sentence {i} does not end in the end token {eos}: {sentence[-3:]}")
+        results = [[empty_hypothesis()] for _ in sentences]
+        lengths = list(map(len, sentences))
+        order = [i for i, length in enumerate(lengths) if length > 1]
+        order.sort(key=lambda i: -lengths[i])  # sentences of similar length need little padding
+        if on_batch and len(order) < len(sentences):
+            on_batch(len(sentences) - len(order))
+        with evaluating(self.model):
+            for batch in batches(order, lengths, self._batch_tokens() // options.rows):
+                batch_numbers = batch if numbers is None else [numbers[i] for i in batch]
+                ids = [sentences[i] for i in batch]
+                found = self._search(ids, options, batch_numbers, constraints and constraints.of(batch))
+                for i, hypotheses in zip(batch, found, strict=True):
+                    results[i] = hypotheses
+                if on_batch:
+                    on_batch(len(batch))
+        return results
+
+    def _batch_tokens(self) -> int:
+        """Return a fast number of source tokens in a batch, padding included, times hypotheses."""
+        if device_of(self.model).type == "cuda":
+            return BATCH_ON_GPU
+        return BATCH_WITH_SHORTLIST if self.shortlist and self.shortlist.by_source else BATCH
+
+    def _search(
+        self,
+        ids: Sequence[list[int]],
+        options: DecodingOptions,
+        numbers: Sequence[int],
+        constraints: Constraints | None,
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each of the sentences with these ids and numbers."""
+        source = upload(padded(ids, self.model.pad), device_of(self.model))
+        if self.shortlist and not constraints:
+            return self._among_candidates(self.shortlist, ids, source, options, numbers)
+        return search(
+            self.model,
+            source,
+            options,
+            self.word_starts,
+            numbers,
+            prefix=self.opening,
+            prefix_length=len(self.opening),
+            constraints=constraints,
+            lengths=list(map(len, ids)),
+        )
+
+    def _among_candidates(
+        self,
+        shortlist: Shortlist,
+        ids: Sequence[list[int]],
+        source: Tensor,
+        options: DecodingOptions,
+        numbers: Sequence[int],
+    ) -> list[list[Hypothesis]]:
+        """Search with an output layer that has only the candidates of the batch; its tokens are places among them."""
+        listed, each = shortlist.of_batch(ids, self.opening)  # [n], [B, n]
+        places = torch.from_numpy(listed)
+        prefix = np.searchsorted(listed, self.opening).tolist()
+        found = search(
+            Narrowed(self.model, upload(places, source.device)),
+            source,
+            options,
+            None if self.word_starts is None else self.word_starts[places.to(self.word_starts.device)],
+            numbers,
+            prefix=prefix,
+            prefix_length=len(prefix),
+            candidates=None if each is None else upload(torch.from_numpy(each), source.device),
+            lengths=list(map(len, ids)),
+        )
+        return [_with_ids(nbest, listed) for nbest in found]
+
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token after the common prefix, in nats."""
+        scores = pair_scores(self.model, pairs, self.device, prefix_length=len(self.opening))
+        return [score.log_probabilities for score in scores]
+
+    def traced(self, ids: list[int], options: DecodingOptions) -> tuple[BeamTrace, Hypothesis]:
+        """Return the hypotheses that a beam search considers at each step, and the best one, for one sentence."""
+        trace, prefix = BeamTrace(), self.opening
+        source = torch.tensor([ids], device=self.device)
+        # One sentence, and its best hypothesis.
+        ((best,),) = search(
+            self.model, source, options, self.word_starts, prefix=prefix, prefix_length=len(prefix), trace=trace
+        )
+        return trace, best
 
 
 @torch.inference_mode()
@@ -122,3 +304,26 @@ def prepare(
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
         rules=rules_for(options, never, model.eos, word_starts, device, prefix, prefix_length),
     )
+
+
+def device_of(model: SequenceModel) -> torch.device:
+    """Return the device of the parameters of a model; the CPU if it has none."""
+    return next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+
+
+@contextmanager
+def evaluating(model: SequenceModel) -> Iterator[None]:
+    """Keep a model in evaluation mode within the block."""
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if was_training:
+            model.train()
+
+
+def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
+    """Replace the tokens of hypotheses, which are places among `pieces`, by the ids of these pieces."""
+    return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]

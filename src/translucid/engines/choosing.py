@@ -18,7 +18,8 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from translucid.engines.engine import Engine, TorchEngine
+    from translucid.decoding.search import TorchEngine
+    from translucid.engines.engine import Engine
 
 EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
 

@@ -23,7 +23,8 @@ from translucid.terminology.term_forms import TermForms
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from translucid.engines.engine import Engine, TorchEngine
+    from translucid.decoding.search import TorchEngine
+    from translucid.engines.engine import Engine
 
 Key = TypeVar("Key")
 

@@ -14,10 +14,11 @@ from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
+from translucid.decoding.search import TorchEngine
 from translucid.engines import ALLOWED
 from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import Engine, TorchEngine
+from translucid.engines.engine import Engine
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.criterion import Criterion
 from translucid.ground.errors import UserError

@@ -17,11 +17,11 @@ from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import CandidateVocabulary
+from translucid.decoding.search import TorchEngine
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
 from translucid.engines.choosing import choose_engine
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
-from translucid.engines.engine import TorchEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Trial, all_ways, fastest, trials
 from translucid.engines.tuned import Tuned, save_tuned

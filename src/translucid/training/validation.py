@@ -16,8 +16,9 @@ from translucid.data.readers.captioned import CaptionedImages
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.batched import decode_images, decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.images import decode_images
+from translucid.decoding.search import TorchEngine
 from translucid.evaluation.criterion import Criterion
 from translucid.evaluation.metrics import reference_sets
 from translucid.ground.special import SPECIAL
@@ -206,7 +207,7 @@ class TextValidator(PairsValidator):
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
         ids, opening = workers.share(self.ids), self.tokenizer.target_opening
-        hypotheses = decode_sentences(model, ids, self.decoding, opening=opening)
+        hypotheses = TorchEngine(model, opening=opening).decode(ids, self.decoding)
         return [best[0].tokens for best in hypotheses]
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.probes.hostile.generating import each
 from tests.probes.hostile.tally import Tally
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit
+from translucid.decoding.search import TorchEngine
 from translucid.models.build import build_model
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.protocol import SequenceModel
@@ -99,7 +99,7 @@ def _search(number: int, sharpness: float, sentences: list[list[int]], given: di
     network = model(number, sharpness)
     starts = torch.arange(V) % 2 == 0
     sources = [[*ids, network.eos] for ids in sentences]
-    found = decode_sentences(network, sources, chosen, word_starts=starts)
+    found = TorchEngine(network, starts).decode(sources, chosen)
     assert len(found) == len(sources)
     limits = [length_limit(len(ids) - 1, chosen, network.max_length) for ids in sources]
     for ids, nbest, limit in zip(sources, found, limits, strict=True):

@@ -45,7 +45,7 @@ from translucid.ground.special import SPELLED
 from translucid.kernels.machine import cores
 
 if TYPE_CHECKING:
-    from translucid.engines.engine import TorchEngine
+    from translucid.decoding.search import TorchEngine
     from translucid.runs.configuration import Configuration
     from translucid.runs.run_folder import RunFolder
 

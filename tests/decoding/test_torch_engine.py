@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from translucid.data.batching import batches
-from translucid.decoding.batched import decode_sentences
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.search import search
+from translucid.decoding.search import TorchEngine, search
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 
@@ -24,40 +23,45 @@ def many() -> list[list[int]]:
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
-def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many):
+def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many, monkeypatch):
     model, options = table_model(8, eos=-1), DecodingOptions(**options, max_length_extra=10)
-    expected = decode_sentences(model, many, options)
+    engine = TorchEngine(model)
+    expected = engine.decode(many, options)
     for batch_tokens in (1, 30, 100, 10_000):
-        assert decode_sentences(model, many, options, batch_tokens=batch_tokens) == expected
-    assert [decode_sentences(model, [sentence], options)[0] for sentence in many] == expected
+        monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
+        assert engine.decode(many, options) == expected
+    assert [engine.decode([sentence], options)[0] for sentence in many] == expected
     for order in (sorted(range(20), key=lambda i: len(many[i])), random.Random(1).sample(range(20), 20)):
-        assert decode_sentences(model, [many[i] for i in order], options) == [expected[i] for i in order]
+        assert engine.decode([many[i] for i in order], options) == [expected[i] for i in order]
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
 def test_nothing_to_translate_is_surely_nothing(table_model, options):
-    for best, *_ in decode_sentences(table_model(8), [[EOS], [4, EOS], [EOS]], DecodingOptions(**options))[::2]:
+    for best, *_ in TorchEngine(table_model(8)).decode([[EOS], [4, EOS], [EOS]], DecodingOptions(**options))[::2]:
         assert best == Hypothesis(tokens=[], log_probability=0, score=0, token_log_probabilities=[0])
 
 
-def test_samples_do_not_depend_on_the_batch_size(table_model, many):
+def test_samples_do_not_depend_on_the_batch_size(table_model, many, monkeypatch):
     model, options = table_model(8), DecodingOptions(sample=True, nbest=3)
-    expected = decode_sentences(model, many, options)
+    engine = TorchEngine(model)
+    expected = engine.decode(many, options)
     for batch_tokens in (1, 30, 100):
-        assert decode_sentences(model, many, options, batch_tokens=batch_tokens) == expected
+        monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
+        assert engine.decode(many, options) == expected
 
 
 @pytest.mark.parametrize("options", [*EVERY_SEARCH, {"sample": True, "nbest": 2}])
-def test_a_transformer_translates_alike_alone_and_in_a_batch(options):
+def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatch):
     torch.manual_seed(0)
     shape = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=2)
     model = Transformer(50, 50, shape)
     rng = random.Random(0)
     sentences = [[rng.randrange(4, 50) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(12)]
     settings = DecodingOptions(max_length_ratio=1, max_length_extra=5, **options)
-    expected = decode_sentences(model, sentences, settings)
+    expected = TorchEngine(model).decode(sentences, settings)
     for batch_tokens in (1, 60):
-        found = decode_sentences(model, sentences, settings, batch_tokens=batch_tokens)
+        monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
+        found = TorchEngine(model).decode(sentences, settings)
         assert [[h.tokens for h in hs] for hs in found] == [[h.tokens for h in hs] for hs in expected]
         scores = [h.score for hs in found for h in hs]
         assert scores == pytest.approx([h.score for hs in expected for h in hs], abs=1e-4)
@@ -66,11 +70,11 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options):
 
 def test_training_goes_on_after_a_search():
     model = Transformer(9, 9, TransformerOptions(width=4, heads=1, feed_forward=4, encoder_layers=1, decoder_layers=1))
-    decode_sentences(model, [[4, 5, EOS]], DecodingOptions(min_length=300, max_length_extra=300))
+    TorchEngine(model).decode([[4, 5, EOS]], DecodingOptions(min_length=300, max_length_extra=300))
     model(torch.tensor([[4, 5, EOS]]), torch.tensor([[2] + [4] * 300])).sum().backward()
 
 
-def test_the_batch_reports_and_dropout_is_off(table_model, many):
+def test_the_batch_reports_and_dropout_is_off(table_model, many, monkeypatch):
     model, options = table_model(8), DecodingOptions(beam=2)
     done: list[int] = []
     modes = []
@@ -81,21 +85,22 @@ def test_the_batch_reports_and_dropout_is_off(table_model, many):
         return encode(source, **more)
 
     model.encode = watched
-    decode_sentences(model, many, options, batch_tokens=60, on_batch=done.append)
+    monkeypatch.setattr("translucid.decoding.search.BATCH", 60)
+    TorchEngine(model).decode(many, options, on_batch=done.append)
     assert sum(done) == len(many) and len(done) > 3
     assert modes and not any(modes)
 
 
 def test_an_empty_source_gives_the_empty_output_unasked(table_model):
     model = table_model()
-    found = decode_sentences(model, [[EOS], [EOS]], DecodingOptions())
+    found = TorchEngine(model).decode([[EOS], [EOS]], DecodingOptions())
     assert [[h.tokens for h in hs] for hs in found] == [[[]], [[]]]
     assert model.rows_seen == []
 
 
 def test_the_search_itself_agrees(table_model, source_batch, sentences):
     model, options = table_model(8), DecodingOptions()
-    assert decode_sentences(model, sentences, options) == search(model, source_batch(sentences), options)
+    assert TorchEngine(model).decode(sentences, options) == search(model, source_batch(sentences), options)
 
 
 def test_batches_are_filled_by_tokens():
@@ -105,7 +110,7 @@ def test_batches_are_filled_by_tokens():
 
 def test_a_source_without_end_token_is_refused(table_model):
     with pytest.raises(ValueError, match="sentence 1 does not end in the end token 3"):
-        decode_sentences(table_model(), [[4, EOS], [4, 5]], DecodingOptions())
+        TorchEngine(table_model()).decode([[4, EOS], [4, 5]], DecodingOptions())
 
 
 @pytest.mark.parametrize(("weights", "expected"), [("meta", "meta"), (None, "cpu")])
@@ -118,6 +123,6 @@ def test_sentences_go_to_the_device_of_the_model(monkeypatch, table_model, weigh
         sent.append(source.device.type)
         return [[]] * len(source)
 
-    monkeypatch.setattr("translucid.decoding.batched.search", searched)
-    decode_sentences(model, [[4, EOS], [5, 6, EOS]], DecodingOptions())
+    monkeypatch.setattr("translucid.decoding.search.search", searched)
+    TorchEngine(model).decode([[4, EOS], [5, 6, EOS]], DecodingOptions())
     assert sent == [expected]

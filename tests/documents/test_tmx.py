@@ -51,6 +51,12 @@ def test_a_region_of_the_same_language_is_another_language():
     assert filled(content, ("en", "en-US")).count("<tuv") == 2
 
 
+def test_of_several_regions_the_exact_code_is_read():
+    variants = '<tuv xml:lang="en-GB"><seg>colour</seg></tuv><tuv xml:lang="en"><seg>color</seg></tuv>'
+    (segment,) = read(FILE.format(f"<tu>{variants}</tu>")).segments
+    assert segment.source.text == "color"
+
+
 def test_how_sure_it_is_stands_in_properties_of_the_translation():
     document = read(FILE.format(UNIT.format("")))
     target = Target(TaggedText("Uno"), confidence=0.25, doubts=("loop: a a a",))

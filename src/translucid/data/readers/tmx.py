@@ -89,9 +89,9 @@ class _Memory:
         if len(self.met) < MOST_LANGUAGES:
             self.met.update(dict.fromkeys(texts))
         if self.source and self.target:
-            source = _matching(self.source, texts)
+            source = matching(self.source, texts)
             # With the languages en and en-US, both codes could match the same text.
-            target = _matching(self.target, [code for code in texts if code != source])
+            target = matching(self.target, [code for code in texts if code != source])
         else:
             source, target = self._only(unit, texts)
         return (texts[source], texts[target]) if source and target else None
@@ -104,13 +104,13 @@ class _Memory:
         source = None
         others = list(self.met)
         if wanted:
-            source = _matching(wanted, texts)
+            source = matching(wanted, texts)
             others = [code for code in others if not same_language(code, wanted)]
         if self.target:
             others = [code for code in others if same_language(code, self.target)]
         if (wanted is None and len(texts) > 1) or any(not same_language(others[0], code) for code in others):
             raise self._ambiguous(unit.line)
-        return source, _matching(others[0], texts) if others else None
+        return source, matching(others[0], texts) if others else None
 
     def _ambiguous(self, line: int) -> UserError:
         what = f"holds {_listed(self.met)}: which of them is the source, and which the target"
@@ -122,7 +122,7 @@ class _Memory:
         return UserError(f"has no unit in {wanted}{languages}", file=self.path, fix=_fix(self.met))
 
 
-def _matching(wanted: str, codes: Iterable[str]) -> str | None:
+def matching(wanted: str, codes: Iterable[str]) -> str | None:
     """Return the code that equals a wanted language or, if there is none, the first one of the same language."""
     compatible = None
     for code in codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from translucid.data.languages import Languages, same_language, usual_code
-from translucid.data.readers.tmx import LANGUAGE, SPACES, language_of
+from translucid.data.readers.tmx import LANGUAGE, SPACES, language_of, matching
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import BREAKS
 from translucid.documents.document import Segment, Target
@@ -66,7 +66,7 @@ class _Memory:
         if self.target is None and len(others) != 1:
             raise UserError(f"holds {languages}: which is the target", file=self.file.name, fix=_FIX)
         wanted = self.target or others[0]
-        self.target_code = next((code for code in others if same_language(code, wanted)), self.target_code)
+        self.target_code = matching(wanted, others) or self.target_code
 
     def take(self, unit: Element) -> None:
         """Add the text of a unit."""
@@ -126,8 +126,12 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
 
 
 def _of_language(variants: list[Element], code: str) -> Element | None:
-    """Return the first variant in a language, if there is one."""
-    return next((variant for variant in variants if same_language(language_of(variant), code)), None)
+    """Return the variant that is in exactly this language or, if there is none, the first one of the same language."""
+    by_code: dict[str, Element] = {}
+    for variant in variants:
+        by_code.setdefault(language_of(variant), variant)
+    exact = matching(code, by_code)
+    return None if exact is None else by_code[exact]
 
 
 def _is_code(element: Element) -> bool:

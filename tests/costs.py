@@ -79,7 +79,7 @@ SECONDS = {
     "tests/data/test_store.py": 17,
     "tests/serving/test_text_models.py": 16,
     "tests/serving/test_names.py": 16,
-    "tests/decoding/test_batched.py": 16,
+    "tests/decoding/test_torch_engine.py": 16,
     "tests/engines/test_engines.py": 15,
     "tests/cli/test_without_extras.py": 14,
     "tests/memory/test_finding.py": 14,

@@ -99,7 +99,7 @@ def test_a_bad_entry_is_told_and_the_others_are_read(tmp_path):
     for bad in bad_ones:
         told = []
         file.write_bytes(one + b"\n" + bad + b"\n" + two)
-        assert placed(file, on_bad=told.append) == [(1, Pair("a", "b")), (8 if b"more" in bad else 7, Pair("c", "d"))]
+        assert placed(file, on_bad=told.append) == [(1, Pair("a", "b")), (5 + bad.count(b"\n"), Pair("c", "d"))]
         assert len(told) == 1 and told[0].line in (4, 5), told
         with pytest.raises(UserError, match=rf"es\.po:{told[0].line}: "):
             list(read_pairs(file))

@@ -255,7 +255,7 @@ def test_our_own_reader_of_corpora_finds_the_translations(tmp_path):
         ("<xliff>\n<file>\n", r"a.xlf:3: is no XML \(no element found\)"),
         ("<tmx/>", r"a.xlf:1: begins with <tmx>, not with <xliff>"),
         (ONE.format("\n<trans-unit/>"), r"a.xlf:2: has a <trans-unit> without a <source>"),
-        ("", r"a.xlf:1: is no XML"),
+        ("", r"a.xlf: is empty"),
     ],
 )
 def test_broken_files_are_one_line(content, said):

@@ -360,8 +360,7 @@ class Translator(Examiner, TermReader):
 
         It is None without an `estimator`, and where nothing was translated. One call for many translations is faster.
         """
-        estimator = self.estimator
-        if not estimator:
+        if not (estimator := self.estimator):
             return [None] * len(translations)
         return self.observer.confidences(estimator, [translation.parts for translation in translations])
 

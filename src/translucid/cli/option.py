@@ -184,8 +184,8 @@ def given(*groups: Any) -> dict[str, object]:
 def _flag(name: str, value: object, declaration: OptionInfo) -> str:
     """Return the flag that sets an option to a value; `name` is the field, after which Typer names it by default."""
     # In an annotation, Typer's parameter `default` is the first flag.
-    flag = declaration.default
-    if flag is ...:
+    flag = str(declaration.default)
+    if declaration.default is ...:
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
             flag = f"{flag}/--no-{flag[2:]}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
+from sys import maxsize
 from typing import BinaryIO, Literal
 from xml.parsers import expat
 
@@ -92,6 +92,12 @@ class Element:
         """All text in the element."""
         return "".join(part.text for part in self.parts)
 
+    def release(self) -> None:
+        """Empty the element, so that it is freed at once: it and its children refer to each other."""
+        for child in self.children:
+            child.release()
+        self.parts.clear()
+
     def words(self, is_code: Callable[[Element], bool] = lambda element: False) -> str:
         """Return the text in the element, except in descendants that are codes."""
         words = ""
@@ -117,7 +123,7 @@ class ElementReader:
         spaces: Mapping[str, str],
         *,
         encoding: str | None = None,
-        longest: float = inf,
+        longest: int = maxsize,
     ) -> None:
         """Configure the reader.
 
@@ -170,10 +176,11 @@ class ElementReader:
             count += len(chunk)
             after = self.parser.CurrentByteIndex
             begun = self.unit.start if self.unit else max(after, 0)
-            if count - begun > self.longest:
+            left = self.longest - (count - begun)
+            if left < 0:
                 raise self.refused(f"has a unit, tag or comment of more than {self.longest:,} bytes")
             # Expat rereads an incomplete token with each chunk: a token of many megabytes needs larger chunks.
-            size = CHUNK if after > before else 2 * size
+            size = CHUNK if after > before else min(2 * size, left + 1)
         if not count:
             raise UserError("is empty", file=self.name, fix="Is this the right file?")
         self._parse(b"", last=True)

@@ -38,6 +38,7 @@ def corpus_units(
                 tell_bad(path, unit.line, what, UNIT_FIX, unit.words().strip(), on_bad)
             else:
                 yield unit
+            unit.release()
 
 
 def inline_text(element: Element) -> str:

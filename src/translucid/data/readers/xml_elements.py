@@ -68,15 +68,20 @@ class Element:
 
     def child(self, name: str) -> Element | None:
         """Return the last child of a name, if there is one."""
-        return next((child for child in reversed(self.children) if child.name == name), None)
+        for part in reversed(self.parts):
+            if isinstance(part, Element) and part.name == name:
+                return part
+        return None
 
     def within(self, *names: str) -> Iterator[Element]:
         """Yield the descendants of some names, except those within another of them."""
-        for child in self.children:
-            if child.name in names:
-                yield child
+        for part in self.parts:
+            if isinstance(part, Piece):
+                continue
+            if part.name in names:
+                yield part
             else:
-                yield from child.within(*names)
+                yield from part.within(*names)
 
     def inherited(self, name: str) -> str | None:
         """Return the value of an attribute of the element, or of its nearest ancestor with that attribute."""
@@ -94,8 +99,9 @@ class Element:
 
     def release(self) -> None:
         """Empty the element, so that it is freed at once: it and its children refer to each other."""
-        for child in self.children:
-            child.release()
+        for part in self.parts:
+            if isinstance(part, Element):
+                part.release()
         self.parts.clear()
 
     def words(self, is_code: Callable[[Element], bool] = lambda element: False) -> str:
@@ -153,8 +159,7 @@ class ElementReader:
         self.depth = self.count = 0
         self.open: Element | None = None
         self.unit: Element | None = None
-        # The object and its attribute that get the offset of the next event: the end of the last tag or piece.
-        self.pending: tuple[Element | Piece, str] | None = None
+        self.pending: Element | Piece | None = None  # its last tag, or itself, ends where the next event begins
         self.piece: Piece | None = None
         self.texts: list[str] = []  # the texts of the piece, which expat may deliver in several events
         self.comment = ""
@@ -199,7 +204,7 @@ class ElementReader:
 
     def _taken(self) -> list[Element]:
         """Return the complete units."""
-        if not self.ready or (self.pending and self.pending[0] is self.ready[-1]):
+        if not self.ready or self.pending is self.ready[-1]:
             return []
         ready, self.ready = self.ready, []
         return ready
@@ -211,8 +216,11 @@ class ElementReader:
     def _here(self) -> int:
         """Return the offset of the event, and set it as the end of the last tag or piece."""
         at = self.parser.CurrentByteIndex
-        if self.pending:
-            setattr(*self.pending, at)
+        if pending := self.pending:
+            if isinstance(pending, Element) and pending.inner < 0:
+                pending.inner = at
+            else:
+                pending.end = at
             self.pending = None
         if self.piece:
             self.piece.end = at
@@ -232,7 +240,7 @@ class ElementReader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.refused(f"has more than {DEEPEST} elements within each other")
-        name = self._named(name)
+        name = self.known.get(name) or self._named(name)
         if self.depth == 1 and self.roots and name not in self.roots:
             wanted = " or ".join(f"<{root}>" for root in sorted(self.roots))
             raise self.refused(f"begins with <{name[:50]}>, not with {wanted}")
@@ -246,14 +254,14 @@ class ElementReader:
             self._counted()
             self.open.parts.append(element)
         self.comment = ""
-        self.open, self.pending = element, (element, "inner")
+        self.open = self.pending = element
 
     def _end(self, name: str) -> None:
         at = self._here()
         element = self.open
         assert element is not None
         element.inner_end = at
-        self.open, self.pending = element.parent, (element, "end")
+        self.open, self.pending = element.parent, element
         if self.unit is element:
             self.ready.append(element)
             self.unit = None
@@ -275,7 +283,7 @@ class ElementReader:
 
     def _cdata_ends(self) -> None:
         if self.piece:
-            self.pending, self.piece.text, self.piece = (self.piece, "end"), "".join(self.texts), None
+            self.pending, self.piece.text, self.piece = self.piece, "".join(self.texts), None
 
     def _comment(self, text: str) -> None:
         self._piece("other")

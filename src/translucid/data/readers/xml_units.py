@@ -46,8 +46,10 @@ def inline_text(element: Element) -> str:
 
     A code between two words becomes a space.
     """
-    text = _JOINED.sub(" ", "".join(_parts(element)))
-    return one_space(text.replace("\0", ""))
+    text = "".join(_parts(element))
+    if "\0" in text:
+        text = _JOINED.sub(" ", text).replace("\0", "")
+    return one_space(text)
 
 
 def _parts(element: Element) -> Iterator[str]:

@@ -13,8 +13,8 @@ from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.alignment_layer import AlignmentLayer
-from translucid.decoding.search import TorchEngine
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
 from translucid.engines.piece_links import learn_links

@@ -51,10 +51,10 @@ def test_loops_are_forbidden_on_a_gpu_as_on_the_cpu():
     options = DecodingOptions(beam=2, max_loops=2, **longer)
     with torch.no_grad():
         model.output.bias[9] = 20
-    expected = decode_sentences(model, SENTENCES, options, word_starts=~NONE)
+    expected = TorchEngine(model, ~NONE).decode(SENTENCES, options)
     assert all(best.tokens[:2] == [9, 9] and best.tokens[2] != 9 for best, *_ in expected)
     with Emulation("cuda") as emulation:
-        found = decode_sentences(model.to(emulation.device), SENTENCES, options, word_starts=~NONE)
+        found = TorchEngine(model.to(emulation.device), ~NONE).decode(SENTENCES, options)
     assert [best.tokens for best, *_ in found] == [best.tokens for best, *_ in expected]
 
 

@@ -71,12 +71,7 @@ def verb(
     reflexive = spanish.endswith("se")
     infinitive = spanish.removesuffix("se")
     root, kind = infinitive[:-2], infinitive[-2:]
-    stressed = root
-    if change:
-        before, after = change.split(">")
-        at = root.rindex(before)
-        stressed = root[:at] + after + root[at + 1 :]
-    now = _with_endings(stressed, PRESENT[kind])
+    now = _with_endings(_stressed(root, change), PRESENT[kind])
     now[3] = _with_endings(root, PRESENT[kind])[3]  # the stem of nosotros is not stressed
     then = _with_endings(root, (IMPERFECT if imperfect else PRETERITE)[kind])
     if kind == "ar" and not imperfect:
@@ -103,6 +98,15 @@ def verb(
         reflexive,
         imperative or finite["present"][2],
     )
+
+
+def _stressed(root: str, change: str) -> str:
+    """Return the stem whose last vowel is stressed: `pens` with `e>ie` is `piens`."""
+    if not change:
+        return root
+    before, after = change.split(">")
+    start, end = root.rsplit(before, 1)
+    return start + after + end
 
 
 def _with_endings(stem: str, endings: str) -> list[str]:

@@ -77,12 +77,7 @@ def likes(
     elif negative:
         stimulus, plural = _neither(rng, subject, length)
     elif length == 1:
-        if kind < 0.4:
-            form = "to" if rng.random() < 0.25 else "ing"
-            stimulus, plural = _deeds(rng, subject, 1, form)[0], False
-        else:
-            things, plural = general(rng, 1)
-            stimulus = things[0]
+        stimulus, plural = _deed_or_thing(rng, subject, is_deed=kind < 0.4)
     else:
         stimulus, plural = _list(rng, subject, length)
     return felt(
@@ -96,6 +91,15 @@ def likes(
         adverb=adverb,
         opener=opener,
     )
+
+
+def _deed_or_thing(rng: Random, subject: Subject, *, is_deed: bool) -> tuple[Part, bool]:
+    """Return what a person likes to do, or a thing that people like, and whether it is plural."""
+    if is_deed:
+        form = "to" if rng.random() < 0.25 else "ing"
+        return _deeds(rng, subject, 1, form)[0], False
+    things, plural = general(rng, 1)
+    return things[0], plural
 
 
 def general(rng: Random, count: int) -> tuple[list[Part], bool]:

@@ -11,7 +11,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 
-LIMITS = {"max_length_ratio": 1.0, "max_length_extra": 3}
+LIMITS = {"max_length_ratio": 0.5, "max_length_extra": 3}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def tuned(small_run, corpus, tmp_path_factory):
 @pytest.fixture(scope="module")
 def sources():
     odd = ["Zoe sees the zebra.", "Quick brown foxes", "7 x 9", "A"]
-    return odd + [pair.source for pair in generate(26, split="test", max_words=8)]
+    return odd + [pair.source for pair in generate(12, split="test", max_words=8)]
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -13,7 +13,7 @@ LONGEST_ENTRY = 1_000_000
 _BEGINNING = re.compile(r"#|msgctxt|msgid\b")
 """The beginning of a line that starts a new entry if the last one has a translation, also without a blank line."""
 _LINE = re.compile(
-    r"[ \t]*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr)(?:\[(?P<form>\d{1,3})\])?)?[ \t]*"
+    r"[ \t]*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr)(?:\[(?P<form>\d{1,3})\])?[ \t]*)?"
     r'"(?P<raw>[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*)"[ \t]*[\r\n]*\Z'
 )
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))")

@@ -25,7 +25,7 @@ SIZES = (128, 1_024, 8_192, 65_536)
 """Characters, each number doubled three times."""
 NOTHING = 0.0015
 """Seconds in which nothing can be measured."""
-USUAL = 6.5
+USUAL = 9
 """Times the seconds of the smallest text that the next seldom takes; if it does, larger ones decide."""
 LINEAR = 9.5
 """Likewise of larger ones."""

@@ -34,6 +34,8 @@ for name in ("onnxruntime", "onnxscript"):
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = [Pair(p.source, p.target) for p in generate(300, max_words=8)]
+LIMITS = {"max_length_ratio": 2.0, "max_length_extra": 20}
+"""The length limits of the example in the documentation."""
 ONE = {"encoder_layers": 1, "decoder_layers": 1}
 SMALL = {"width": 16, "heads": 2, "feed_forward": 32, **ONE}
 KINDS = [  # each takes ten seconds; Transformers with pre-norm and sinusoidal positions are those of the runs below
@@ -112,7 +114,7 @@ def test_the_example_of_the_document_needs_neither_this_package_nor_torch(export
         command = [sys.executable, tmp_path / "example.py", exported_run, text]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        ours = Translator.load(small_run, "cpu", "torch").translate(text, beam=1, max_loops=0, min_length=0)
+        ours = Translator.load(small_run, "cpu", "torch").translate(text, beam=1, max_loops=0, min_length=0, **LIMITS)
         assert done.stdout == ours.text + "\n"
 
 

@@ -41,8 +41,8 @@ def brief_run(small_run, tmp_path):
 def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()
-    counts = killed_jobs.run(work, brief_run, kills=2, lines=lines, options=QUICK[:4], seed=2, given=given, window=128)
-    assert counts["kills"] >= 2 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
+    counts = killed_jobs.run(work, brief_run, kills=1, lines=lines, options=QUICK[:4], seed=2, given=given, window=128)
+    assert counts["kills"] >= 1 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
 

@@ -80,7 +80,7 @@ def test_fuzzing_finds_no_server_error(run, eyes):
             api = operation.ok()
 
             @settings(
-                max_examples=25,
+                max_examples=12,
                 deadline=None,
                 phases=[Phase.generate],
                 derandomize=True,

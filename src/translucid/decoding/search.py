@@ -120,6 +120,8 @@ class TorchEngine:
         for i, sentence in enumerate(sentences):
             if not sentence or sentence[-1] != eos:
                 raise ValueError(f"sentence {i} does not end in the end token {eos}: {sentence[-3:]}")
+        if numbers is None:
+            numbers = range(len(sentences))
         results = [[empty_hypothesis()] for _ in sentences]
         lengths = list(map(len, sentences))
         order = [i for i, length in enumerate(lengths) if length > 1]
@@ -128,9 +130,9 @@ class TorchEngine:
             on_batch(len(sentences) - len(order))
         with evaluating(self.model):
             for batch in batches(order, lengths, self._batch_tokens() // options.rows):
-                batch_numbers = batch if numbers is None else [numbers[i] for i in batch]
                 ids = [sentences[i] for i in batch]
-                found = self._search(ids, options, batch_numbers, constraints and constraints.of(batch))
+                of_batch = [numbers[i] for i in batch]
+                found = self._search(ids, options, of_batch, constraints and constraints.of(batch))
                 for i, hypotheses in zip(batch, found, strict=True):
                     results[i] = hypotheses
                 if on_batch:
@@ -139,7 +141,7 @@ class TorchEngine:
 
     def _batch_tokens(self) -> int:
         """Return a fast number of source tokens in a batch, padding included, times hypotheses."""
-        if device_of(self.model).type == "cuda":
+        if self.device_type == "cuda":
             return BATCH_ON_GPU
         return BATCH_WITH_SHORTLIST if self.shortlist and self.shortlist.by_source else BATCH
 
@@ -151,7 +153,7 @@ class TorchEngine:
         constraints: Constraints | None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
-        source = upload(padded(ids, self.model.pad), device_of(self.model))
+        source = upload(padded(ids, self.model.pad), self.device)
         if self.shortlist and not constraints:
             return self._among_candidates(self.shortlist, ids, source, options, numbers)
         return search(

@@ -40,6 +40,7 @@ from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
 from translucid.training.trainer import BEGUN, Checkpoint, Trainer
+from translucid.training.weights import is_sharded
 from translucid.training.workers import Workers
 
 
@@ -266,9 +267,9 @@ def _trainer(
             fix = "Begin a new run with another --out."
             raise UserError("is not a checkpoint of this run", file=folder.state_file, fix=fix)
         folder.refuse_changes(before, origin)
-    sharded = options.sharded and workers.count > 1
+    sharded = is_sharded(options, workers)
     refuse_too_large(model, setup.device, workers.count if sharded else 1)
-    if not sharded:  # else blocks are moved one by one, when they are cut
+    if not sharded:  # `ShardedWeights` moves one block at a time
         model.to(setup.device)
     data = dataset.training_data(Initialization(folder, tokenizer, model, workers, console, before))
     _tell_of_lines(data, dataset.corpora, folder, setup)

@@ -104,7 +104,8 @@ class TextDataset:
         validator: Validator = self._validator(self.corpora.valid, start)
         assert isinstance(validator, TextValidator)
         validation: list[object] = [*self.corpora.valid, options.validate_sentences]
-        if validator.decoding != DecodingOptions(beam=1):  # runs of earlier versions know nothing of other options
+        # The default options are left out, as in the checkpoints of runs that were saved without any.
+        if validator.decoding != DecodingOptions(beam=1):
             validation.append(validator.decoding.model_dump(mode="json"))
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
         if self.corpora.general:

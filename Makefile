@@ -1,4 +1,4 @@
-# make demo   install, then train, test and look inside a small translator (about two minutes of training)
+# make demo   install, then train, test and look inside a small translator (two to five minutes of training)
 # make test   install, then check style and types and run all tests
 # make quick  install, then run the tests that take little time (about a minute and a half); no browser, no training
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md

@@ -31,7 +31,7 @@ def demo(
 ) -> None:
     """Train a small English-Spanish Transformer on the built-in phrasebook, test it, and show its attention.
 
-    This takes about two minutes on two cores and needs no input. The run is saved in runs/demo.
+    This takes two to five minutes on two cores and needs no input. The run is saved in runs/demo.
 
     **Examples**
 

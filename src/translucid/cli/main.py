@@ -79,7 +79,7 @@ app = typer.Typer(
     add_completion=True,
     help="""Translation you can see through: train, run and look inside attention-based translators.
 
-    `translucid demo` needs no input and takes about two minutes.
+    `translucid demo` needs no input and takes two to five minutes.
     """,
     epilog="`translucid COMMAND --help` shows examples. `--debug` before the command shows tracebacks.",
 )

@@ -72,7 +72,7 @@ def _language(suits: str, **model: Any) -> Preset:
 
 PRESETS: dict[str, Preset] = {
     "demo": Preset(
-        "the built-in phrasebook: two minutes on two cores",
+        "the built-in phrasebook: two to five minutes on two cores",
         {
             "model": {
                 "width": 128,

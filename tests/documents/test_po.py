@@ -245,10 +245,17 @@ def test_lines_are_gettexts_own(text):
     assert told.stdout.decode() == content
 
 
+def test_a_line_ends_behind_a_hyphen_but_not_before_a_newline():
+    words = "ab " * 24  # the next word may take five columns
+    assert quoted(words + "two-parts", "msgid").split("\n")[1:] == [f'"{words}two-"', '"parts"']
+    assert quoted(words + "two-1", "msgid").split("\n")[1:] == [f'"{words}two-1"']
+    assert quoted(words + "two \n", "msgid").split("\n")[1:] == [f'"{words}"', '"two \\n"']
+
+
 @GETTEXT
 def test_lines_end_where_gettexts_do():
     texts = [" ".join(["ab"] * 30) + " " + "c" * i + " d" * j for i in range(1, 8) for j in range(3)]
-    texts += [" ".join(["ab"] * 26) + f" two{hyphen}parts" for hyphen in ("-", "--", "-1-", " -", " \n")]
+    texts += [" ".join(["ab"] * 24) + f" two{hyphen}parts" for hyphen in ("-", "--", "-1-", " -", " \n")]
     texts += ['a "quote" and a \\ sign']
     both = (f"msgid {quoted(text, 'msgid')}\nmsgstr {quoted(text, 'msgstr')}\n" for text in texts)
     content = HEADER + "\n".join(both)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
-from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 
@@ -53,7 +52,7 @@ class PieceLinks(NamedTuple):
         entries = tokenizer.target_size
         source_pieces = tokenizer.source_pieces(range(tokenizer.source_size))
         target_pieces = tokenizer.target_pieces(range(entries))
-        target_ids = numbers_of(target_pieces)
+        target_ids = {piece: number for number, piece in enumerate(target_pieces)}
 
         most_frequent = np.argsort(-self.frequency, kind="stable")[:always].tolist()
         for_all = list(dict.fromkeys([*map(target_ids.__getitem__, languages), *most_frequent]))

@@ -12,7 +12,6 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import read_at_most
 from translucid.runs.run_folder import FOUND
 
@@ -75,7 +74,8 @@ def listed_sources(file: Path, tokenizer: Tokenizer) -> frozenset[int]:
 
     A shortlist that is the same for all sources counts for all of them.
     """
-    ids = numbers_of(tokenizer.source_pieces(range(tokenizer.source_size)))
+    pieces = tokenizer.source_pieces(range(tokenizer.source_size))
+    ids = {piece: number for number, piece in enumerate(pieces)}
     listed = set()
     for line in read_lines(file):
         source, *targets = line.split("\t")

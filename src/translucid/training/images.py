@@ -17,7 +17,6 @@ from translucid.data.stores.image_store import ImageStore, Look, StoredImages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.ground.numbering import numbers_of
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.models.protocol import Model
@@ -74,7 +73,7 @@ class ImageDataset:
         longest, identity = self.configuration.longest, self._identity(start.model)
         store = ImageStore(start.run.images_folder, self.shape.image_encoder.size, self._grids(start.model))
         stored = start.stored(lambda: self._read(start, store, identity), lambda: store.open(identity))
-        places = numbers_of(self.names)
+        places = {name: place for place, name in enumerate(self.names)}
         train = CaptionedImages.encode(self.train, places, stored, tokenizer, max_tokens=longest, skipped=self.skipped)
         if not len(train):
             raise UserError(f"no captions are left ({self.skipped.summary()})", fix="Raise data.max_tokens.")

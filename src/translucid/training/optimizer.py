@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from translucid.ground.numbering import numbers_of
 from translucid.models.protocol import Model
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.frozen import trainable
@@ -97,7 +96,7 @@ class Optimizer:
 
     def restore(self, moments: dict[int, dict[str, Tensor]]) -> None:
         """Restore the states that `moments` returned."""
-        indices = numbers_of(map(id, self.parameters))
+        indices = {id(parameter): index for index, parameter in enumerate(self.parameters)}
         for part in self.parts:
             # PyTorch numbers the parameters of an optimiser through all its groups.
             parameters = chain.from_iterable(group["params"] for group in part.param_groups)

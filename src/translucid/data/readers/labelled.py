@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from translucid.data.batching import Batch, side_by_side
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 
 
@@ -42,7 +41,7 @@ class LabelledTexts:
         encoded = text_ids(sources_of(texts), tokenizer, max_tokens=max_tokens, backwards=backwards)
         ids = np.fromiter(chain.from_iterable(encoded), np.int32)
         offsets = np.cumsum([0, *map(len, encoded)])
-        places = numbers_of(labels)
+        places = {label: place for place, label in enumerate(labels)}
         return cls(ids, offsets, np.array([places[text.target] for text in texts], np.int64))
 
     def __len__(self) -> int:

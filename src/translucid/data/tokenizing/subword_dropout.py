@@ -22,7 +22,6 @@ from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.data.stores.encoded import EncodedCorpus, synthetic
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
-from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL
 
 FEWEST, MOST = 4, 32
@@ -64,7 +63,7 @@ class _VariedSide:
     def __init__(self, texts: list[str], segmenter: Segmenter, dropout: float, generator: random.Random) -> None:
         sentences = [words_of(segmenter.normalise(text)) for text in texts]
         counts = Counter(chain.from_iterable(sentences))
-        numbers = numbers_of(counts)
+        numbers = {word: number for number, word in enumerate(counts)}
         words = map(numbers.__getitem__, chain.from_iterable(sentences))
         self.words = np.fromiter(words, np.int64, counts.total())  # the number of each word of the text
         self.sentence_ends = np.cumsum(list(map(len, sentences)), dtype=np.int64)

@@ -39,7 +39,6 @@ from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
 from translucid.engines.ctranslate2.opening import half_precision, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
-from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
 from translucid.kernels.machine import cores
@@ -109,7 +108,7 @@ class CTranslate2Engine:
         self.word_starts = tokenizer.target_word_starts()
         self.source = tokenizer.source_pieces(range(tokenizer.source_size))
         self.pieces = tokenizer.target_pieces(range(tokenizer.target_size))
-        self.target = numbers_of(self.pieces)
+        self.target = {piece: number for number, piece in enumerate(self.pieces)}
         self.opening = self._pieces(tokenizer.target_opening)
         self.translator = open_translator(folder, device, threads or cores(), compute_type)
 

@@ -132,8 +132,9 @@ class ConfidenceFeatures:
         forced = iter(self.stages.engine.forced(self.stages.pairs(unknown)))
         figures = []
         for _, hypothesis in parts:
+            log_probs = hypothesis.token_log_probabilities
             # Forced decoding leaves out the tokens that the model does not choose, a search gives them 0.
-            log_probs = hypothesis.token_log_probabilities[self._prefix_length :] or next(forced)
+            log_probs = log_probs[self._prefix_length :] if log_probs else next(forced)
             figures.append(np.array(log_probs, np.float64))
         return figures
 

@@ -142,6 +142,6 @@ def _looked_at(
                 advance(len(some))
         costs[kind] = 1 + (time.perf_counter() - started) / spent
         if seen:
-            now = list(map(Seen.and_also, seen, now))
+            now = [one.and_also(other) for one, other in zip(seen, now, strict=True)]
         seen = now
     return seen, costs

@@ -222,7 +222,7 @@ class Embedder(LoadedModel):
                     at = len(text.ids) - torch.tensor(text.first, dtype=torch.long)
                 else:
                     at = 1 + torch.tensor(text.last, dtype=torch.long)
-                positions.append(at)
+                positions.append(at.to(self.device))
             of_text = []
             for states in layers:
                 sides = [states[row, side, at] for side, at in enumerate(positions)]

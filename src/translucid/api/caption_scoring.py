@@ -121,7 +121,6 @@ def score_captions(
     texts: dict[str, str] = {}
     points: list[tuple[str, Hit | None]] = []
     forcing = Forcing(captioner)
-    forced: Forced | None = None
     wanted = gold if gold is not None and captioner.can_look() else {}
     aside = 0.0  # the time for other results than captions, which does not count
     with counting(console, "captioning", len(names)) as advance:
@@ -136,6 +135,7 @@ def score_captions(
                 forcing.add(some, references)
             aside += time.perf_counter() - begun
     seconds = time.perf_counter() - started - aside
+    forced = None
     if perplexity:
         forced = forcing.result()
     language = captioner.configuration.data.languages[1]
@@ -181,7 +181,7 @@ class Forcing:
 
     @torch.inference_mode()
     def add(self, captions: Sequence[Caption], references: Mapping[str, list[str]]) -> None:
-        """Add the references of images, given by name, for those that have been captioned now."""
+        """Add the references of images that have been captioned; `references` has those of each name."""
         model, tokenizer, device = self.captioner.model, self.captioner.tokenizer, self.captioner.device
         sources, targets = [], []
         for caption in captions:

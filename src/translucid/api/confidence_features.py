@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,7 +111,7 @@ class ConfidenceFeatures:
                     (_, hypothesis), log_probs = next(translated)
                     row += self._piece_words(piece, hypothesis, log_probs)
                 else:  # copied
-                    row += product(piece.text.split(), [1.0])
+                    row += [(word, 1.0) for word in piece.text.split()]
             rows.append(row)
         return rows
 
@@ -123,7 +123,7 @@ class ConfidenceFeatures:
         for written, first, after in word_spans(self.tokenizer.target_pieces(hypothesis.tokens[self._prefix_length :])):
             probability = float(np.exp(log_probs[first:after].sum()))
             # A placeholder may stand for several words.
-            words += product(piece.masked.unmask(written).split(), [probability])
+            words += [(word, probability) for word in piece.masked.unmask(written).split()]
         return words
 
     def token_log_probs(self, parts: Sequence[Part]) -> list[Figures]:

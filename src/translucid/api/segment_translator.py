@@ -88,7 +88,7 @@ class SegmentTranslator:
                     failed[i] = following
             waiting = failed
             on_done = None  # the pieces have been counted
-        # In the order of the sources, as the first attempt has added all of them.
+        # Both are in the order of the sources: the first attempt adds all of them, later ones replace values.
         return list(strategies.values()), list(translations.values())
 
     def _from_model(self, source: TaggedText, strategy: PlaceholderStrategy, translation: Translation) -> Target:

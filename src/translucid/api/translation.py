@@ -199,7 +199,7 @@ class Translation(NBest):
             else:  # a copied piece is linked word by word
                 count = len(piece.text.split())
                 source_sizes = target_sizes = [1] * count
-                of_piece = certain_links(zip(range(count), range(count), strict=True))
+                of_piece = [(i, i, 1.0) for i in range(count)]
             for s, t, weight in of_piece:
                 links.append((source_words + s, target_words + t, weight))
             source_words += sum(source_sizes)

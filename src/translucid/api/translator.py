@@ -102,7 +102,7 @@ class Translator(Examiner, TermReader):
     @property
     def stages(self) -> SearchStages:
         """The stages of a translation."""
-        constraints = tuple(filter(None, [self.constraint]))
+        constraints = (self.constraint,) if self.constraint else ()
         return SearchStages(self.pipeline, self.engine, constraints, self.ranking)
 
     @cached_property

@@ -158,6 +158,7 @@ class Request:
     earlier: Configuration | None
     """The configuration of the run that is resumed."""
     device: str
+    """The device of the training, on which a preset's batches depend."""
 
     def configuration(self, files: Files) -> Configuration:
         """Return the configuration with files.

@@ -72,9 +72,10 @@ def pointing(
         raise ValueError("a weight is not a number")
     hits: list[Hit | None] = []
     for row, boxes in zip(table, targets, strict=True):
-        hits.append(None)
+        hit = None
         if boxes:
-            hits[-1] = _hit(int(row.argmax()), grid, boxes)
+            hit = _hit(int(row.argmax()), grid, boxes)
+        hits.append(hit)
     return hits
 
 
@@ -92,9 +93,10 @@ def points_of(
     kinds = list(map(KINDS.get, words))
     boxes: list[list[Box]] = []
     for kind, things in zip(kinds, gold_of_words(words, gold), strict=True):
-        boxes.append([])
+        of_word: list[Box] = []
         if kind and things:
-            boxes[-1] += map(gold.box_of, things)
+            of_word += map(gold.box_of, things)
+        boxes.append(of_word)
     hits = pointing(weights, grid, boxes)
     return [(kind, hit) for kind, hit in zip(kinds, hits, strict=True) if kind]
 
@@ -110,10 +112,15 @@ def by_kind(points: Iterable[tuple[str, Hit | None]]) -> dict[str, KindScore]:
 
 def _score(hits: Sequence[Hit | None]) -> KindScore:
     judged = list(filter(None, hits))
-    if not judged:
-        return KindScore(len(hits), 0, 0.0, 0.0, 0.0, 0.0)
-    _, _, *sums = map(sum, zip(*judged, strict=True))
-    return KindScore(len(hits), len(judged), *[total / len(judged) for total in sums])
+    count = max(1, len(judged))  # all scores are 0 if there is none
+    return KindScore(
+        words=len(hits),
+        judged=len(judged),
+        overlaps=sum(hit.overlaps for hit in judged) / count,
+        centred=sum(hit.centred for hit in judged) / count,
+        chance=sum(hit.chance for hit in judged) / count,
+        chance_centred=sum(hit.chance_centred for hit in judged) / count,
+    )
 
 
 def _hit(cell: int, grid: tuple[int, int], boxes: Sequence[Box]) -> Hit:

@@ -85,7 +85,7 @@ class Job:
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
             "the other runs": _runs(self.others),
-            "the run of --rerank-with": _runs(filter(None, [self.reverse])),
+            "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
             "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
             "--mbr": self.risk_candidates,
             "the memory": _state(self),

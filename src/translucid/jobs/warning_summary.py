@@ -110,9 +110,10 @@ class WarningSummary(BaseModel):
             return f"warning: {'; '.join(self.first)}"
         looks = "looks" if self.lines == 1 else "look"
         sentences = [f"{self.lines:,} of {total:,} {what}s {looks} wrong"]
-        name_of = place or f"{what} {{}}".format
         for kind, (count, examples) in sorted(self.kinds.items(), key=lambda item: -item[1][0]):
-            names = list(map(name_of, examples))
+            names = [f"{what} {line}" for line in examples]
+            if place:
+                names = list(map(place, examples))
             sentences.append(f"{self._sentence(kind)}: {_listed(names, count - len(examples))}")
         if not place:
             sentences.append("--format jsonl shows the warnings of each line")

@@ -280,7 +280,7 @@ def batches_for_gpu(device: str, earlier: Configuration | None) -> bool:
     """
     if earlier is None:
         return not certainly_cpu(device) and choose_device(device).type == "cuda"
-    preset = preset_named(earlier.preset) if earlier.preset else None
+    preset = preset_named(earlier.preset)
     return preset is not None and earlier.training.batch_tokens == preset.batch_tokens_on_gpu
 
 

@@ -268,8 +268,10 @@ def preset_named(name: str | None) -> Preset | None:
 
     The preset of a user's model has the other settings of `small`.
     """
-    if name is None or name in PRESETS or not re.fullmatch(USER_CLASS, name):
-        return PRESETS.get(name or "")
+    if name in PRESETS:
+        return PRESETS[name]
+    if name is None or not re.fullmatch(USER_CLASS, name):
+        return None
     model = {"kind": "custom", "implementation": name}
     small = PRESETS["small"]
     return small._replace(suits="your own model", settings={**small.settings, "model": model})

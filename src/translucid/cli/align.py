@@ -74,8 +74,9 @@ def align(
 
 def _changes(layer: int | None, shift: bool | None, both: bool | None) -> dict[str, object]:
     """Return the settings that the options change."""
-    changes: dict[str, object] = {"layer": layer, "shift": shift}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    from translucid.runs.settings import without_none
+
+    changes = without_none({"layer": layer, "shift": shift})
     if changes:  # of attention, which is then read instead of the alignment layer
         changes["learned"] = False
     if both is not None:

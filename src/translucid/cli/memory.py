@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
@@ -17,7 +16,7 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.memory_learning import learn
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console
+from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -256,9 +255,7 @@ def stats(
     console.print(f"{count:,} entries")
     for name, code in languages.items():
         console.print(f"{name}: {code}", soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("from")
-    table.add_column("entries", justify="right")
+    table = table_of("from", figures=["entries"])
     table.add_column("latest")
     for who, entries, at in origins:
         table.add_row(Text(who), f"{entries:,}", _day(at))

@@ -154,6 +154,7 @@ def _tune_alignments(run: Path, links: Path, data: Data, languages: option.Langu
 def _tune_confidence(run: Path, data: Data, options: Confidence, languages: option.Languages, console: Console) -> None:
     from translucid.api.confidence_fitting import fit_confidence
     from translucid.inspection import PICTURES, refuse_picture
+    from translucid.runs.settings import without_none
 
     refuse_to_replace(options.diagram, options.overwrite, PICTURES)
     if options.diagram:
@@ -170,7 +171,7 @@ def _tune_confidence(run: Path, data: Data, options: Confidence, languages: opti
         valid=pair_up(data.valid or []),
         source=languages.source_language,
         target=languages.target_language,
-        **{name: value for name, value in settings.items() if value is not None},  # type: ignore[arg-type]
+        **without_none(settings),
     )
     _show_confidence(fitted, options.diagram)
 

@@ -265,8 +265,8 @@ class RunFolder:
 
     def _refuse_untrained(self) -> None:
         if not self.model_file.exists():
-            what = "has no model.safetensors: the training had not come to its first validation"
-            raise UserError(what, file=self.path, fix=f"Go on with translucid train --resume --out {self.path}.")
+            what = "has no model.safetensors: the training had not reached its first validation"
+            raise UserError(what, file=self.path, fix=f"Resume it with translucid train --resume --out {self.path}.")
 
     def check_model(self) -> None:
         """Verify the checksum of `model.safetensors`.

@@ -8,10 +8,10 @@ Rows that an import has added (`Vocabulary.add_unknown`) are removed: both token
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
+from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.pieces import NEVER
 
@@ -45,7 +45,7 @@ class Rows:
     @property
     def vocabulary(self) -> dict[str, int]:
         """The rows by name."""
-        return dict(zip(self.names, count()))
+        return numbers_of(self.names)
 
     def row(self, our_id: int) -> int:
         """Return the row of one of our ids."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit
@@ -83,7 +83,7 @@ class Exported:
 def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], end: int) -> list[str]:
     """Return greedy translations of the sources of pairs by an exported model; `end`: the id of the end token."""
     exported, texts = Exported(folder), list[str]()
-    encoded = tokenizer.encode_source([pair.source for pair in pairs])
+    encoded = tokenizer.encode_source(sources_of(pairs))
     sources = [[*ids, end] for ids in encoded]
     for first in range(0, len(sources), SENTENCES):
         found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from translucid.corpora.english import english_plural
+from translucid.corpora import english_plural
 
 PRESENT = {"ar": "o as a amos an", "er": "o es e emos en", "ir": "o es e imos en"}
 PRETERITE = {"ar": "é aste ó amos aron", "er": "í iste ió imos ieron", "ir": "í iste ió imos ieron"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from translucid.corpora.english import english_plural
+from translucid.corpora import english_plural
 
 
 class Noun(NamedTuple):

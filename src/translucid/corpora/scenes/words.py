@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from translucid.corpora.english import english_plural
+from translucid.corpora import english_plural
 
 
 def plurals(names: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
 
 
 def sometimes(rng: Random, probability: float, choices: Sequence[T]) -> T | None:
-    """Choose an item with a probability, and none otherwise or if there is no choice."""
+    """Choose an item with this probability; otherwise, or if there are no choices, return None."""
     if choices and rng.random() < probability:
         return pick(rng, choices)
     return None

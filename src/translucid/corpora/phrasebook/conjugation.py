@@ -114,7 +114,7 @@ def _with_endings(stem: str, endings: str) -> list[str]:
 
 
 def third_person(base: str) -> str:
-    """Return the third person singular, which is formed as plurals are: plays, watches, studies; except goes."""
+    """Return the third person singular: plays, watches, studies. Only forms such as goes differ from plurals."""
     if base.endswith("o"):
         return base + "es"
     return english_plural(base)

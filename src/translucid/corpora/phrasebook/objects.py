@@ -69,7 +69,7 @@ def food(rng: Random) -> Part:
 
 
 def goods(rng: Random, edible: float) -> Part:
-    """Return something to buy or need, with this probability something to eat."""
+    """Return something to buy or need; with the probability `edible`, something to eat."""
     if rng.random() < edible:
         return food(rng)
     return thing(rng, words.THINGS, words.THING_ADJECTIVES, owned=False)

@@ -123,8 +123,9 @@ class TaggedText:
     @property
     def stripped(self) -> TaggedText:
         """The text without white space at both ends; white space between a mark and words stays."""
-        end = max(len(self.text.rstrip(_WHITE)), *self.mark_places, 0)
-        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *self.mark_places, end)
+        places = self.mark_places
+        end = max(len(self.text.rstrip(_WHITE)), *places, 0)
+        start = min(len(self.text) - len(self.text.lstrip(_WHITE)), *places, end)
         return self.spliced([Edit(0, start, ""), Edit(end, len(self.text), "")])
 
     @property

@@ -285,8 +285,8 @@ def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[i
     """
     if not links:
         return links
-    source_starts, *_ = columns_of(words_of(source))
-    target_starts, *_ = columns_of(words_of(target))
+    source_starts = [word.start for word in words_of(source)]
+    target_starts = [word.start for word in words_of(target)]
     pairs = {bisect_right(source_starts, s) - 1: bisect_right(target_starts, t) - 1 for s, t in copies}
     copied = set(pairs.values())
     corrected = [link for link in links if link[0] not in pairs and link[1] not in copied]

@@ -250,7 +250,7 @@ def _closing(text: str, start: int, end: int) -> int | None:
     depth = 0
     for match in _BRACE.finditer(text, start, end):
         if match["brace"]:
-            depth += {"{": 1, "}": -1}[match["brace"]]
+            depth += 1 if match["brace"] == "{" else -1
             if depth == 0:
                 return match.start()
     return None

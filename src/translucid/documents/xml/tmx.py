@@ -78,12 +78,16 @@ class _Memory:
         content = self._inline(segment).content(segment.parts)
         if content is None:
             return
-        old, properties, existing = None, list[Element](), ""
+        old: Element | None = None
+        properties: list[Element] = []
         if target:
-            old, properties = target.child("seg"), list(target.within("prop"))
+            old = target.child("seg")
+            properties = list(target.within("prop"))
         start = end = variants[-1].end
+        existing = ""
         if old:
-            start, end, existing = old.start, old.end, old.words(_is_code).strip()
+            start, end = old.start, old.end
+            existing = old.words(_is_code).strip()
         notes = [note.text.strip() for note in (*unit.within("note"), *source.within("note"))]
         number = self.document.add_segment(
             Segment(content.source, f"line {unit.line}", existing=existing or None, note="\n".join(notes) or None)

@@ -174,8 +174,9 @@ def _marian_vocabulary(file: Path, keys: Keys, size: int) -> Vocabulary:
 
 def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
     """Read one SentencePiece model; its pieces, and those of languages, have Fairseq's order."""
-    parsed, list_of_pieces = read_sentencepiece(folder / FAIRSEQ), folder / "vocab.json"
-    ids = _ids(list_of_pieces) if list_of_pieces.exists() else _fairseq_ids(parsed)
+    parsed = read_sentencepiece(folder / FAIRSEQ)
+    listed = folder / "vocab.json"
+    ids = _ids(listed) if listed.exists() else _fairseq_ids(parsed)
     ids = {**ids, **_added(folder, len(ids))}
     unknown = ids.get("<unk>", 3)
     pad, end = keys.number("pad_token_id", 1), keys.number("eos_token_id", 2)
@@ -271,9 +272,10 @@ def _renamed(
         for part in ("weight", "bias"):
             joined = []
             for name in names:
-                if f"{name}.{part}" not in tensors:
-                    raise UserError(f"has no weights {name}.{part}", file=folder, fix="Is the folder complete?")
-                joined.append(tensors[f"{name}.{part}"])
+                key = f"{name}.{part}"
+                if key not in tensors:
+                    raise UserError(f"has no weights {key}", file=folder, fix="Is the folder complete?")
+                joined.append(tensors[key])
             ours[f"{ours_name}.{part}"] = torch.cat(joined)
 
     for side in SIDES:

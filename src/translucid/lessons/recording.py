@@ -81,7 +81,8 @@ def bottleneck(models: Models) -> Record:
         # The limits of `generate` are for both languages.
         phrases = generate(4 * EACH, split="test", min_words=words - 1, max_words=words + 1)
         pairs = [pair for pair in phrases if len(pair.source.split()) == words][:EACH]
-        sources, references, _ = map(list, zip(*pairs, strict=True))
+        sources = [pair.source for pair in pairs]
+        references = [pair.target for pair in pairs]
         row: Record = {"words": words, "sentences": len(pairs)}
         for kind, score in (("without", "none"), ("with", "additive")):
             translations = models.recurrent(score).translate(sources, split=False)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import LONGEST_JSON, Keys, all_are, read_file, read_json
 from translucid.interop.pieces import FAIRSEQ, Vocabulary, adapted_models, languages_in, only_here, read_sentencepiece
@@ -98,7 +97,7 @@ def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
     Raises:
         UserError: a special token is missing, or the model is from OpenNMT.
     """
-    ids = numbers_of(names)
+    ids = {name: row for row, name in enumerate(names)}
     if "<blank>" in ids:
         what = "is a model of OpenNMT, which reads sources without an end token"
         raise UserError(what, file=keys.file, fix="Models of Marian, M2M100 and NLLB can be imported.")

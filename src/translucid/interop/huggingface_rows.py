@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
-from translucid.ground.numbering import numbers_of
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.pieces import NEVER
 
@@ -45,7 +44,7 @@ class Rows:
     @property
     def vocabulary(self) -> dict[str, int]:
         """The rows by name."""
-        return numbers_of(self.names)
+        return {name: row for row, name in enumerate(self.names)}
 
     def row(self, our_id: int) -> int:
         """Return the row of one of our ids."""

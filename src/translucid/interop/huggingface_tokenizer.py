@@ -9,7 +9,6 @@ from typing import Any
 
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
-from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPELLED
 from translucid.interop.huggingface_rows import Rows
@@ -105,7 +104,7 @@ def save_fairseq(
     }
     if m2m:
         facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(pieces)}
-        save_json(folder / "vocab.json", numbers_of(names))
+        save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.numbering import numbers_of
 from translucid.ground.reading import refuse_strange
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file
 from translucid.interop.marian_vocabulary import read_vocabulary
@@ -270,7 +269,7 @@ class _Part:
         if not self.model.exists():
             raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=self.model)
         if file.suffix == ".spm":
-            self.ids = numbers_of(piece.piece for piece in read_sentencepiece(file).pieces)
+            self.ids = {piece.piece: row for row, piece in enumerate(read_sentencepiece(file).pieces)}
         else:
             self.ids = read_vocabulary(read_file(file, LONGEST_JSON), file)
 

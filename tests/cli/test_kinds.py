@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.conftest import SHORT
 from translucid.api.translator import Translator
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.runs.configuration import resolve
@@ -13,8 +14,7 @@ SMALL = [
     "training.batch_tokens=512",
     "training.validate_sentences=5",
     "training.validate_every=5",
-    "decoding.max_length_ratio=1",  # a model that has learned next to nothing writes to the limit
-    "decoding.max_length_extra=4",
+    *SHORT,
 ]
 
 

@@ -254,6 +254,16 @@ def test_dropout_is_where_the_options_say(options):
     assert not any(dropouts(build_model(options.model_copy(update={"dropout": 0.0}), V, V)).values())
 
 
+def drop_in(model, places):
+    """Let the parts with these names drop half, and all others nothing."""
+    for name, part in model.named_modules():
+        share = 0.5 if name in places else 0.0
+        if isinstance(part, Dropout):
+            part.p = share
+        if isinstance(part, Recurrence):
+            part.dropout = part.rnn.dropout = share
+
+
 def test_every_dropout_drops_while_training_and_only_then(model, source, targets):
     """Each alone makes the logits another draw each time, all at once and step by step."""
 
@@ -269,18 +279,10 @@ def test_every_dropout_drops_while_training_and_only_then(model, source, targets
     refuse_functions(model.options)
     model.train()
     for place in promised_dropouts(model.options):
-        for name, part in model.named_modules():
-            if isinstance(part, Dropout):
-                part.p = 0.5 if name == place else 0.0
-            if isinstance(part, Recurrence):
-                part.dropout = part.rnn.dropout = 0.5 if name == place else 0.0
+        drop_in(model, {place})
         for logits in (all_at_once, step_by_step):
             assert not torch.equal(logits(), logits()), f"{place} drops nothing"
-    for part in model.modules():
-        if isinstance(part, Dropout):
-            part.p = 0.5
-        if isinstance(part, Recurrence):
-            part.dropout = part.rnn.dropout = 0.5
+    drop_in(model, {name for name, _ in model.named_modules()})
     model.eval()
     for logits in (all_at_once, step_by_step):
         assert torch.equal(logits(), logits()), "something is dropped while translating"

@@ -121,5 +121,5 @@ def test_searching_takes_linear_time(syntax):
         return time.process_time() - start
 
     for token in TOKENS:
-        few, many = seconds(token * 1_000), seconds(token * 8_000)
-        assert many < 8 * 5 * few + 0.2, token
+        few, many = seconds(token * 1_000), seconds(token * 16_000)
+        assert many < 16 * 5 * few + 0.1, token

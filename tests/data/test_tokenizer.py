@@ -31,7 +31,6 @@ SPANISH = [
 ]
 PAIRS = [Pair(*pair) for pair in zip(ENGLISH, SPANISH, strict=True)]
 LETTERS = sorted(set("".join(ENGLISH + SPANISH)) - {" "})
-JOINT = TokenizerOptions(vocabulary=90)
 KINDS = pytest.mark.parametrize("kind", ["bpe", "unigram"])
 
 

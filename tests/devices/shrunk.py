@@ -37,6 +37,8 @@ CASES |= {
 }
 SHORT: dict[str, Any] = {"max_length_ratio": 0, "max_length_extra": 3}
 """Options of searches of four steps: what an emulated device does in each of them is the same."""
+SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
+"""Ids of sentences that these models read."""
 SMALLER: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "hidden": 16, "dropout": 0.0}
 
 

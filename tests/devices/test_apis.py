@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import Emulation
-from tests.devices.shrunk import SHORT, build_case
+from tests.devices.shrunk import SENTENCES, SHORT, build_case
 from translucid.api.generator import Generator
 from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
@@ -30,7 +30,6 @@ from translucid.serving.routes.inspection import _continuations
 from translucid.training.images import ImageDataset
 
 TEXT = "I like the beach."
-SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 
 
 def search_with_shortlist(device, run):

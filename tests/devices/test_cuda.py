@@ -89,13 +89,13 @@ def test_commands(preset, tmp_path, capsys):
         )
 
 
-def losses_of_processes(count, corpus, out, *settings, device="cuda"):
+def losses_of_processes(count, corpus, out, *settings):
     """Train, or resume, in this many processes with a GPU each; return the losses of all updates."""
     torchrun = "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "translucid"
     files = "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--out", out
     more = ["--resume"] if out.exists() else ["--no-tune"]
     fixed = "model.dropout=0", "data.subword_dropout=0", "training.precision=float32", "training.log_every=1"
-    command = [*torchrun, "train", *files, "--device", device, *more, "--set", *SETTINGS, *fixed, *settings]
+    command = [*torchrun, "train", *files, "--device", "cuda", *more, "--set", *SETTINGS, *fixed, *settings]
     done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return [row["loss"] for row in RunFolder(out).metrics() if row["kind"] == "training"]

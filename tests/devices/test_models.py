@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
-from tests.devices.shrunk import CASES, SHORT, VOCABULARY, build_case
+from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -28,7 +28,6 @@ from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
 from translucid.training.workers import Workers
 
-SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 WORD_STARTS = torch.ones(VOCABULARY, dtype=torch.bool)
 CPU = torch.device("cpu")
 SEARCHES = {

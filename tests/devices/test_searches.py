@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import Emulation
-from tests.devices.shrunk import SHORT, VOCABULARY, build_case
+from tests.devices.shrunk import SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.decoding.beam import likeliest
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.continuations import continuations
@@ -15,7 +15,6 @@ from translucid.ground.errors import UserError
 
 NONE = torch.zeros(VOCABULARY, dtype=torch.bool)
 CONSTRAINTS = Constraints([[Wanted((Form((9, 7)), Form((8,), instead=(5,))), 2)], []], Edges(NONE, NONE))
-SENTENCES = [[5, 6, 7, 3], [8, 9, 3]]
 
 
 def test_a_constrained_search_is_the_same_on_a_gpu_with_one_wait_a_step(steps):

@@ -113,8 +113,10 @@ NAMES = [
 
 TIMES = re.compile(r'"(seconds|\w+_per_second)": [\d.]+')
 """What no two runs have alike."""
+INEXACT = "score captions"
+"""The command that adds up in another order on a device, so that its last digits differ."""
 DIGITS = re.compile(r"(\.\d{4})\d+")
-"""Numbers with more decimals than devices agree on."""
+"""The digits of a number up to the last that is the same."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,8 +131,8 @@ def test_a_command_writes_on_each_device_what_it_writes_on_the_cpu(
 
     def written(device):
         assert run([*map(str, made[device]), "--device", device]) == 0
-        text = DIGITS.sub(r"\1", capsys.readouterr().out.replace(str(tmp_path / device), ""))
-        return TIMES.sub("", text)
+        text = TIMES.sub("", capsys.readouterr().out.replace(str(tmp_path / device), ""))
+        return DIGITS.sub(r"\1", text) if name == INEXACT else text
 
     with Emulation("cuda") as emulation:
         expected = written("cpu")

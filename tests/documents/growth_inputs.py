@@ -119,7 +119,6 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 _P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
-_R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 _ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0"'
 _W_RUN = "<w:r><w:t>a b </w:t></w:r>"

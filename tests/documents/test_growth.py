@@ -4,7 +4,6 @@ Seconds of a text are compared with those of one that is doubled three times: a 
 """
 
 import ast
-import gc
 import importlib
 import re
 from contextlib import suppress
@@ -36,15 +35,10 @@ LEAST = 0.1
 
 
 @pytest.fixture(autouse=True, scope="module")
-def no_garbage_collection():
-    """Do without the garbage collector: its time depends on what other tests have left behind."""
-    gc.freeze()
-    gc.disable()
+def _ready(no_garbage_collection):
+    """Read a document of each kind, which loads what is loaded once."""
     for name, text in PLACES.items():
-        seconds_of_document(name, text("a b"))  # what is loaded once
-    yield
-    gc.enable()
-    gc.unfreeze()
+        seconds_of_document(name, text("a b"))
 
 
 def growth(seconds, first=0):

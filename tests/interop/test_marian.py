@@ -11,7 +11,7 @@ import torch
 import yaml
 from ctranslate2.converters import MarianConverter
 
-from tests.probes.foreign import marian_file, sentences
+from tests.probes.foreign import SHORT, marian_file, sentences
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
@@ -23,8 +23,6 @@ from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
 TEXTS = sentences()[0][:12]
-SHORT = {"max_length_ratio": 0.0, "max_length_extra": 8}
-"""Random weights never end a sentence."""
 OPTIONS = {
     "relu": {"activation": "relu"},
     "swish": {},

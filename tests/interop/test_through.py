@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.probes.foreign import many_languages_folder, marian_folder, sentences
+from tests.probes.foreign import SHORT, many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
 from translucid.decoding.continuations import continuations
 from translucid.decoding.search import TorchEngine
@@ -23,8 +23,6 @@ from translucid.interop.importing import import_model
 
 TEXT, TARGET = "I like soccer", "me gusta el fútbol"
 TEXTS = [*sentences()[0][:12]]
-SHORT = {"max_length_ratio": 0.0, "max_length_extra": 8}
-"""Random weights never end a sentence."""
 
 
 @pytest.fixture(scope="module")

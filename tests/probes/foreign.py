@@ -15,6 +15,9 @@ import torch
 
 from translucid.corpora.phrasebook import generate
 
+SHORT = {"max_length_ratio": 0.0, "max_length_extra": 8}
+"""Options of translations by random weights, which never end a sentence."""
+
 
 @cache
 def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:

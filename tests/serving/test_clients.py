@@ -34,9 +34,11 @@ def serving(*runs, memory=None, terms=(), **options):
     while not server.started:
         time.sleep(0.05)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(30)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
     assert not thread.is_alive(), "the server does not go down"
 
 

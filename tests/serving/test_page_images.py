@@ -288,19 +288,19 @@ def test_texts_and_images_are_two_parts_of_the_page(context, run, eyes, scene):
 
 @pytest.mark.parametrize("font", FONTS)
 def test_on_a_phone_a_photograph_can_be_taken_and_words_tapped(context, address, scene, font):
-    page = context.browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 740})
-    page.goto(address)
-    set_in(page, font)
-    expect(page.get_by_text("take a photograph")).to_be_visible()
-    assert page.get_attribute("#camera", "capture") == "environment"
-    page.set_input_files("#camera", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
-    expect(page.locator("#captioned .word").first).to_be_visible()
-    expect(page.locator("#captioned .said")).to_contain_text("Tap a word")
-    page.locator("#captioned .word").first.tap()
-    expect(page.locator("#captioned .said")).to_contain_text("(probability")
-    expect(page.locator("#captioned .ways button")).to_have_count(8)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.close()
+    phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 360, "height": 740}}
+    with fresh(context.browser, **phone) as page:
+        page.goto(address)
+        set_in(page, font)
+        expect(page.get_by_text("take a photograph")).to_be_visible()
+        assert page.get_attribute("#camera", "capture") == "environment"
+        page.set_input_files("#camera", {"name": "p.png", "mimeType": "image/png", "buffer": scene})
+        expect(page.locator("#captioned .word").first).to_be_visible()
+        expect(page.locator("#captioned .said")).to_contain_text("Tap a word")
+        page.locator("#captioned .word").first.tap()
+        expect(page.locator("#captioned .said")).to_contain_text("(probability")
+        expect(page.locator("#captioned .ways button")).to_have_count(8)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_at_a_desk_no_camera_is_offered(page):

@@ -12,7 +12,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
 from .test_clients import serving
-from .test_page import type_in, watched
+from .test_page import fresh, type_in, watched
 
 TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
 RIBBONS = (
@@ -306,13 +306,13 @@ def test_on_a_phone_words_stand_upright_and_nothing_is_cut_off(page, font):
 
 
 def test_the_hint_is_for_fingers_where_there_are_fingers(context, address):
-    page = context.browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
-    page.goto(address)
-    type_in(page, TEXT)
-    assert "Tap a word" in page.inner_text("#attention .said")
-    page.locator("#attention .below .word").first.tap()
-    assert "attends to" in page.inner_text("#attention .said")
-    page.close()
+    phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 800}}
+    with fresh(context.browser, **phone) as page:
+        page.goto(address)
+        type_in(page, TEXT)
+        assert "Tap a word" in page.inner_text("#attention .said")
+        page.locator("#attention .below .word").first.tap()
+        assert "attends to" in page.inner_text("#attention .said")
 
 
 def test_a_text_from_right_to_left_runs_so(page):

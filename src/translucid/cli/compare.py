@@ -130,12 +130,12 @@ def _prepared(
     Raises:
         UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
     """
-    from translucid.data.readers.corpus import read_lines
+    from translucid.data.readers.corpus import read_lines, sources_of, targets_of
     from translucid.evaluation.comparing import compare
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
     from translucid.evaluation.rare_words import frequencies, split_words
 
-    sets = [[pair.target for pair in pairs]]
+    sets = [targets_of(pairs)]
     for file in data.reference or []:
         sets.append(list(read_lines(file)))
     references = without_blank(sets)
@@ -145,7 +145,7 @@ def _prepared(
     def compared(systems: list[tuple[str, list[str]]]) -> Comparison:
         texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
         return compare(
-            [pair.source for pair in pairs],
+            sources_of(pairs),
             systems,
             references,
             frequencies(texts, words),
@@ -169,7 +169,7 @@ def _output(
     """
     from translucid.api.scoring import translated
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import read_lines
+    from translucid.data.readers.corpus import read_lines, sources_of
 
     if not system.is_dir():
         lines = list(read_lines(system))
@@ -180,7 +180,7 @@ def _output(
     source, target = languages
     translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
     options = translator.configuration.searching({"beam": translation.beam})
-    return translated(translator, [pair.source for pair in pairs], options, console=log)
+    return translated(translator, sources_of(pairs), options, console=log)
 
 
 def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:

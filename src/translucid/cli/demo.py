@@ -73,7 +73,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
         console.print(Text("for each word written, where the model looked:", "dim"))
         for words in translated.words:
             console.print(looked_at(words))
-    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
+    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))
     for line in (
         f'translucid translate {out} "She likes soccer"',
         f'translucid look {out} "They are going to the beach"',
@@ -121,7 +121,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
             console.print(str(error), soft_wrap=True)
         else:
             console.print(Text.assemble(("as a picture: ", "dim"), str(picture)))
-    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Go on with:"))
+    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))
     test = f"--test {scenes / 'test.tsv'} --images {scenes / 'images.tar'} --gold {scenes / 'gold.jsonl'}"
     for line in (
         f"translucid caption {out} {scenes / 'images.tar'} --output captions.tsv",

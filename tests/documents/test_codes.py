@@ -1,9 +1,8 @@
 """Values that only programs read are told from words."""
 
-import time
-
 import pytest
 
+from tests.growth import assert_linear
 from translucid.documents.strings.codes import is_code
 
 CODES = (
@@ -44,9 +43,4 @@ def test_two_letters_are_a_language_where_the_key_says_so():
 
 @pytest.mark.parametrize("token", ["=", "p {", "a{color:red}", "color:red;", "f(", "a.", "'", "d ", "a/", "x-", "{"])
 def test_a_long_value_takes_linear_time(token):
-    def seconds(text: str) -> float:
-        start = time.process_time()
-        is_code(text)
-        return time.process_time() - start
-
-    assert seconds(token * 32_000) < 16 * 5 * seconds(token * 2_000) + 0.5
+    assert_linear(lambda count: lambda: is_code(token * count), 2_000, 32_000)

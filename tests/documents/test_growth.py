@@ -14,6 +14,7 @@ import pytest
 
 import translucid
 from tests.documents.growth_inputs import ELEMENTS, PLACES, TOKENS
+from tests.growth import no_garbage_collection
 from translucid.data.readers.corpus import read_pairs
 from translucid.documents.document import Target
 from translucid.documents.kinds import KINDS, read_document
@@ -35,10 +36,12 @@ LEAST = 0.1
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _ready(no_garbage_collection):
+def _ready():
     """Read a document of each kind, which loads what is loaded once."""
-    for name, text in PLACES.items():
-        seconds_of_document(name, text("a b"))
+    with no_garbage_collection():
+        for name, text in PLACES.items():
+            seconds_of_document(name, text("a b"))
+        yield
 
 
 def growth(seconds, first=0):

@@ -2,7 +2,6 @@
 
 import random
 import re
-import time
 import xml.etree.ElementTree as ET
 from html import escape
 from io import BytesIO
@@ -10,6 +9,7 @@ from io import BytesIO
 import docx
 import pytest
 
+from tests.growth import assert_linear
 from translucid.documents.document import Target
 from translucid.documents.kept_elements import collapsed, spans_of
 from translucid.documents.kinds import read_document
@@ -294,12 +294,9 @@ def test_the_text_for_the_model_and_the_elements_make_up_the_source():
 
 
 @pytest.mark.parametrize("token", ["<b>2</b>", " <b>2</b>", "H<b>2</b>", "<b>2</b>, ", "x<br/>"])
-@pytest.mark.usefixtures("no_garbage_collection")
 def test_time_grows_with_the_length(token):
-    def spent(count):
+    def collapsing(count):
         source = tagged("word " + token * count)
-        start = time.process_time()
-        collapsed(source)
-        return time.process_time() - start
+        return lambda: collapsed(source)
 
-    assert spent(16_000) < 48 * spent(1_000) + 0.2
+    assert_linear(collapsing, 1_000, 16_000)

@@ -1,12 +1,12 @@
 """Marks come through exactly once, well nested, and where the links say."""
 
 import re
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.growth import assert_linear
 from translucid.documents.tag_projection import placed, readable
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
@@ -194,12 +194,6 @@ def test_a_translation_into_the_same_words_gives_the_same(source):
     assert "".join(found.text.split()) == "".join(source.text.split())
 
 
-def seconds(source, target, links):
-    begun = process_time()
-    placed(source, target, links)
-    return process_time() - begun
-
-
 @pytest.mark.parametrize(
     ("unit", "word"),
     [("a<br/>", "a"), ("<b></b>", ""), ("<b>it</b> ", "it "), ("word<b>,</b> ", "word, "), ("<br/> , a", ", a")],
@@ -208,14 +202,14 @@ def seconds(source, target, links):
 def test_the_time_grows_with_the_number_of_marks_and_not_with_its_square(unit, word, dense):
     """Four times as many marks took 50 times as long."""
 
-    def measured(count):
+    def placing(count):
         source, target = parse(f"x {unit * count} y"), f"x {word * count} y"
         size = min(len(readable(source).text.split()), len(target.split()))
         near = 8 if dense else 1
         links = [(s, t, 1 / (1 + abs(s - t))) for s in range(size) for t in range(s, min(s + near, size))]
-        return min(seconds(source, target, links) for _ in range(2))
+        return lambda: placed(source, target, links)
 
-    assert measured(800) < 10 * measured(200) + 0.05
+    assert_linear(placing, 100, 800)
 
 
 def test_elements_hundreds_deep_are_put_like_others():

@@ -124,12 +124,14 @@ def run(
     there = set(work.iterdir())
     moments = random.Random(seed)
     counts = Counter(dict.fromkeys(("kills", "jobs", "continued", *WRONG), 0))
-    while counts["kills"] < kills or out.with_name(f".{out.name}.part").exists():
+    finished = False
+    while counts["kills"] < kills or not finished:  # what was killed before its first writing has left no file
         moment = Moment(out, moments, took) if counts["kills"] < kills else None
         said, orphans, killed = _one(command, job.code, moment, window=window)
         counts["continued"] += "continued after line" in said
         counts["orphans"] += orphans
-        if not out.exists():
+        finished = out.exists()
+        if not finished:
             if not killed:
                 raise RuntimeError(f"the job has ended without its output: {said}")
             counts["kills"] += 1

@@ -82,6 +82,9 @@ LANGUAGE = [
 ]
 
 
+gc.disable()  # until all has been collected: what is imported stays, and looking through it would take seconds
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not read a file whose tests are all deselected, by `-m "not slow"` or the like."""
     if not collection_path.name.startswith("test_"):
@@ -106,6 +109,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over all that has been imported and collected, which stays to the end."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -240,6 +244,15 @@ def context():
 
     with chromium() as browser:
         yield browser.new_context()
+
+
+@pytest.fixture
+def forked_workers(monkeypatch):
+    """Fork worker processes from one that has loaded PyTorch; each that is spawned would load it again."""
+    from tests.probes.forked import running_context  # not all tests need it
+
+    for module in ("translucid.data.stores.encoded", "translucid.jobs.processes"):
+        monkeypatch.setattr(f"{module}.get_context", lambda method: running_context())
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from translucid.training.stream_loss import StreamLoss
 
 SETTINGS = [
     *("model.width=16", "model.hidden=20", "data.tokenizer.vocabulary=200", "training.batch_tokens=600"),
-    *("training.max_epochs=null", "training.max_steps=150", "training.validate_every=50", "training.warmup=10"),
+    *("training.max_epochs=null", "training.max_steps=100", "training.validate_every=100", "training.warmup=10"),
     *("training.averaging=0.5", "training.learning_rate=0.02", "decoding.max_length_extra=12"),
 ]
 

@@ -53,7 +53,7 @@ def test_a_pair_is_a_translation_and_the_line_it_is_of(call, back_translate, rev
     assert [pair.source for pair in pairs] == translated.splitlines()
 
 
-def test_packed_text_sampling_and_workers_give_pairs_too(back_translate, tmp_path):
+def test_packed_text_sampling_and_workers_give_pairs_too(back_translate, forked_workers, tmp_path):
     _, greedy = back_translate(TEXT)
     done, packed = back_translate(TEXT, "--workers", 2, name="text.txt.gz", out=tmp_path / "packed.tsv")
     assert done.code == 0 and packed == greedy

@@ -5,7 +5,7 @@ import pytest
 from translucid.api.translator import Translator
 
 
-def test_a_document_by_its_name(call, small_run, tmp_path):
+def test_a_document_by_its_name(call, small_run, forked_workers, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"  I like soccer.\r\n\n42\n")
     done = call("translate", small_run, tmp_path / "a.txt", "--output", tmp_path / "b.txt")
     assert done.code == 0, done.err

@@ -32,7 +32,6 @@ def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
     assert done.code == 0, done.err
     assert file.stat().st_size > 500
     assert call("look", small_run, "I like soccer", "--save", file).code == 2
-    assert call("look", small_run, "I like soccer", "--save", file, "--overwrite").code == 0
 
 
 @pytest.mark.parametrize("text", ["12", "https://example.org/a", "user@example.org 3.14"])

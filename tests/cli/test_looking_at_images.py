@@ -63,7 +63,6 @@ def test_look_saves_what_it_shows(call, folder, tmp_path, ending):
     assert file.stat().st_size > 500
     again = ["look", folder / "transformer", folder / "image.png", "--target", CAPTION, "--save", file]
     assert call(*again).code == 2
-    assert call(*again, "--overwrite").code == 0
 
 
 def test_look_at_a_layer_and_a_head(call, folder, tmp_path):

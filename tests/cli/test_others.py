@@ -1,10 +1,12 @@
 """`evaluate`, `look`, `models`, `data`, and the command itself."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from inspect import signature
 from types import SimpleNamespace
 
@@ -12,6 +14,8 @@ import pytest
 import torch
 from rich.console import Console
 
+from tests.probes.forked import Forked
+from translucid.cli.main import _hold_closed_streams, main
 from translucid.engines.tuning import find_fastest
 from translucid.ground.errors import UserError
 from translucid.training.post_training import tune_trained
@@ -128,27 +132,38 @@ def test_version(call):
     assert call("--version") == (0, f"translucid {__version__}\n", "")
 
 
+def _without(streams, words):
+    """Run our command in a process whose streams with these numbers are closed, as Python finds them when it starts."""
+    for number in streams:
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+    main(words)
+
+
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("closed", "command", "said"),
     [
-        ("translate RUN <&-", "standard input is closed"),
-        ("translate RUN --input - <&-", "standard input is closed"),
-        ("--version >&-", "standard output is closed"),
-        ("models >&-", "standard output is closed"),
-        ("translate RUN 'I sing' >&-", "standard output is closed"),
+        (0, ["translate", "RUN"], "standard input is closed"),
+        (0, ["translate", "RUN", "--input", "-"], "standard input is closed"),
+        (1, ["--version"], "standard output is closed"),
+        (1, ["models"], "standard output is closed"),
+        (1, ["translate", "RUN", "I sing"], "standard output is closed"),
     ],
 )
-def test_a_closed_stream_is_one_clear_line(small_run, command, said):
-    done = subprocess.run(
-        f"{sys.executable} -m translucid {command}".replace("RUN", str(small_run)),
-        shell=True,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and said in done.stderr
+def test_a_closed_stream_is_one_clear_line(small_run, closed, command, said):
+    words = [str(small_run) if word == "RUN" else word for word in command]
+    process = Forked(_without, [closed], words, errors_apart=True)
+    _, error = process.communicate()
+    assert process.returncode == 2
+    assert error.count("\n") == 1 and said in error
+
+
+def _hold(streams):
+    """Return whether a file gets the number of one of the streams, which are closed and then held."""
+    for number in streams:
+        os.close(number)
+    _hold_closed_streams()
+    return tempfile.TemporaryFile().fileno() < 3
 
 
 def test_no_file_takes_the_place_of_a_closed_stream(small_run, tmp_path):
@@ -156,11 +171,7 @@ def test_no_file_takes_the_place_of_a_closed_stream(small_run, tmp_path):
     command = f"{sys.executable} -m translucid translate {small_run} 'I sing' --output {out} <&- 2>&-"
     assert subprocess.run(command, shell=True, check=False).returncode == 0
     assert out.read_text().count("\n") == 1
-    code = (
-        "import os, sys, tempfile\nfrom translucid.cli.main import _hold_closed_streams\n_hold_closed_streams()\n"
-        "sys.exit(tempfile.TemporaryFile().fileno() < 3)"
-    )
-    assert subprocess.run(f"{sys.executable} -c '{code}' <&- >&- 2>&-", shell=True, check=False).returncode == 0
+    assert Forked(_hold, [0, 1, 2]).wait() == 0
 
 
 def test_help_needs_no_torch():

@@ -2,14 +2,12 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import pytest
 import typer
 from typer.core import TyperGroup, TyperOption
 
+from tests.probes.forked import forked
 from translucid.cli import environment, main
 from translucid.ground import console
 from translucid.ground.console import Console, counting
@@ -159,9 +157,8 @@ def completed(shell, line, current):
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    variables = {**os.environ, **asked, "_TRANSLUCID_COMPLETE": f"complete_{shell}"}
-    made = subprocess.run([sys.executable, "-m", "translucid"], env=variables, capture_output=True, text=True)
-    return made.stdout
+    variables = {**asked, "_TRANSLUCID_COMPLETE": f"complete_{shell}"}
+    return forked(environment=variables).communicate()[0]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -47,7 +47,7 @@ def test_jsonl_tells_of_matches(call, small_run, memory):
     assert (other["origin"], other["matches"]) == ("model", [])
 
 
-def test_several_processes_and_wrapped_lines(call, small_run, memory, tmp_path):
+def test_several_processes_and_wrapped_lines(call, small_run, memory, forked_workers, tmp_path):
     (tmp_path / "in.txt").write_text("I like\nsoccer.\n\nShe works.\n")
     done = call("translate", small_run, "--memory", memory, "--wrapped", "--input", tmp_path / "in.txt", "--workers", 2)
     assert done.code == 0 and "".join(done.out.split("\n\n")[0].split()) == "Meencanta."

@@ -17,9 +17,9 @@ BOOK = {"i like soccer": "me gusta el fútbol"} | {
 @pytest.fixture(scope="module")
 def splits() -> dict[str, list[Phrase]]:
     return {
-        "train": list(generate(12_000, split="train")),
-        "valid": list(generate(1200, split="valid")),
-        "test": list(generate(1200, split="test")),
+        "train": list(generate(6_000, split="train")),
+        "valid": list(generate(600, split="valid")),
+        "test": list(generate(600, split="test")),
     }
 
 
@@ -30,7 +30,7 @@ def test_the_same_arguments_give_the_same_sentences():
 
 
 def test_sentences_are_distinct_and_as_many_as_asked(splits):
-    assert [len(phrases) for phrases in splits.values()] == [12_000, 1200, 1200]
+    assert [len(phrases) for phrases in splits.values()] == [6_000, 600, 600]
     for phrases in splits.values():
         assert len({normalise(phrase.source) for phrase in phrases}) == len(phrases)
     assert list(generate(0)) == []
@@ -60,7 +60,7 @@ def test_the_sentences_of_the_book_belong_to_test(splits):
 def test_the_parts_of_the_book_are_common_in_train(splits):
     sources = [normalise(phrase.source) for phrase in splits["train"]]
     for part in ("soccer", "to the beach", "and also going to the", "i like", "like soccer"):
-        assert sum(part in source for source in sources) >= 12, part
+        assert sum(part in source for source in sources) >= 6, part
 
 
 def test_the_book_can_be_drawn():

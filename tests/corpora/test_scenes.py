@@ -18,9 +18,13 @@ from translucid.corpora.scenes.words import COLOURS, COMMON, GROUNDS, MATERIALS,
 from translucid.corpora.scenes.writing import some
 from translucid.ground.errors import UserError
 
-SCENES = list(generate(600))
 SINGULARS = {plural: shape for shape, plural in PLURALS.items()} | {shape: shape for shape in PLURALS}
 NUMBERS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return list(generate(600))
 
 
 def groups_of(caption):
@@ -35,10 +39,10 @@ def groups_of(caption):
     return found
 
 
-def test_the_same_seed_gives_the_same_scenes_and_pictures_and_another_does_not():
+def test_the_same_seed_gives_the_same_scenes_and_pictures_and_another_does_not(drawn):
     again = list(generate(20))
-    assert again == SCENES[:20]
-    assert all(paint(a).tobytes() == paint(b).tobytes() for a, b in zip(again, SCENES, strict=False))
+    assert again == drawn[:20]
+    assert all(paint(a).tobytes() == paint(b).tobytes() for a, b in zip(again, drawn, strict=False))
     assert list(generate(20, seed=2)) != again
 
 
@@ -55,8 +59,8 @@ def test_splits_share_no_scene_and_the_last_has_what_the_others_lack():
     assert 0.05 < len(HELD_OUT_PAIRS) / (len(COLOURS) * (len(PLURALS) - 2)) < 0.15
 
 
-def test_every_caption_says_what_is_there():
-    for scene in SCENES:
+def test_every_caption_says_what_is_there(drawn):
+    for scene in drawn:
         assert len({caption.text for caption in scene.captions}) == 5
         for caption in scene.captions:
             assert len(caption.words) == len(caption.about)
@@ -71,10 +75,10 @@ def test_every_caption_says_what_is_there():
             assert len(groups_of(caption)) == len(scene.groups)
 
 
-def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is():
+def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is(drawn):
     content = {*COLOURS, *SIZES, *MATERIALS, *SINGULARS, "left", "right", "above", "below", "inside", "between"}
     grammar = {"a", "an", "is", "are", "there", "we", "see", "and", "picture", "shows"}
-    for scene in SCENES:
+    for scene in drawn:
         for caption in scene.captions:
             for word, about in zip(caption.words, caption.about, strict=True):
                 if word in grammar:
@@ -85,8 +89,8 @@ def test_every_word_of_content_is_about_something_and_no_word_of_grammar_is():
                     assert about == (GROUND,)
 
 
-def test_verbs_and_articles_agree():
-    for scene in SCENES:
+def test_verbs_and_articles_agree(drawn):
+    for scene in drawn:
         for caption in scene.captions:
             words = caption.words
             for i, word in enumerate(words[:-1]):
@@ -98,9 +102,9 @@ def test_verbs_and_articles_agree():
                 assert ("is" in words) == (NUMBERS[words[0]] == 1)
 
 
-def test_relations_hold_in_the_picture():
+def test_relations_hold_in_the_picture(drawn):
     seen = Counter()
-    for scene in SCENES:
+    for scene in drawn:
         seen[scene.relation] += 1
         if scene.relation is None:
             continue
@@ -132,14 +136,14 @@ def test_relations_hold_in_the_picture():
     assert set(seen) == {None, "left", "right", "above", "below", "inside", "larger", "smaller", "between"}
 
 
-def test_of_a_small_thing_and_a_huge_one_the_size_is_told():
-    for scene in SCENES:
+def test_of_a_small_thing_and_a_huge_one_the_size_is_told(drawn):
+    for scene in drawn:
         if len(scene.things) == 2 and {thing.size for thing in scene.things} == {"small", "huge"}:
             assert scene.relation in ("larger", "smaller", "inside")
 
 
-def test_things_are_painted_where_their_masks_are_in_their_colours():
-    for scene in islice((one for one in SCENES if all(thing.material == "plain" for thing in one.things)), 60):
+def test_things_are_painted_where_their_masks_are_in_their_colours(drawn):
+    for scene in islice((one for one in drawn if all(thing.material == "plain" for thing in one.things)), 60):
         picture = np.asarray(paint(scene), float)
         for thing, mask in zip(scene.things, masks(scene), strict=True):
             assert mask.sum() >= 20
@@ -150,8 +154,8 @@ def test_things_are_painted_where_their_masks_are_in_their_colours():
         assert off < 60
 
 
-def test_masks_do_not_overlap_and_fill_their_boxes():
-    for scene in SCENES[:80]:
+def test_masks_do_not_overlap_and_fill_their_boxes(drawn):
+    for scene in drawn[:80]:
         found = masks(scene, 128)
         assert found.shape == (len(scene.things), 128, 128) and found.sum(0).max() == 1
         for mask, (left, top, right, bottom) in zip(found, boxes(scene, 128), strict=True):
@@ -161,8 +165,8 @@ def test_masks_do_not_overlap_and_fill_their_boxes():
             assert inside.any(0)[[0, -1]].all() and inside.any(1)[[0, -1]].all()
 
 
-def test_colours_can_be_told_from_the_ground():
-    for scene in SCENES:
+def test_colours_can_be_told_from_the_ground(drawn):
+    for scene in drawn:
         assert all(far_apart(COLOURS[thing.colour], GROUNDS[scene.ground][1]) for thing in scene.things)
 
 
@@ -238,8 +242,8 @@ def test_the_command_writes_a_corpus(tmp_path, capfd):
     assert run(["data", "scenes", str(tmp_path / "file"), "--count", "12"]) == 2
 
 
-def test_the_usual_size():
-    assert paint(SCENES[0]).size == (SIZE, SIZE)
+def test_the_usual_size(drawn):
+    assert paint(drawn[0]).size == (SIZE, SIZE)
 
 
 @pytest.mark.parametrize("colour", ["red", "black"])

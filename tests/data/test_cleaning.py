@@ -153,11 +153,11 @@ def test_digests_are_a_set_in_little_memory():
     assert len(found) == len(known)
     tracemalloc.start()
     large = DigestSet()
-    for number in range(100_000):
+    for number in range(25_000):
         large.add(digest(str(number)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(large) == 100_000 and peak < 3_500_000
+    assert len(large) == 25_000 and peak < 875_000
 
 
 def test_nothing_is_lost_and_what_is_no_pair_stands_in_its_place(tmp_path):

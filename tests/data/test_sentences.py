@@ -93,8 +93,8 @@ def test_no_character_is_ever_lost(text, language):
 
 
 def test_time_does_not_grow_with_the_square_of_a_text_without_spaces():
-    assert len(split_sentences("我。" * 50_000, "zh")) == 50_000
-    assert_linear(lambda count: lambda: split_sentences("我。" * count, "zh"), 5_000, 50_000)
+    assert len(split_sentences("我。" * 2_000, "zh")) == 2_000
+    assert_linear(lambda count: lambda: split_sentences("我。" * count, "zh"), 2_000, 16_000)
 
 
 def test_a_language_that_is_no_language_does_no_harm():
@@ -112,4 +112,4 @@ def test_long_lines_of_anything_take_time_that_grows_with_their_length(part):
         stands_alone(text + "%")
         lost_and_invented(text, text)
 
-    assert_linear(lambda length: lambda: reading((part * length)[:length]), 10_000, 160_000)
+    assert_linear(lambda length: lambda: reading((part * length)[:length]), 5_000, 40_000)

@@ -53,7 +53,7 @@ def test_on_disk_as_in_memory(tokenizer, tmp_path):
     )
 
 
-def test_any_number_of_processes_writes_the_same_bytes(tokenizer, tmp_path):
+def test_any_number_of_processes_writes_the_same_bytes(tokenizer, forked_workers, tmp_path):
     one, two = (build(tmp_path / str(n), tokenizer, processes=n) for n in (1, 2))
     for name in (*FILES, INDEX):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()

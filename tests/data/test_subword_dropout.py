@@ -2,12 +2,11 @@
 
 import hashlib
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from tests.probes.forked import Forked
 from translucid.data.readers.corpus import Pair, SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout, words_of
@@ -76,19 +75,17 @@ def test_epochs_differ_and_the_seed_decides():
     assert len({tuple(ids(seed, epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))}) == 3
 
 
+def _draw(folder):
+    """Print a digest of what is drawn with the tokenizer of a folder."""
+    drawn = VariedCorpus(PAIRS, Tokenizer.load(folder), 0.3, 1).draw([1, 5])
+    print(hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest())
+
+
 def test_another_process_draws_the_same(tmp_path):
     learn().save(tmp_path)
-    code = (
-        "import sys, hashlib\nfrom pathlib import Path\n"
-        "from translucid.data.tokenizing.subword_dropout import VariedCorpus\n"
-        "from translucid.data.tokenizing.tokenizer import Tokenizer\nfrom translucid.data.readers.corpus import Pair\n"
-        f"pairs = [Pair(*pair) for pair in {[tuple(pair) for pair in PAIRS]!r}]\n"
-        "drawn = VariedCorpus(pairs, Tokenizer.load(Path(sys.argv[1])), 0.3, 1).draw([1, 5])\n"
-        "print(hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest())"
-    )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    said, _ = Forked(_draw, tmp_path).communicate()
     drawn = VariedCorpus(PAIRS, learn(), 0.3, 1).draw([1, 5])
-    assert done.stdout.strip() == hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest()
+    assert said.strip() == hashlib.sha256(drawn.source_ids.tobytes() + drawn.target_ids.tobytes()).hexdigest()
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

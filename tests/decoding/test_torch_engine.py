@@ -19,19 +19,19 @@ EVERY_SEARCH = [{"beam": 1}, {"beam": 3, "nbest": 2}]
 @pytest.fixture
 def many() -> list[list[int]]:
     rng = random.Random(0)
-    return [[rng.choice([4, 5, 6]) for _ in range(rng.randint(0, 12))] + [EOS] for _ in range(20)]
+    return [[rng.choice([4, 5, 6]) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(12)]
 
 
 @pytest.mark.parametrize("options", EVERY_SEARCH)
 def test_alone_sorted_shuffled_and_in_any_batch_size(options, table_model, many, monkeypatch):
-    model, options = table_model(8, eos=-1), DecodingOptions(**options, max_length_extra=10)
+    model, options = table_model(8, eos=-1), DecodingOptions(**options, max_length_extra=5)
     engine = TorchEngine(model)
     expected = engine.decode(many, options)
     for batch_tokens in (1, 30, 100, 10_000):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
         assert engine.decode(many, options) == expected
     assert [engine.decode([sentence], options)[0] for sentence in many] == expected
-    for order in (sorted(range(20), key=lambda i: len(many[i])), random.Random(1).sample(range(20), 20)):
+    for order in (sorted(range(12), key=lambda i: len(many[i])), random.Random(1).sample(range(12), 12)):
         assert engine.decode([many[i] for i in order], options) == [expected[i] for i in order]
 
 
@@ -56,8 +56,8 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatc
     shape = TransformerOptions(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=2)
     model = Transformer(50, 50, shape)
     rng = random.Random(0)
-    sentences = [[rng.randrange(4, 50) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(12)]
-    settings = DecodingOptions(max_length_ratio=1, max_length_extra=5, **options)
+    sentences = [[rng.randrange(4, 50) for _ in range(rng.randint(0, 9))] + [EOS] for _ in range(8)]
+    settings = DecodingOptions(max_length_ratio=1, max_length_extra=3, **options)
     expected = TorchEngine(model).decode(sentences, settings)
     for batch_tokens in (1, 60):
         monkeypatch.setattr("translucid.decoding.search.BATCH", batch_tokens)
@@ -70,8 +70,8 @@ def test_a_transformer_translates_alike_alone_and_in_a_batch(options, monkeypatc
 
 def test_training_goes_on_after_a_search():
     model = Transformer(9, 9, TransformerOptions(width=4, heads=1, feed_forward=4, encoder_layers=1, decoder_layers=1))
-    TorchEngine(model).decode([[4, 5, EOS]], DecodingOptions(min_length=300, max_length_extra=300))
-    model(torch.tensor([[4, 5, EOS]]), torch.tensor([[2] + [4] * 300])).sum().backward()
+    TorchEngine(model).decode([[4, 5, EOS]], DecodingOptions(min_length=260, max_length_extra=260))
+    model(torch.tensor([[4, 5, EOS]]), torch.tensor([[2] + [4] * 260])).sum().backward()
 
 
 def test_the_batch_reports_and_dropout_is_off(table_model, many, monkeypatch):
@@ -85,7 +85,7 @@ def test_the_batch_reports_and_dropout_is_off(table_model, many, monkeypatch):
         return encode(source, **more)
 
     model.encode = watched
-    monkeypatch.setattr("translucid.decoding.search.BATCH", 60)
+    monkeypatch.setattr("translucid.decoding.search.BATCH", 20)
     TorchEngine(model).decode(many, options, on_batch=done.append)
     assert sum(done) == len(many) and len(done) > 3
     assert modes and not any(modes)

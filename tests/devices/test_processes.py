@@ -12,8 +12,6 @@ from torch import nn
 
 from tests.devices.emulated import DeviceTensor, Emulation
 from tests.devices.shrunk import build_case
-from translucid.training import sharding
-from translucid.training.sharding import ShardedWeights
 from translucid.training.stream_loss import StreamLoss
 from translucid.training.workers import Workers
 
@@ -35,11 +33,14 @@ class DistributedOnGpu(Distributed):
 
 
 @pytest.fixture(autouse=True)
-def _emulated(monkeypatch):
+def sharded_weights(monkeypatch):
+    """The class, whose module takes a second to import, as it would be on a GPU."""
+    from translucid.training import sharding
+
     monkeypatch.setattr(sharding, "DTensor", Distributed)
     monkeypatch.setattr(sharding, "distribute_tensor", lambda tensor, mesh, placements: tensor)
     with Emulation("cuda"):
-        yield
+        yield sharding.ShardedWeights
 
 
 @pytest.fixture
@@ -56,20 +57,20 @@ def sharded():
     )
 
 
-def test_rows_and_parts_go_to_the_gpu(sharded):
+def test_rows_and_parts_go_to_the_gpu(sharded_weights, sharded):
     batch = build_case("tiny").batch
-    assert isinstance(ShardedWeights.rows(sharded, batch).source, DeviceTensor)
+    assert isinstance(sharded_weights.rows(sharded, batch).source, DeviceTensor)
     parameter = torch.ones(3).as_subclass(Distributed)
-    assert isinstance(ShardedWeights.part(sharded, torch.ones(3), parameter), DeviceTensor)
+    assert isinstance(sharded_weights.part(sharded, torch.ones(3), parameter), DeviceTensor)
 
 
-def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded):
-    with ShardedWeights.averaged_model(sharded) as model:
+def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded_weights, sharded):
+    with sharded_weights.averaged_model(sharded) as model:
         tensors = [*model.parameters(), *model.buffers()]
         assert all(isinstance(tensor, DeviceTensor) for tensor in tensors)
     part = torch.ones(3).as_subclass(DistributedOnGpu)
     assert isinstance(part.full_tensor(), DeviceTensor)
-    assert not isinstance(ShardedWeights.whole(sharded, part), DeviceTensor)
+    assert not isinstance(sharded_weights.whole(sharded, part), DeviceTensor)
 
 
 def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 
 LANGUAGES = ("en", "de")
-DOCUMENTS, SEGMENTS = 40, 400
+DOCUMENTS, SEGMENTS = 15, 150
 RUNS = {"r", "t", "rPr", "b", "i", "lang", "hlinkClick"}
 """Elements of Office that parted text is put in."""
 DROPPED = {"proofErr", "soft-page-break"}

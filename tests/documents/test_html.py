@@ -49,19 +49,22 @@ def test_any_text_comes_out_as_it_was_and_takes_translations(text):
     document.filled(all_changed(document))
 
 
-@pytest.mark.parametrize("file", installed(".html", ".htm", ".xhtml"), ids=lambda file: file.name)
-def test_real_pages_keep_their_structure(file):
-    content = file.read_bytes()
-    try:
-        document = read_document(file.name, content, ENGLISH_SPANISH)
-    except UserError as error:
-        pytest.skip(str(error))
-    assert document.filled({}) == content
-    before, after = (
-        [(tag.name, sorted(tag.attrs)) for tag in BeautifulSoup(data, "html.parser").find_all(True)]
-        for data in (content, document.filled(all_changed(document)))
-    )
-    assert before == after
+def test_real_pages_keep_their_structure():
+    changed_structure = []
+    for file in installed(".html", ".htm", ".xhtml", most=24):
+        content = file.read_bytes()
+        try:
+            document = read_document(file.name, content, ENGLISH_SPANISH)
+        except UserError:  # such as of another encoding
+            continue
+        assert document.filled({}) == content, file
+        before, after = (
+            [(tag.name, sorted(tag.attrs)) for tag in BeautifulSoup(data, "html.parser").find_all(True)]
+            for data in (content, document.filled(all_changed(document)))
+        )
+        if before != after:
+            changed_structure.append(file)
+    assert not changed_structure
 
 
 _INLINE = st.recursive(
@@ -79,8 +82,8 @@ _INLINE = st.recursive(
 
 
 @given(st.lists(st.lists(_INLINE, min_size=1, max_size=6).map(" ".join), min_size=10, max_size=10))
-@settings(max_examples=100, deadline=None)
-def test_a_thousand_paragraphs_keep_each_tag_once(paragraphs):
+@settings(max_examples=25, deadline=None)
+def test_paragraphs_keep_each_tag_once(paragraphs):
     text = "".join(f"<p>{paragraph}</p>\n" for paragraph in paragraphs)
     document = read(text)
     soup, after = (

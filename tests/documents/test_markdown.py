@@ -190,13 +190,16 @@ def test_a_line_break_keeps_the_sign_of_its_quote_before_a_tab(source):
     assert after[0] == before[0]
 
 
-@pytest.mark.parametrize("file", installed(".md", most=60), ids=lambda file: file.name)
-def test_real_files_keep_their_structure(file):
-    content = file.read_bytes()
-    document = read_document(file.name, content, ENGLISH_SPANISH)
-    assert document.filled({}) == content
-    before, after = (structure(data.decode()) for data in (content, document.filled(all_changed(document))))
-    assert after[0] == before[0]
+def test_real_files_keep_their_structure():
+    changed_structure = []
+    for file in installed(".md", most=40):
+        content = file.read_bytes()
+        document = read_document(file.name, content, ENGLISH_SPANISH)
+        assert document.filled({}) == content, file
+        before, after = (structure(data.decode()) for data in (content, document.filled(all_changed(document))))
+        if after[0] != before[0]:
+            changed_structure.append(file)
+    assert not changed_structure
 
 
 @pytest.mark.parametrize(
@@ -354,6 +357,7 @@ def test_line_breaks_keep_what_stands_before_the_next_line():
     assert filled("one  \n  two\n", "uno dos").count("  \n  ") == 1
 
 
-def test_nothing_takes_long():
-    for text in ("[" * 20_000, "*a " * 20_000, "`" * 20_000, "![a](" * 5_000, "$a" * 20_000):
+def test_signs_without_end_stay_as_they_are():
+    """How long that takes is measured in test_growth.py."""
+    for text in ("[" * 1_000, "*a " * 1_000, "`" * 1_000, "![a](" * 1_000, "$a" * 1_000):
         assert read(text).filled({}) == text.encode()

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence import estimator as estimating
@@ -94,6 +93,8 @@ def test_logistic_regression_is_that_of_scikit_learn():
     chance = np.random.default_rng(1)
     x = chance.normal(size=(300, 4))
     truth = (chance.random(300) < sigmoid(x @ [1.0, -2.0, 0.0, 0.5] + 1)).astype(float)
+    from sklearn.linear_model import LogisticRegression  # it takes seconds to import
+
     theirs = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=1000).fit(x, truth)
     assert logistic(x, truth, 3.0) == pytest.approx([*theirs.coef_[0], theirs.intercept_[0]], abs=1e-5)
 

@@ -12,7 +12,6 @@ from translucid.evaluation.pointing import Hit, KindScore, by_kind, pointing, po
 from translucid.evaluation.scene_gold import KINDS, GoldImage, gold_of_words, read_gold
 from translucid.ground.errors import UserError
 
-SCENES = list(generate(300))
 STARS = {
     "image": "train/1.png",
     "side": 80,
@@ -26,6 +25,11 @@ STARS = {
     "captions": [{"words": ["red", "stars"], "about": [[0, 1], [0, 1]]}],
 }
 GOLD = GoldImage.model_validate(STARS)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return list(generate(300))
 
 
 def looks_at(row, column, rows=4, columns=4):
@@ -139,9 +143,9 @@ def test_what_generated_words_are_about(caption, about):
     assert gold_of_words(caption.split(), GOLD) == about
 
 
-def test_noun_phrases_find_what_the_scenes_own_captions_are_about():
+def test_noun_phrases_find_what_the_scenes_own_captions_are_about(drawn):
     seen = 0
-    for scene in SCENES:
+    for scene in drawn:
         gold = GoldImage.model_validate_json(json.dumps({**gold_of("x", scene, 48), "captions": []}))
         for caption in scene.captions:
             for word, right, found in zip(
@@ -153,8 +157,8 @@ def test_noun_phrases_find_what_the_scenes_own_captions_are_about():
     assert seen > 5000
 
 
-def test_every_word_that_is_about_things_has_a_kind_and_no_other_word_has():
-    told = {word: things for scene in SCENES for said in scene.captions for word, things in zip(*said, strict=True)}
+def test_every_word_that_is_about_things_has_a_kind_and_no_other_word_has(drawn):
+    told = {word: things for scene in drawn for said in scene.captions for word, things in zip(*said, strict=True)}
     grammar = {"of", "to", "the", "than", "in", "at"}
     assert {word for word, things in told.items() if things and min(things) >= 0} - grammar <= set(KINDS)
     assert not {word for word, things in told.items() if not things or min(things) < 0} & set(KINDS)
@@ -162,15 +166,15 @@ def test_every_word_that_is_about_things_has_a_kind_and_no_other_word_has():
     assert set(KINDS.values()) == {"object", "colour", "size", "material", "relation", "count"}
 
 
-def test_own_captions_are_looked_up_word_for_word():
-    for scene in SCENES[:50]:
+def test_own_captions_are_looked_up_word_for_word(drawn):
+    for scene in drawn[:50]:
         gold = GoldImage.model_validate_json(json.dumps(gold_of("x", scene, 48)))
         for caption in scene.captions:
             assert gold_of_words(caption.words, gold) == list(caption.about)
 
 
-def test_whoever_looks_at_the_middle_of_what_is_said_is_right():
-    for scene in SCENES[:50]:
+def test_whoever_looks_at_the_middle_of_what_is_said_is_right(drawn):
+    for scene in drawn[:50]:
         gold = GoldImage.model_validate_json(json.dumps(gold_of("x", scene, 96)))
         words, about = scene.captions[0].words, scene.captions[0].about
         rows = []
@@ -182,16 +186,16 @@ def test_whoever_looks_at_the_middle_of_what_is_said_is_right():
         assert scores["all"].chance < 0.5
 
 
-def test_gold_is_read(tmp_path):
+def test_gold_is_read(drawn, tmp_path):
     file = tmp_path / "gold.jsonl"
-    lines = [json.dumps(gold_of(f"train/{i}.png", scene, 48)) for i, scene in enumerate(SCENES[:5])]
+    lines = [json.dumps(gold_of(f"train/{i}.png", scene, 48)) for i, scene in enumerate(drawn[:5])]
     file.write_text("".join(f"{line}\n" for line in lines))
     found = read_gold(file)
     assert list(found) == [f"train/{i}.png" for i in range(5)]
     gold = found["train/3.png"]
-    thing = SCENES[3].things[0]
+    thing = drawn[3].things[0]
     assert (gold.things[0].shape, gold.things[0].material) == (thing.shape, thing.material)
-    assert gold.ground == SCENES[3].ground and gold.captions[1].about == SCENES[3].captions[1].about
+    assert gold.ground == drawn[3].ground and gold.captions[1].about == drawn[3].captions[1].about
     assert GOLD.box_of(2) == (0.5, 0.25, 0.75, 0.75)
     file.write_text(f"{lines[0]}\n{lines[1]}\n{lines[0]}\n")
     with pytest.raises(UserError, match=r"gold.jsonl:3: is the second line of train/0.png"):

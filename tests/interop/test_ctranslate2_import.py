@@ -9,7 +9,6 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
-from ctranslate2.converters import TransformersConverter
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
@@ -103,6 +102,8 @@ def test_smaller_weights_come_back_as_far_as_they_go(tmp_path, quantization, off
 @pytest.fixture(scope="module", params=["swish", "languages", "m2m"])
 def converted(request, tmp_path_factory):
     """A folder of Hugging Face as a run, and as a run by way of CTranslate2's own converter."""
+    from ctranslate2.converters import TransformersConverter  # it imports `transformers`
+
     place, kind = tmp_path_factory.mktemp(request.param), request.param
     theirs, files = place / "theirs", ["source.spm", "target.spm"]
     if kind == "m2m":

@@ -4,7 +4,6 @@ import json
 
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
@@ -66,14 +65,20 @@ def made(changes, *, joint=True, **data):
     return model, tokenizer, configuration
 
 
+def loaded(folder, **more):
+    """Return the model and the tokenizer of a folder as `transformers` loads them."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    return AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder, **more)
+
+
 class Given:
     """One of our models as `transformers` loads it."""
 
     def __init__(self, folder, model, tokenizer, configuration):
         self.model, self.tokenizer, self.folder = model, tokenizer, folder
         self.kind = export_huggingface(model, tokenizer, configuration, folder)
-        self.theirs = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-        self.their_tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.theirs, self.their_tokenizer = loaded(folder)
 
     def target_row(self, our_id):
         rows = json.loads((self.folder / "vocab.json").read_text())
@@ -197,13 +202,7 @@ def returned(request, tmp_path_factory):
     configuration, tokenizer = run.configuration(), run.tokenizer()
     export_huggingface(run.load_sequence_model(configuration, tokenizer), tokenizer, configuration, place / "last")
     languages = {"m2m": {"src_lang": "en"}, "nllb": {"src_lang": "eng_Latn"}}.get(request.param, {})
-    return [
-        (
-            AutoModelForSeq2SeqLM.from_pretrained(place / name).eval(),
-            AutoTokenizer.from_pretrained(place / name, **languages),
-        )
-        for name in ("first", "last")
-    ]
+    return [loaded(place / name, **languages) for name in ("first", "last")]
 
 
 def test_what_came_from_there_goes_back_as_it_was(returned):
@@ -309,7 +308,7 @@ def test_a_trained_run_writes_there_what_it_writes_here(small_run, tmp_path, cap
     out = tmp_path / "out"
     assert run_command(["export", str(small_run), str(out), "--to", "huggingface"]) == 0
     assert "written" in capsys.readouterr().err
-    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(out).eval(), AutoTokenizer.from_pretrained(out)
+    model, tokenizer = loaded(out)
     translator = Translator.load(small_run, "cpu", "torch")
     batch = tokenizer(TEXTS, return_tensors="pt", padding=True)
     written = tokenizer.batch_decode(model.generate(**batch, num_beams=1, max_length=12), skip_special_tokens=True)

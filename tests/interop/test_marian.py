@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from ctranslate2.converters import MarianConverter
 
 from tests.probes.foreign import SHORT, marian_file, sentences
 from translucid.api.translator import Translator
@@ -41,6 +40,8 @@ def folder(request, tmp_path):
 
 def judge(folder: Path, out: Path) -> ctranslate2.Translator:
     """The model by CTranslate2's own converter, which is given Marian's sinusoids, as it has others."""
+    from ctranslate2.converters import MarianConverter  # it imports `transformers`
+
     arrays = dict(np.load(folder / "model.npz"))
     arrays["Wpos"] = sinusoidal_positions(500, 16, kind="sinusoidal-tensor2tensor").numpy()
     np.savez(folder / "model-with-positions.npz", **arrays)

@@ -56,7 +56,7 @@ def test_translations(workspace, engine):
     assert b"\r" not in (workspace.folder / "out.txt").read_bytes()
 
 
-def test_translations_by_several_processes(on_windows):
+def test_translations_by_several_processes(on_windows, forked_workers):
     (on_windows.folder / "long.txt").write_bytes(b"The house is big.\n" * 300)
     options = "--input", "long.txt", "--output", "long.out", "--workers", 2, "--beam", 1
     on_windows.call("translate", on_windows.translator, *options)

@@ -14,7 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -94,15 +97,30 @@ class Forked:
 
 
 def _start(process: BaseProcess) -> None:
-    """Start a process, and before the first one the server, which gets one thread and finds `tests.probes`."""
+    """Start a process, and before the first one the server."""
+    with _environment_of_the_server():
+        process.start()
+
+
+@contextmanager
+def _environment_of_the_server() -> Iterator[None]:
+    """Set the environment in which the server starts: it gets one thread and finds `tests.probes`."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     before = dict(os.environ)
     os.environ.update(OMP_NUM_THREADS="1", PYTHONPATH=path)
     try:
-        process.start()
+        yield
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def running_context() -> BaseContext:
+    """Return the context of `multiprocessing` that forks processes from the server, which runs already."""
+    if _FORKING:
+        with _environment_of_the_server():
+            forkserver.ensure_running()
+    return _context
 
 
 class ProcessGroup:

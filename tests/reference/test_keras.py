@@ -1,6 +1,5 @@
 """Our attention against Keras 3's layers, with the same weights."""
 
-import keras
 import numpy as np
 import pytest
 import torch
@@ -21,6 +20,8 @@ def numpy(tensor):
 @pytest.mark.parametrize("use_scale", [False, True])
 def test_dot_product_attention(use_scale):
     """Keras does not divide by the root of the width: its scale is 1, or one that is learned."""
+    import keras  # it takes two seconds
+
     layer = keras.layers.Attention(use_scale=use_scale)
     inputs = [numpy(QUERY), numpy(MEMORY)]
     layer.build([x.shape for x in inputs])
@@ -34,6 +35,8 @@ def test_dot_product_attention(use_scale):
 
 @pytest.mark.parametrize("kind", ["self", "causal", "cross"])
 def test_multi_head_attention(kind):
+    import keras  # it takes two seconds
+
     ours = MultiHeadAttention(12, 3)
     for parameter in ours.parameters():
         parameter.data.normal_()
@@ -67,6 +70,8 @@ def test_multi_head_attention(kind):
 
 
 def test_attention_only_is_a_stack_of_keras_attention_layers():
+    import keras  # it takes two seconds
+
     model = AttentionOnly(11, 11, AttentionOnlyOptions(width=12, encoder_layers=2, decoder_layers=2)).eval()
     scales = iter(np.linspace(0.1, 0.6, 6, dtype="float32"))
     for look in (*model.encoder, *model.decoder_self, *model.decoder_cross):

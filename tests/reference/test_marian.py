@@ -1,7 +1,6 @@
 """Our Transformer against Hugging Face's MarianMTModel, with the same weights."""
 
 import torch
-from transformers import MarianConfig, MarianMTModel
 
 from translucid.ground.special import SpecialTokens
 from translucid.models.model_options import TransformerOptions
@@ -45,6 +44,8 @@ def copy_block(ours, theirs, order):
 
 @torch.no_grad()
 def test_the_same_weights_give_the_same_logits():
+    from transformers import MarianConfig, MarianMTModel
+
     config = MarianConfig(
         vocab_size=V,
         d_model=WIDTH,

@@ -1,6 +1,5 @@
 """Our recurrent layers, scores and whole decoders against Keras 3's LSTM, GRU, Bidirectional and attention layers."""
 
-import keras
 import numpy as np
 import pytest
 import torch
@@ -36,6 +35,8 @@ def keras_weights(rnn, layer=0, suffix=""):
 
 
 def keras_layer(cell, width):
+    import keras  # it takes two seconds
+
     return (keras.layers.LSTM if cell == "lstm" else keras.layers.GRU)(width, return_sequences=True, return_state=True)
 
 
@@ -54,6 +55,8 @@ def test_one_direction_over_padded_sentences(cell):
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_both_directions_over_padded_sentences(cell):
+    import keras  # it takes two seconds
+
     ours = Recurrence(cell, D, D, 1, bidirectional=True)
     theirs = keras.layers.Bidirectional(keras_layer(cell, D // 2))
     theirs.build(X.shape)
@@ -90,6 +93,8 @@ def test_layers_go_on_from_given_states_in_one_call_and_step_by_step():
 
 def test_additive_attention():
     """Keras has no projections before the tanh, so it is given projected queries and keys."""
+    import keras  # it takes two seconds
+
     score = Concat(D)
     query, memory = torch.randn(3, 4, D), X
     layer = keras.layers.AdditiveAttention()
@@ -107,6 +112,8 @@ def test_additive_attention():
 @pytest.mark.parametrize("attention", ["none", "luong-dot", "luong-scaled-dot"])
 def test_a_whole_translator_of_keras_layers(attention):
     """Embeddings, bidirectional encoder, bridge, decoder, attention, prediction."""
+    import keras  # it takes two seconds
+
     model = RecurrentModel(11, 11, RecurrentOptions(width=D, attention=attention)).eval()
     if attention == "luong-scaled-dot":
         model.decoder.score.scale.data.fill_(0.7)

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 import os
 import shutil
 import stat
@@ -163,6 +164,17 @@ def _no_wait_for_the_disk():
     """Write files without `fsync`: a test can see what a killed process leaves, but not what a power cut does."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_traces_of_compilers():
+    """PyTorch writes down all that its compilers do, which takes long, when this logger has a handler.
+
+    pytest adds one to each logger that does not propagate.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(logging.getLogger("torch.__trace"), "propagate", True)
         yield
 
 

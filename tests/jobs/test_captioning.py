@@ -54,7 +54,7 @@ def test_a_line_for_each_image_and_the_broken_one_is_told_of(eyes, folder, tmp_p
     assert "line" in said and "000002.png" in said and "1 images could not be read" in said
 
 
-def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path):
+def test_a_tar_a_list_and_several_processes_give_the_same(eyes, scenes, tmp_path, forked_workers):
     tar = scenes / "images.tar"
     assert run(["caption", str(eyes), str(tar), "--output", str(tmp_path / "one.jsonl"), "--format", "jsonl"]) == 0
     records = [json.loads(line) for line in (tmp_path / "one.jsonl").read_text().splitlines()]

@@ -1,19 +1,18 @@
 """The same job on Ray: here, on two CPUs."""
 
-import io
 import sys
 
 import pytest
 
+from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.jobs.cluster import ray_cluster
 from translucid.jobs.job import Job, alone
 from translucid.jobs.output import FileOutput
 from translucid.jobs.running import run
-from translucid.jobs.windows import Reader
 
-from .conftest import WINDOW
+WINDOW = 48
 
 
 @pytest.fixture(scope="module")
@@ -36,44 +35,51 @@ def ray(environment):
     ray.shutdown()
 
 
-def test_ray_writes_what_one_process_writes_and_goes_on_where_that_stopped(ray, small_run, text, tmp_path, monkeypatch):
+@pytest.fixture
+def text(tmp_path):
+    """A text of four windows; in the second, a line that is empty, one that is not UTF-8, one too long."""
+    lines = [pair.source.encode() for pair in generate(4 * WINDOW, max_words=8)]
+    lines[WINDOW + 3 : WINDOW + 6] = b"", b"ca\xf1a", b"I like soccer " * 150
+    file = tmp_path / "in.txt"
+    file.write_bytes(b"\n".join(lines))
+    return file
+
+
+def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
+    ray, small_run, text, tmp_path, monkeypatch
+):
+    """It goes on where one process stopped, and one process goes on where it stopped."""
     monkeypatch.setattr("translucid.jobs.job.WINDOW", WINDOW)
-    job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0), "cpu")
+    job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), "cpu")
     said = []
 
     def stopping(lines):
         if lines:
             raise KeyboardInterrupt
 
-    with text.open("rb") as stream:
-        assert run(job, stream, FileOutput(tmp_path / "one"), alone(job), say=said.append) == 1
-    with text.open("rb") as stream, pytest.raises(KeyboardInterrupt):
-        run(job, stream, FileOutput(tmp_path / "out"), alone(job), say=said.append, advance=stopping)
+    def written(out, executor, **more):
+        with text.open("rb") as stream:
+            return run(job, stream, FileOutput(tmp_path / out), executor, say=said.append, **more)
+
+    assert written("one", alone(job)) == 1
+    with pytest.raises(KeyboardInterrupt):
+        written("out", alone(job), advance=stopping)
     summary = said[1]
-    assert (
-        summary.startswith("warning: ")
-        and "of 1,250 lines look wrong" in summary
-        and "too long for the model: line" in summary
-    )
+    assert summary.startswith("warning: ")
+    assert f"of {4 * WINDOW} lines look wrong" in summary and "too long for the model: line" in summary
     said.clear()
-    with text.open("rb") as stream:
-        way = ray_cluster(job, text, "auto", workers=1)
-        assert run(job, stream, FileOutput(tmp_path / "out"), way, say=said.append) == 1
-    assert said[:2] == ["continued after line 256 of an earlier, interrupted run", "line 1102: not UTF-8"]
-    assert said[2:] == [summary]
+    other = tmp_path / "other.txt"  # what the workers read
+    other.write_bytes(text.read_bytes()[:-1] + b"?")
+    with pytest.raises(UserError, match="the input has changed while it was translated"):
+        written("out", ray_cluster(job, other, "auto", workers=1))
+    assert written("out", alone(job)) == 1
+    assert said == [
+        f"continued after line {WINDOW} of an earlier, interrupted run",
+        f"line {WINDOW + 5}: not UTF-8",
+        f"continued after line {3 * WINDOW} of an earlier, interrupted run",
+        summary,
+    ]
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
-
-
-def test_an_input_that_changes_meanwhile_is_noticed(ray, small_run, tmp_path):
-    job = Job(small_run, DecodingOptions(beam=1), "cpu")
-    text = tmp_path / "in.txt"
-    text.write_text("another\n")
-    windows = Reader(io.BytesIO(b"one\n")).windows()  # as it was when it was read for its places
-    with (
-        ray_cluster(job, text, "auto", workers=1) as on_ray,
-        pytest.raises(UserError, match="the input has changed while it was translated"),
-    ):
-        list(on_ray(windows))
 
 
 def test_without_ray_the_user_is_told_what_to_install(small_run, text, monkeypatch):

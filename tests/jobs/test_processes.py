@@ -37,11 +37,12 @@ def brief_run(small_run, tmp_path):
     return copied
 
 
-@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 700), (killed_jobs.document, 500)])
+@pytest.mark.parametrize(("given", "lines"), [(killed_jobs.texts, 320), (killed_jobs.document, 120)])
 def test_jobs_killed_at_random_moments_lose_nothing(brief_run, tmp_path, given, lines):
     work = tmp_path / "work"
     work.mkdir()
-    counts = killed_jobs.run(work, brief_run, kills=1, lines=lines, options=QUICK[:4], seed=2, given=given, window=128)
+    options = {"options": QUICK[:4], "window": lines // 4}
+    counts = killed_jobs.run(work, brief_run, kills=1, lines=lines, seed=2, given=given, **options)
     assert counts["kills"] >= 1 and counts["jobs"] > 0  # where the kills fell is a matter of the machine
     assert {name: counts[name] for name in killed_jobs.WRONG} == dict.fromkeys(killed_jobs.WRONG, 0)
 
@@ -71,7 +72,7 @@ def test_a_worker_that_is_killed_is_one_clear_line_and_the_rest_can_go_on(start,
     assert process.returncode == 2
     assert said.count("\n") == 1 and "a worker process was killed (SIGKILL)" in said and "--workers" in said
     assert others and not killed_jobs.still_there(others)
-    process = start("--workers", 2)
+    process = start()
     _, said = process.communicate(timeout=240)
     assert process.returncode == 2 and said.count("\n") == 4
     assert "continued after line" in said
@@ -116,10 +117,11 @@ def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_
             subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_results_come_in_order_and_few_windows_are_read_ahead(small_run):
-    """Also of sampling, whose random numbers depend on the line's place in its window."""
+def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_workers):
+    """Also of sampling, whose random numbers depend on the line's place in its window, and of lines that are bad."""
     job = Job(small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0, max_length_extra=6), "cpu")
     texts = [Window([b"I like soccer"] * (i + 1), Place(i), Place(i + 1), True) for i in range(9)]
+    texts[3].lines[1], texts[4].lines[2] = b"ca\xf1a", b"I like soccer " * 150
     read = []
 
     def reading():
@@ -129,6 +131,7 @@ def test_results_come_in_order_and_few_windows_are_read_ahead(small_run):
 
     with alone(job) as one:
         expected = list(one(texts))
+    assert expected[3][1].bad and expected[4][1].warnings
     with processes(job, 2) as way:
         assert way.device == "cpu"
         for i, (window, done) in enumerate(way(reading())):
@@ -137,7 +140,7 @@ def test_results_come_in_order_and_few_windows_are_read_ahead(small_run):
     assert len(set(expected[-1][1].text.split(b"\n"))) > 5
 
 
-def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run):
+def test_what_a_worker_has_to_say_is_said_here(tmp_path, small_run, forked_workers):
     with pytest.raises(UserError) as failure, processes(Job(tmp_path, DecodingOptions()), 1):
         pass
     assert (

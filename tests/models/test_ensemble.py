@@ -43,12 +43,13 @@ def test_a_model_with_itself_writes_what_it_writes_alone(kind, options):
         assert [found.score for found in one] == pytest.approx([found.score for found in other], abs=1e-5)
 
 
-def mean_by_hand(models, source, prefix):
-    """Return p(next token) [V], the mean over models, each asked in one teacher-forced pass."""
-    fed = torch.tensor([[2, *prefix]])
-    return sum(model(torch.tensor([source]), fed)[0, -1].softmax(-1) for model in models) / len(models)
+def mean_by_hand(models, source, tokens):
+    """Return p(next token) [T + 1, V] after each prefix of T tokens: the mean over models of teacher-forced passes."""
+    fed = torch.tensor([[2, *tokens]])
+    return sum(model(torch.tensor([source]), fed)[0].softmax(-1) for model in models) / len(models)
 
 
+@torch.inference_mode()
 @pytest.mark.parametrize("kinds", [("transformer", "recurrent"), ("plain", "attention-only", "transformer")])
 def test_each_step_has_the_mean_of_the_probabilities(kinds):
     models = [built(kind, seed).double() for seed, kind in enumerate(kinds)]
@@ -58,8 +59,8 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
     forced = pair_scores(ensemble, [(s, [*f[0].tokens, 3]) for s, f in zip(SENTENCES[:4], found, strict=True)])
     differs = False
     for source, (one,), score in zip(SENTENCES[:4], found, forced, strict=True):
-        for t, token in enumerate([*one.tokens, 3]):
-            p = mean_by_hand(models, source, one.tokens[:t])
+        by_hand = mean_by_hand(models, source, one.tokens)
+        for t, (token, p) in enumerate(zip([*one.tokens, 3], by_hand, strict=True)):
             assert p.sum().item() == pytest.approx(1)
             assert one.token_log_probabilities[t] == pytest.approx(p[token].log().item(), abs=1e-6)
             assert score.log_probabilities[t] == pytest.approx(p[token].log().item(), abs=1e-6)
@@ -70,13 +71,14 @@ def test_each_step_has_the_mean_of_the_probabilities(kinds):
     assert differs  # or the others would not have mattered
 
 
+@torch.inference_mode()
 def test_a_beam_is_reordered_in_all_models():
     models = [built("transformer", 1).double(), built("recurrent", 2).double()]
     options = DecodingOptions(beam=5, nbest=5, max_length_extra=6)
     for source, found in zip(SENTENCES, TorchEngine(Ensemble(models)).decode(SENTENCES, options), strict=True):
         for one in found if len(source) > 1 else []:
             ids = [*one.tokens, 3]
-            by_hand = [mean_by_hand(models, source, ids[:t])[token].log().item() for t, token in enumerate(ids)]
+            by_hand = mean_by_hand(models, source, one.tokens)[range(len(ids)), ids].log().tolist()
             assert one.token_log_probabilities == pytest.approx(by_hand, abs=1e-5)
 
 

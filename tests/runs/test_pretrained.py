@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.conftest import SHORT
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -50,8 +51,9 @@ def begun(folder, tmp_path):
     def calling(*options, settings=()):
         out = tmp_path / "run"
         pairs = ["--train", folder / "pairs.tsv", "--valid", folder / "pairs.tsv"]
-        still = ["training.learning_rate=1e-12", "training.max_steps=1", "training.averaging=0", *settings]
-        command("train", *options, *pairs, "--out", out, "--overwrite", "--no-tune", "--set", *still)
+        still = ["training.learning_rate=1e-12", "training.max_steps=1", "training.averaging=0"]
+        few = [*SHORT, "training.validate_sentences=2", *settings]
+        command("train", *options, *pairs, "--out", out, "--overwrite", "--no-tune", "--set", *still, *few)
         return RunFolder(out)
 
     return calling

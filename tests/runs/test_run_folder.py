@@ -13,12 +13,6 @@ from translucid.runs.staging import staged
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 
-@pytest.fixture
-def run(train, tmp_path):
-    train(tmp_path / "run", "training.max_steps=2")
-    return RunFolder(tmp_path / "run")
-
-
 def test_it_loads_and_works_without_its_state(run):
     import shutil
 

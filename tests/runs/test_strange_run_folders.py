@@ -1,7 +1,6 @@
 """A run folder made with evil intent: nothing else is read or written, nobody waits for ever, no memory is filled."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,6 @@ from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
-
-
-@pytest.fixture(scope="module")
-def honest_run(train, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("honest") / "run"
-    train(folder, "training.max_steps=2")
-    return folder
-
-
-@pytest.fixture
-def run(honest_run, tmp_path):
-    return RunFolder(shutil.copytree(honest_run, tmp_path / "run"))
-
 
 READ = ["config.yaml", "model.safetensors", "tokenizer.model"]
 

@@ -3,6 +3,7 @@
 import io
 import re
 import tarfile
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,14 +27,28 @@ def train(train_captioner):
     return train_captioner
 
 
+VARIED = ["data.shift=2", "data.mirror=true", "training.cooldown=0"]
+
+
+@pytest.fixture(scope="module")
+def whole(train, tmp_path_factory):
+    """Train on varied images without an interruption: whole("caption-soft") is the run, which nobody may change."""
+
+    @cache
+    def training(kind):
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        train(folder, kind, *VARIED)
+        return folder
+
+    return training
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_interrupted_training_ends_as_one_that_was_not(train, tmp_path, kind):
-    train(tmp_path / "parts", kind, "training.max_steps=3", "training.cooldown=0")
-    train(tmp_path / "parts", kind, "training.max_steps=6", "training.cooldown=0", resume=True)
-    train(tmp_path / "other", kind, "training.cooldown=0")
-    train(tmp_path / "parts", kind, "training.cooldown=0", resume=True)
+def test_an_interrupted_training_ends_as_one_that_was_not(train, whole, tmp_path, kind):
+    train(tmp_path / "parts", kind, *VARIED, "training.max_steps=5")
+    train(tmp_path / "parts", kind, *VARIED, resume=True)
     tensors, _ = RunFolder(tmp_path / "parts").load_state()
-    others, _ = RunFolder(tmp_path / "other").load_state()
+    others, _ = RunFolder(whole(kind)).load_state()
     assert tensors.keys() == others.keys()
     for name, tensor in tensors.items():
         assert torch.equal(tensor, others[name]), name
@@ -41,10 +56,9 @@ def test_an_interrupted_training_ends_as_one_that_was_not(train, tmp_path, kind)
         assert tensors["model.baseline"] < 0, "the moving average of log p is kept"
 
 
-def test_the_same_seed_gives_the_same_run(train, tmp_path):
-    train(tmp_path / "one")
-    train(tmp_path / "other")
-    assert_same_run(tmp_path / "one", tmp_path / "other")
+def test_the_same_seed_gives_the_same_run(train, whole, tmp_path):
+    train(tmp_path / "again", "caption-soft", *VARIED)
+    assert_same_run(tmp_path / "again", whole("caption-soft"))
 
 
 def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_path):
@@ -161,7 +175,7 @@ def test_a_batch_has_whole_images_with_all_their_captions(scenes, tmp_path):
     assert len(seen) == len(captions)
 
 
-def test_pixels_are_changed_in_another_way_each_epoch(scenes, tmp_path, train):
+def test_pixels_are_changed_in_another_way_each_epoch():
     from translucid.data.readers.captioned import CaptionedImages, VariedImages
 
     images = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
@@ -179,18 +193,6 @@ def test_pixels_are_changed_in_another_way_each_epoch(scenes, tmp_path, train):
         whole = np.pad(images[row], ((2, 2), (2, 2), (0, 0)), mode="edge")
         moved = whole[2 - down : 10 - down, 2 - right : 10 - right]
         assert np.array_equal(first[row], moved[:, ::-1] if changes.mirror[row] else moved)
-    train(tmp_path / "one", "caption-soft", "data.shift=2", "data.mirror=true", "training.cooldown=0")
-    train(
-        tmp_path / "two",
-        "caption-soft",
-        "data.shift=2",
-        "data.mirror=true",
-        "training.cooldown=0",
-        "training.max_steps=5",
-    )
-    train(tmp_path / "two", "caption-soft", "training.cooldown=0", "data.shift=2", "data.mirror=true", resume=True)
-    tensors, others = (RunFolder(tmp_path / name).load_state()[0] for name in ("one", "two"))
-    assert all(torch.equal(tensor, others[name]) for name, tensor in tensors.items())
 
 
 def test_what_a_frozen_network_has_seen_is_not_changed():

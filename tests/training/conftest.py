@@ -21,6 +21,8 @@ TRAINING = [
     "training.max_steps=9",
     "decoding.max_length_extra=12",
 ]
+SHORT_CAPTIONS = "data.max_tokens=14"
+"""Without the longer ones, each update takes half the time."""
 
 
 @pytest.fixture(scope="session")

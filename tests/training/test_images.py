@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.probes.forked import forked, forked_together
-from tests.training.conftest import KINDS, TINY, TRAINING
+from tests.training.conftest import KINDS, SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.stores import image_store
@@ -27,7 +27,7 @@ def train(train_captioner):
     return train_captioner
 
 
-VARIED = ["data.shift=2", "data.mirror=true", "training.cooldown=0"]
+VARIED = ["data.shift=2", "data.mirror=true", "training.cooldown=0", SHORT_CAPTIONS]
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def test_of_a_frozen_network_what_it_makes_of_images_is_kept(train, scenes, tmp_
 
 
 def test_a_captioner_learns(train, tmp_path):
-    settings = ["training.max_steps=80", "training.validate_every=80", "training.averaging=0.9", "model.dropout=0"]
-    rate = ["training.learning_rate=0.02", "training.warmup=10", "training.batch_tokens=300"]
-    train(tmp_path / "run", "caption-soft", *settings, *rate)
+    settings = ["training.max_steps=30", "training.validate_every=30", "training.averaging=0.9", "model.dropout=0"]
+    rate = ["training.learning_rate=0.04", "training.warmup=5"]
+    train(tmp_path / "run", "caption-soft", SHORT_CAPTIONS, *settings, *rate)
     losses = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     assert losses[-1] < 0.6 * losses[0]
 
@@ -202,7 +202,7 @@ def test_what_a_frozen_network_has_seen_is_not_changed():
 
 
 def test_two_processes_learn_what_one_learns(scenes, tmp_path):
-    settings = [*TINY, *TRAINING, "model.dropout=0", "training.max_steps=6"]
+    settings = [*TINY, *TRAINING, SHORT_CAPTIONS, "model.dropout=0", "training.max_steps=4"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
     command = ["train", "--model", "caption-soft", *files, "--set", *settings, "--out"]
     one, two = tmp_path / "one", tmp_path / "two"

@@ -1,6 +1,5 @@
 """Self-critical training: the reward, the estimate of its gradient, and that it goes on exactly."""
 
-import io
 import os
 import random
 import signal
@@ -11,7 +10,7 @@ import torch
 from sacrebleu.metrics.bleu import BLEU
 
 from tests.probes.forked import forked_together
-from tests.training.conftest import TINY, TRAINING
+from tests.training.conftest import SHORT_CAPTIONS, TINY, TRAINING
 from tests.training.test_resume import assert_same_run
 from translucid.data.batching import Batch
 from translucid.data.readers.corpus import Pair
@@ -152,15 +151,15 @@ def test_it_is_worth_something_to_end_where_people_end(captions):
     assert ended > cut > begun
 
 
-def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path):
-    settings = ["model.dropout=0", "training.learning_rate=0.01", "training.warmup=20", "training.cooldown=0"]
-    limits = ["training.validate_every=180", "training.max_steps=180", "training.self_critical=0.66"]
-    said = io.StringIO()
-    train_captioner(tmp_path / "run", "caption-soft", *settings, *limits, said=said)
+def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path, monkeypatch):
+    monkeypatch.setattr(self_critical, "LONGER", 1)  # most captions of a model that has learned little have no end
+    settings = ["model.dropout=0", "training.learning_rate=0.02", "training.warmup=20", "training.cooldown=0"]
+    limits = ["training.validate_every=60", "training.max_steps=60", "training.self_critical=0.66", SHORT_CAPTIONS]
+    train_captioner(tmp_path / "run", "caption-soft", *settings, *limits)
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     rewards = [row["reward"] for row in rows if "reward" in row]
-    assert [row["step"] for row in rows if "reward" in row] == [*range(64, 181, 2)]
-    assert rewards[-1] > 1.15 * rewards[8] > 0  # the first ones are means of few updates
+    assert [row["step"] for row in rows if "reward" in row] == [*range(22, 61, 2)]
+    assert rewards[-1] > 1.3 * rewards[8] > 0  # the first ones are means of few updates
 
 
 def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):
@@ -173,7 +172,7 @@ def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner,
         if self.progress.step + 1 in (3, 5, 8):
             os.kill(os.getpid(), signal.SIGINT)
 
-    settings = ["caption-transformer", "training.self_critical=0.45", "training.max_steps=9"]
+    settings = ["caption-transformer", "training.self_critical=0.45", "training.max_steps=9", SHORT_CAPTIONS]
     train_captioner(tmp_path / "whole", *settings)
     monkeypatch.setattr(Trainer, "_update", interrupted)
     for _ in range(3):
@@ -185,7 +184,7 @@ def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner,
 
 
 def test_several_processes_go_on_exactly(scenes, tmp_path):
-    settings = [*TINY, *TRAINING, "training.self_critical=1", "training.cooldown=0"]
+    settings = [*TINY, *TRAINING, SHORT_CAPTIONS, "training.self_critical=1", "training.cooldown=0"]
     files = ["--train", scenes / "train.tsv", "--valid", scenes / "valid.tsv", "--images", scenes / "images.tar"]
 
     def train(run, steps, *more):
@@ -194,9 +193,9 @@ def test_several_processes_go_on_exactly(scenes, tmp_path):
         said, _ = job.communicate()
         assert job.returncode == 0, said
 
-    train(tmp_path / "whole", 6)
-    train(tmp_path / "parts", 3)
-    train(tmp_path / "parts", 6, "--resume")
+    train(tmp_path / "whole", 4)
+    train(tmp_path / "parts", 2)
+    train(tmp_path / "parts", 4, "--resume")
     ours, theirs = (RunFolder(tmp_path / name).load_state()[0] for name in ("parts", "whole"))
     assert "process.1.cpu" in ours and ours.keys() == theirs.keys()
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())

@@ -245,17 +245,26 @@ def scenes(made_once):
     return made_once("scenes", lambda folder: write_corpus(folder, 24, size=32))
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, for all modules: it takes a second to start, and its first page another."""
+    from tests.probes.chromium import chromium  # Playwright takes a while to import
+
+    with chromium() as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
-def context():
-    """Where a browser opens pages; it ends before other tests start theirs in the same process.
+def context(browser):
+    """Where a browser opens pages, whose timers run faster.
 
     A page in a context that is there opens in half the time of one that comes with its own (`context.browser` opens
     those, for tests that set the clock or have a touch screen).
     """
-    from tests.probes.chromium import chromium  # Playwright takes a while to import
+    from tests.probes.chromium import opening
 
-    with chromium() as browser:
-        yield browser.new_context()
+    with opening(browser) as pages:
+        yield pages
 
 
 @pytest.fixture

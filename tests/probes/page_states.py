@@ -48,11 +48,11 @@ def _typed(page: Page, text: str = TEXT) -> None:
     expect(page.locator(SEEN).first).to_have_text(text.split()[0])
 
 
-def _held(page: Page, seconds: float) -> None:
-    """Nobody answers for now."""
+def _held(page: Page, sign: str) -> None:
+    """Nobody answers for now; wait until the page shows it."""
     page.route("**/look", lambda route: None)
     page.fill("#source", TEXT)
-    page.wait_for_timeout(1000 * seconds)
+    page.wait_for_selector(sign)
 
 
 def _answered_with(page: Page, answer: Callable[[Route], None]) -> None:
@@ -78,8 +78,7 @@ def _too_long(page: Page) -> None:
 
 def _long(page: Page) -> None:
     page.fill("#source", f"{TEXT}. " * 14)
-    expect(page.locator("#status")).not_to_be_empty(timeout=60_000)
-    page.wait_for_timeout(1000)
+    expect(page.locator("#status")).to_contain_text("up to", timeout=60_000)
 
 
 def _looked(page: Page, tab: str) -> None:
@@ -96,8 +95,9 @@ def _word(page: Page) -> None:
 
 def _swapped(page: Page) -> None:
     _typed(page)
+    before = page.inner_text("#translation")
     page.click("#swap")
-    page.wait_for_timeout(1500)
+    expect(page.locator("#translation")).not_to_have_text(before)
 
 
 def _compared(page: Page) -> None:
@@ -236,8 +236,8 @@ STATES = [
     State("empty", "texts", lambda page: None),
     State("text", "texts", _typed),
     State("long", "texts", _long),
-    State("working", "texts", lambda page: _held(page, 1)),
-    State("slow", "texts", lambda page: _held(page, 4)),
+    State("working", "texts", lambda page: _held(page, "#texts.working")),
+    State("slow", "texts", lambda page: _held(page, "#status:not(:empty)")),
     State("gone", "texts", lambda page: _answered_with(page, lambda route: route.abort())),
     State("busy", "texts", _busy),
     State("refused", "texts", _refused),

@@ -3,6 +3,7 @@
 import io
 import shutil
 import threading
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -68,9 +69,9 @@ def wordy_run(run, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def serve(run):
-    """Start a server in this process: serve(characters=100) is a client for it."""
+@contextmanager
+def starting(run):
+    """Start servers in this process: start(characters=100) is a client for one."""
     clients = []
 
     def start(*runs: str, **options: object) -> TestClient:
@@ -85,6 +86,20 @@ def serve(run):
     yield start
     for client in clients:
         client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def serve(run):
+    """Start a server in this process: serve(characters=100) is a client for it."""
+    with starting(run) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def serve_for_all(run):
+    """As `serve`, for tests that leave nothing behind in the server: they share it."""
+    with starting(run) as start:
+        yield start
 
 
 @pytest.fixture

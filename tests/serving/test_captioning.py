@@ -26,9 +26,9 @@ from translucid.serving.server_options import Quota, ServerOptions
 from .conftest import png
 
 
-@pytest.fixture
-def client(serve, eyes):
-    return serve(str(eyes))
+@pytest.fixture(scope="module")
+def client(serve_for_all, eyes):
+    return serve_for_all(str(eyes))
 
 
 def ask(client, image, **fields):
@@ -335,7 +335,8 @@ def test_images_are_not_written_to_a_disk_nor_logged(serve, eyes, monkeypatch, c
     assert not any("holiday" in line or answer.json()["caption"] in line for line in ours)
 
 
-def test_it_is_counted(client, scene):
+def test_it_is_counted(serve, eyes, scene):
+    client = serve(str(eyes))
     ask(client, scene)
     counted = 'translucid_http_request_duration_seconds_count{path="/caption",status="200"} 1.0'
     assert counted in client.get("/metrics").text

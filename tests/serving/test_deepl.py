@@ -5,6 +5,11 @@ import pytest
 from translucid.serving.routes import glossaries
 
 
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all()
+
+
 def say(client, **fields):
     return client.post("/v2/translate", data={"text": "I sing", "target_lang": "ES", **fields})
 

@@ -21,6 +21,7 @@ from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.incoming import Bodies
 from translucid.serving.edge.rate_limits import RateLimits, trusted_proxies
 from translucid.serving.language_pairs import is_language
+from translucid.serving.routes import inspection
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 
 SECRET = "a text that nobody else may read"
@@ -30,14 +31,21 @@ def say(client, **fields):
     return client.post("/translate", json={"q": "I sing", "source": "en", "target": "es", **fields})
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/health", "/docs", "/page.js", "/spec", "/languages", "/frontend/settings", "/models", "/metrics"]
-)
-def test_heads_are_answered(client, path):
-    answer = client.head(path)
-    assert answer.status_code == 200
-    assert answer.content == b""
-    assert client.get(path).status_code == 200
+def test_heads_are_answered(client):
+    for path in (
+        "/",
+        "/health",
+        "/docs",
+        "/page.js",
+        "/spec",
+        "/languages",
+        "/frontend/settings",
+        "/models",
+        "/metrics",
+    ):
+        answer = client.head(path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+        assert client.get(path).status_code == 200
 
 
 def test_answers_say_how_many_requests_are_left(serve):
@@ -294,7 +302,8 @@ FIELDS = ["q", "source", "target", "format", "alternatives", "api_key", "model",
 
 
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/look", "/continue", "/beam", "/suggest"])
-def test_half_a_surrogate_in_any_field_is_no_internal_error(serve, path):
+def test_half_a_surrogate_in_any_field_is_no_internal_error(serve, path, monkeypatch):
+    monkeypatch.setattr(inspection, "CHOICES", 1)  # way to go on, as the others take as long
     for client in (serve(), serve(api_keys={"secret": None})):
         for field in [*FIELDS, "any\\ud800thing"]:
             for value in ('"\\ud800"', '["\\udfff"]', '{"\\ud800": "\\ud800"}', '"auto\\ud800"'):

@@ -19,6 +19,11 @@ from translucid.terminology.term import Term
 from .test_documents import ended, send
 
 
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all()
+
+
 def look(client, **fields):
     return client.post("/look", json={"source": "en", "target": "es", **fields})
 

@@ -8,6 +8,11 @@ from translucid.api.translator import Translator
 from translucid.serving.server_options import Quota
 
 
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all()
+
+
 def say(client, **fields):
     return client.post("/translate", json={"source": "en", "target": "es", **fields})
 

@@ -1,19 +1,25 @@
 """By which names, from which pages and through which proxies a server is asked."""
 
 import json
+import signal
 import socket
-import subprocess
-import sys
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
+from tests.probes.forked import forked
 from translucid.cli import main
 from translucid.serving import catalogue
 from translucid.serving.edge.host_check import is_loopback
 
 ASKED = {"q": "I sing", "source": "en", "target": "es"}
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all(hosts=("here.example",))
 
 
 def ask(client, host="localhost:5000", **headers):
@@ -39,8 +45,8 @@ def ask(client, host="localhost:5000", **headers):
         ("127.0.0.1.evil.example", 421),
     ],
 )
-def test_a_page_that_points_its_own_name_here_is_refused(serve, host, status):
-    answer = ask(serve(hosts=("here.example",)), host)
+def test_a_page_that_points_its_own_name_here_is_refused(client, host, status):
+    answer = ask(client, host)
     assert answer.status_code == status
     assert status == 200 or "--hosts" in answer.json()["error"]
 
@@ -108,27 +114,16 @@ def test_who_opens_it_to_a_network_means_others_to_use_it(run, monkeypatch, opti
 
 
 @pytest.mark.parametrize(("proxies", "statuses"), [([], [200, 200, 429]), (["--proxies", "127.0.0.1"], [200] * 3)])
-def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, statuses):
+def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, statuses, tmp_path):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "translucid",
-        "serve",
-        str(run),
-        "--port",
-        str(port),
-        "--per-minute",
-        "2",
-        *proxies,
-    ]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "log"
+    server = forked("serve", run, "--port", str(port), "--per-minute", "2", *proxies, log=log)
     try:
-        for line in server.stderr:
-            if "page and API" in line:
-                break
+        while "page and API" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.02)
         found = []
         for number in range(3):
             headers = {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{number}"}
@@ -140,8 +135,8 @@ def test_forwarded_addresses_are_those_of_trusted_proxies_only(run, proxies, sta
                 found.append(error.code)
         assert found == statuses
     finally:
-        server.terminate()
-        server.communicate(timeout=60)
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
 
 
 def test_names_that_are_always_here():

@@ -16,8 +16,7 @@ from fastapi.testclient import TestClient
 from translucid.serving import app as application
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.edge import connections, incoming
-from translucid.serving.edge import host_check as door
+from translucid.serving.edge import connections, host_check, incoming
 from translucid.serving.edge.connections import Connection, Listening, most_connections
 from translucid.serving.queue.worker_pool import PLACES
 from translucid.serving.server_options import Quota, ServerOptions
@@ -93,6 +92,12 @@ def serving(run, wordy_run):
         server.should_exit = True
         thread.join(30)
         assert not thread.is_alive(), "the server does not go down"
+
+
+@pytest.fixture
+def no_lingering(monkeypatch):
+    """Close connections soon after a refusal; the tests have sent all that they send."""
+    monkeypatch.setattr(host_check, "LINGER", 0.05)
 
 
 @contextmanager
@@ -209,11 +214,13 @@ def test_every_answer_is_the_one_given_alone_whatever_others_ask(serving, engine
     place = serving(engine, seconds=300)
     texts = ["I like soccer", "You sing. She reads a book in the garden.", "We like the sea and the beach"]
     asked = [("/translate", {"q": text}) for text in texts]
-    asked += [("/look", {"q": text, "explain": method}) for text in texts for method in ("erasure", "gradients", "")]
+    asked += [
+        ("/look", {"q": text, "explain": method}) for text in texts[:2] for method in ("erasure", "gradients", "")
+    ]
     asked += [("/continue", {"q": texts[0], "prefix": []}), ("/translate", {"q": texts[1], "alternatives": 2})]
     asked += [("/translate", {"q": f"<p>{text}</p>", "format": "html"}) for text in texts]
     asked += [("/translate", {"q": "\n".join(texts * 10)})]
-    asked += [("/translate", {"q": text}) for text in texts * 4]
+    asked += [("/translate", {"q": text}) for text in texts * 2]
     alone = [place.ask(path, **fields) for path, fields in asked]
     assert all(status == 200 for status, _ in alone)
     with ThreadPoolExecutor(16) as pool:
@@ -241,7 +248,7 @@ def test_silent_clients_do_not_keep_others_out(serving, monkeypatch):
 
 
 def test_heads_have_to_come_in_time(serving, monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.4)
     place = serving()
     assert place.raw(b"") == b""
     with place.begin(post("/translate", {"q": "a", "source": "en", "target": "es"}).replace(b"close", b"keep")) as one:
@@ -266,7 +273,7 @@ FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\
 """How a form with a file begins."""
 
 
-def test_bodies_have_to_come_in_time(serving, monkeypatch):
+def test_bodies_have_to_come_in_time(serving, no_lingering):
     place = serving()
     desk_bodies(place).seconds = 0.3
     said = place.raw(BEGUN + b"Content-Length: 1000\r\n\r\n" + FILE + b"x" * 100)
@@ -283,15 +290,15 @@ def test_endless_bodies_are_refused_while_they_come(serving):
     until(lambda: desk_bodies(place).held == 0)
 
 
-def test_a_large_body_may_take_longer_but_not_for_ever(serving, monkeypatch):
-    monkeypatch.setattr(incoming, "SLOWEST", 20_000)
+def test_a_large_body_may_take_longer_but_not_for_ever(serving, monkeypatch, no_lingering):
+    monkeypatch.setattr(incoming, "SLOWEST", 50_000)
     place = serving()
     desk_bodies(place).seconds = 0.5
     begun = time.monotonic()
     with place.begin(BEGUN + b"Content-Length: 900000\r\n\r\n" + FILE) as one:
         for _ in range(4):
             time.sleep(0.3)
-            one.sendall(b"x" * 20_000)  # a second more
+            one.sendall(b"x" * 20_000)  # 0.4 seconds more
         assert b" 408 " in one.recv(65536).splitlines()[0]
     assert 1.5 < time.monotonic() - begun < 30
 
@@ -315,7 +322,7 @@ def test_bodies_that_wait_are_bounded_together_and_small_ones_get_in(serving):
 
 
 def test_a_refusal_is_heard_by_one_who_still_sends(serving, monkeypatch):
-    monkeypatch.setattr(door, "LINGER", 30.0)
+    monkeypatch.setattr(host_check, "LINGER", 30.0)
     with serving().begin(BEGUN + b"Content-Length: 50000000\r\n\r\n") as one:
         time.sleep(0.5)  # the answer is on its way
         for _ in range(4):
@@ -346,7 +353,7 @@ def test_two_lengths_are_refused_and_the_connection_is_closed(serving, headers):
     assert said.count(b"HTTP/1.1") == 1
 
 
-def test_what_is_refused_before_its_body_has_come_is_not_taken_for_a_request(serving):
+def test_what_is_refused_before_its_body_has_come_is_not_taken_for_a_request(serving, no_lingering):
     hidden = b"GET /models HTTP/1.1\r\nHost: localhost\r\n\r\n"
     said = serving().raw(BEGUN.replace(b"_file", b"_nowhere") + b"Content-Length: 5000000\r\n\r\n" + hidden)
     assert b" 404 " in said.splitlines()[0]

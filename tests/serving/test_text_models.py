@@ -47,9 +47,9 @@ def models(tmp_path_factory):
     return str(folder / "mood"), str(folder / "language")
 
 
-@pytest.fixture
-def client(serve, models):
-    return serve(*models)
+@pytest.fixture(scope="module")
+def client(serve_for_all, models):
+    return serve_for_all(*models)
 
 
 def case_of(run, label):

@@ -4,8 +4,7 @@ import json
 
 from tests.probes.packed import packed, types
 
-TOKENS = [
-    # Markup
+MARKUP = [
     *("<", "<a ", '<a href="', "<a href='", "<a b='\">", "</", "</a ", "</b>", "<b>", "<i><b></i>", "<br>", "<b>a</b>"),
     *("<!--", "<!-", "-->", "<![CDATA[", "]]>", "<?", "<?a ", "<!", "<!DOCTYPE ", "<script>", "<style>", "<pre>"),
     *(
@@ -22,16 +21,19 @@ TOKENS = [
         "<a a=",
         "a='b' ",
     ),
-    # Placeholders and messages
+]
+MESSAGES = [
     *("{", "}", "{{ ", "{{", "}}", "{% ", "{%", "%}", "{# ", "{a", "{a}", "{a, plural, other {", "{n, select, ", "''"),
     *("%", "%(", "%(a", "%1$", "%-0", "%{", "${", "$(", "$t(", "$", "$a$", "[[", "⟦", "__a", "@:", "#{", "= {", "<%= "),
     *("%s ", "{a} ", ":a ", "a | "),
-    # Markdown
+]
+MARKDOWN = [
     *("[", "[a", "![", "[a](", '[a](b "', "[a][", "](", "]", "[]", "[^a", "[a]: b\n", "`", "`a", "``` ", "```\n", "~~"),
     *("*", "*a ", "**a", "_", "_a ", "*a*", "$$\n", "\\(", "\\", "\\begin{", ":::{note}\n", "!!! note\n", "# a\n\n"),
     *("- ", "- a\n", "> ", "|a", "+ ", "===\n", "<div>\n\n", "a\n\n", "a  \n", "    a\n", "{a}`", "- [ ] a\n", ": a\n"),
     *("---\n", "[TOC]\n", "{/*", "==a", "++", "~a"),
-    # Strings and tables
+]
+STRINGS = [
     *(
         '"',
         '""',
@@ -63,10 +65,12 @@ TOKENS = [
         ">\n",
         "a,b\n",
     ),
-    # Subtitles
+]
+SUBTITLES = [
     *("00:00:01,000 --> 00:00:02,000\n", "1\n00:00:01,000 --> 00:00:02,000\na b\n\n", "1\n", " --> ", "{\\an8", "♪ "),
     *("[a] ", "(a ", "- a ", "NOTE a\n\n"),
-    # Characters
+]
+CHARACTERS = [
     *(
         "a",
         "a ",
@@ -106,7 +110,10 @@ TOKENS = [
         "--",
     ),
 ]
-"""What is repeated at every place."""
+TOKENS = [*MARKUP, *MESSAGES, *MARKDOWN, *STRINGS, *SUBTITLES, *CHARACTERS]
+"""What is repeated."""
+IN_XML = [*MARKUP, *MESSAGES, *CHARACTERS]
+"""What is repeated in texts of XML, whose readers know no other signs."""
 
 _PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 _XLIFF = '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">{}</xliff>'
@@ -215,6 +222,13 @@ PLACES = {
     "text.epub": lambda text: _epub(f"<p>a b {_escaped(text)}</p>"),
 }
 """Where a text stands in a document, by a name of that document: alone in it, or in one of its texts."""
+
+
+def tokens_of(name):
+    """Return what is repeated at a place."""
+    escaped = (".xml", ".xlf", ".tmx", ".docx", ".pptx", ".odt", ".epub")
+    return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
+
 
 ELEMENTS = {
     ".docx": (_docx, [_W_RUN, f"</w:p><w:p>{_W_RUN}", "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>", "<w:p/>"]),

@@ -46,9 +46,10 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
     write_output(file, rendered(figure, kind, dpi))
 
 
-def _widen_for_titles(figure: Figure) -> None:
+def _widened_for_titles(figure: Figure) -> bool:
     """Widen a figure whose titles are cut off at its edges: the layout makes room for their height only."""
-    figure.draw_without_rendering()  # determines the positions of titles
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)  # determines the positions of titles
     titles = list(figure.texts)
     for axes in figure.axes:
         titles += [axes.title, axes.xaxis.label]
@@ -60,6 +61,7 @@ def _widen_for_titles(figure: Figure) -> None:
     if excess > 0:
         # Titles are centred, so that both sides need the same room; 4 points (of 1/72 inch) stay free on each.
         figure.set_figwidth(figure.get_figwidth() + 2 * excess / figure.dpi + 8 / 72)
+    return excess > 0
 
 
 def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
@@ -74,8 +76,11 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
             text.set_fontfamily(fonts)
-        _widen_for_titles(figure)
+        engine = figure.get_layout_engine()
+        if not _widened_for_titles(figure):
+            figure.set_layout_engine("none")  # the same layout would take half of the time again
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
+        figure.set_layout_engine(engine)
     return buffer.getvalue()
 
 

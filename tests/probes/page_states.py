@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from playwright.sync_api import Page, Route, expect
 
@@ -207,6 +208,7 @@ def _image_steps(page: Page) -> None:
     page.wait_for_selector("#captioned .tree .node")
 
 
+@cache
 def _scene() -> bytes:
     import io
 

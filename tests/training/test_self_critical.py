@@ -159,7 +159,7 @@ def test_it_learns_to_say_what_is_worth_more(train_captioner, tmp_path, monkeypa
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
     rewards = [row["reward"] for row in rows if "reward" in row]
     assert [row["step"] for row in rows if "reward" in row] == [*range(22, 61, 2)]
-    assert rewards[-1] > 1.3 * rewards[8] > 0  # the first ones are means of few updates
+    assert rewards[-1] > 1.2 * rewards[8] > 0  # the first ones are means of few updates
 
 
 def test_it_goes_on_exactly_from_before_the_border_and_after_it(train_captioner, tmp_path, monkeypatch):

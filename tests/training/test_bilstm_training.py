@@ -28,8 +28,8 @@ def validations(folder):
 
 @pytest.mark.parametrize("more", [[], CHARACTERS], ids=["embeddings", "characters"])
 def test_it_learns_in_both_directions(language_run, more):
-    longer = ["training.max_steps=150", "training.validate_every=30", "training.cooldown=0.3"]
-    first, *_, last = validations(language_run("lm-bilstm", *more, *longer))
+    longer = ["training.max_steps=60", "training.validate_every=10", "training.cooldown=0.3"]
+    first, *_, last = validations(language_run("lm-bilstm", *more, *longer, "training.learning_rate=0.04"))
     for name in ("perplexity", "perplexity_word_forwards", "perplexity_word_backwards"):
         assert last[name] < 0.8 * first[name], name
     mean = (last["perplexity_word_forwards"] * last["perplexity_word_backwards"]) ** 0.5

@@ -234,9 +234,9 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
     torch.set_num_threads(1)
     generator = random.Random(seed)
     corpus, whole, begun = kind.write(work / "corpus", kind.few), work / "whole", work / "begun"
-    _train_here(whole, corpus, 6, kind)
+    _train_here(whole, corpus, 3, kind)
+    _train_here(begun, corpus, 1, kind)
     _train_here(begun, corpus, 2, kind)
-    _train_here(begun, corpus, 4, kind)
     files, refused, mended = [*KEPT, *kind.stored, *NOTED], 0, 0
     for number in range(count):
         run = work / "damaged"
@@ -246,7 +246,7 @@ def damages(work: Path, count: int, kind: Kind = TEXT, *, seed: int = 1) -> Find
         # A bit that is flipped in the configuration may make another number: that can't be told from an edit.
         how = _damage(run / name, generator, HOW[3:] if name == "config.yaml" else HOW)
         try:
-            said = _train_here(run, corpus, 6, kind)
+            said = _train_here(run, corpus, 3, kind)
         except UserError as error:
             refused += 1
             if "\n" in str(error) or str(run) not in str(error):
@@ -280,7 +280,7 @@ def _train_here(run: Path, corpus: list[str], steps: int, kind: Kind) -> str:
         configuration = configuration.model_copy(update={"training": options})
     else:
         files = {f"data.{option[2:]}": [file] for option, file in zip(corpus[::2], corpus[1::2], strict=True)}
-        short = ["training.validate_every=2", f"training.max_steps={steps}"]
+        short = ["training.validate_every=1", f"training.max_steps={steps}"]
         configuration = resolve(preset=kind.model, assignments=[*kind.settings, *short], overrides=files)
     run_experiment(configuration, run, resume=True, device="cpu", console=Console(file=said))
     return said.getvalue()

@@ -139,8 +139,12 @@ def held(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def eyes(tmp_path_factory):
+def eyes(made_once):
     """A run folder whose model writes about images, with fresh weights but for a sharp image_encoder."""
+    return made_once("eyes", write_captioner)
+
+
+def write_captioner(place):
     words = [caption.text for scene in generate_scenes(60, shapes=tuple(COMMON)) for caption in scene.captions]
     assignments = [
         "model.width=32",
@@ -157,10 +161,9 @@ def eyes(tmp_path_factory):
         for name, weight in model.named_parameters():
             if "score" in name or name.startswith(("output", "bridges")):
                 weight.mul_(6)
-    folder = RunFolder(tmp_path_factory.mktemp("seeing") / "eyes")
+    folder = RunFolder(place)
     folder.begin(settings, tokenizer)
     folder.save_model(model, tokenizer, {})
-    return folder.path
 
 
 @pytest.fixture(scope="session")

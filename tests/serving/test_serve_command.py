@@ -3,27 +3,23 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+from tests.probes.forked import forked
 from translucid.cli import main
 from translucid.serving import catalogue
 from translucid.serving.catalogue import load
 from translucid.serving.edge.connections import Listening
 from translucid.serving.server_options import Quota, ServerOptions
-
-
-def begin(run, *options, **environment):
-    command = [sys.executable, "-m", "translucid", "serve", *map(str, [run, *options])]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
 
 
 def free_port():
@@ -40,16 +36,26 @@ def well(port, prefix):
     return subprocess.run([sys.executable, *command[1:]], env=variables, stderr=subprocess.DEVNULL).returncode
 
 
-def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, capfd):
-    port = free_port()
-    server = begin(f"en-de={run}", TRANSLUCID_PORT=str(port), TRANSLUCID_LOG_FORMAT="json", TRANSLUCID_URL_PREFIX="/x")
+def line_of(log, number):
+    """Return a line of a log, as soon as it is there."""
+    for _ in range(6000):
+        lines = log.read_text().splitlines(keepends=True)
+        if lines[number:] and lines[number].endswith("\n"):
+            return lines[number]
+        time.sleep(0.01)
+    raise AssertionError(log.read_text())
+
+
+def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, capfd, tmp_path):
+    port, log = free_port(), tmp_path / "log"
+    environment = {"TRANSLUCID_PORT": str(port), "TRANSLUCID_LOG_FORMAT": "json", "TRANSLUCID_URL_PREFIX": "/x"}
+    server = forked("serve", f"en-de={run}", environment=environment, log=log)
     try:
-        lines = [server.stderr.readline(), server.stderr.readline()]
-        assert "en → de" in lines[0]
-        assert f"http://127.0.0.1:{port}/x/" in lines[1]
+        assert "en → de" in line_of(log, 0)
+        assert f"http://127.0.0.1:{port}/x/" in line_of(log, 1)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/x/health", timeout=30) as answer:
             assert json.load(answer) == {"status": "ok"}
-        assert json.loads(server.stderr.readline())["path"] == "/health"
+        assert json.loads(line_of(log, 2))["path"] == "/health"
         assert well(port, "/x") == 0
         assert well(free_port(), "/x") != 0
         capfd.readouterr()
@@ -57,8 +63,8 @@ def test_the_address_is_said_when_it_is_ours_and_the_environment_counts(run, cap
         said = capfd.readouterr().err
         assert f"port {port}" in said and "http://" not in said
     finally:
-        server.terminate()
-        server.communicate(timeout=60)
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,14 @@ GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory):
-    """A language model and a classifier that begins with it, both of which know a few words."""
-    folder = tmp_path_factory.mktemp("texts")
+def models(made_once):
+    """A classifier and the language model that it begins with, both of which know a few words."""
+    folder = made_once("judging", train_models)
+    return str(folder / "mood"), str(folder / "language")
+
+
+def train_models(folder):
+    folder.mkdir()
     rows = [(f"{text} {more}", label) for more in ("", "so", "really", "quite", "its end", "the house")
             for text, label in ((GOOD, "good"), (BAD, "bad"), ("good", "good"), ("dull", "bad"))] * 8  # fmt: skip
     (folder / "train.jsonl").write_text("".join(json.dumps({"text": t, "label": label}) + "\n" for t, label in rows))
@@ -29,22 +34,10 @@ def models(tmp_path_factory):
     limits = ["training.window=20", "training.max_steps=40", "training.averaging=0.9"]
     learning = ["training.batch_tokens=256", "training.max_epochs=6", "training.averaging=0.9"]
     learning += ["training.learning_rate=0.03", "training.layer_decay=1.3"]
-    for arguments in (
-        ["--model", "lm-lstm", *files, "--out", folder / "language", "--set", *shape, *limits],
-        [
-            "--model",
-            "classifier",
-            "--init-from",
-            folder / "language",
-            *files,
-            "--out",
-            folder / "mood",
-            "--set",
-            *learning,
-        ],
-    ):
+    language = ["--model", "lm-lstm", *files, "--out", folder / "language", "--set", *shape, *limits]
+    begun = ["--init-from", folder / "language", *files, "--out", folder / "mood", "--set", *learning]
+    for arguments in (language, ["--model", "classifier", *begun]):
         assert command(["train", *map(str, arguments)]) == 0
-    return str(folder / "mood"), str(folder / "language")
 
 
 @pytest.fixture(scope="module")

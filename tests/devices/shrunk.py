@@ -20,15 +20,21 @@ from translucid.runs.presets import PRESETS
 
 VOCABULARY = 60
 PIECES = [chr(97 + i % 26) * (1 + i // 26) for i in range(VOCABULARY)]
-CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in PRESETS}
+SHAPES = [preset for preset in PRESETS if preset not in ("demo", "small", "base")]
+"""Presets; these three are `tiny` but for its size."""
+CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in SHAPES}
+_UNTIED = ["model.share_embeddings=false", "model.tie_output=false", "data.tokenizer.joint=false"]
 CASES |= {
     "post-norm, learned positions": ("tiny", ["model.positions=learned", "model.norm=post"]),
-    "attention to nothing, halved positions": ("tiny", ["model.positions=sinusoidal-halves", "model.zero_start=true"]),
-    "untied": ("tiny", ["model.share_embeddings=false", "model.tie_output=false", "data.tokenizer.joint=false"]),
+    "attention to nothing, halved positions, untied, nadam": (
+        "tiny",
+        ["model.positions=sinusoidal-halves", "model.zero_start=true", "training.optimizer=nadam", *_UNTIED],
+    ),
     "muon": ("tiny", ["training.optimizer=muon"]),
-    "nadam": ("tiny", ["training.optimizer=nadam"]),
-    "gru, one direction": ("rnn-luong-dot", ["model.cell=gru", "model.layers=2", "model.bidirectional=false"]),
-    "scaled dot": ("rnn-luong-dot", ["model.attention=luong-scaled-dot"]),
+    "gru, one direction": (
+        "rnn-luong-dot",
+        ["model.cell=gru", "model.layers=2", "model.bidirectional=false", "model.attention=luong-scaled-dot"],
+    ),
     "bahdanau with two lstm layers": ("rnn-bahdanau", ["model.cell=lstm", "model.layers=2"]),
     "captioner that reads first": ("caption-soft", ["model.order=read-first", "model.detector=1.0"]),
     "captioner without attention": ("caption-soft", ["model.attention=none"]),

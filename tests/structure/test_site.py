@@ -5,10 +5,12 @@ Built here without what describes modules and source files, which takes most of 
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import furo
 import pytest
+from sphinx.search.en import SearchEnglish
 
 from translucid.cli.main import tree
 from translucid.runs.configuration import resolve
@@ -35,6 +37,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs") / "site"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(furo, "_compute_navigation_tree", menu_of_some)
+        patched.setattr(SearchEnglish, "stem", cache(SearchEnglish.stem))  # the same words stand on all pages
         assert build.build(folder, described=False) == 0
     return folder
 

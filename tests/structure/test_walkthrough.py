@@ -14,12 +14,14 @@ import threading
 import time
 import urllib.request
 import zipfile
+from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Outcome
+from tests.conftest import SHORT
 from tests.probes.foreign import marian_folder
 from translucid import Translator
 from translucid.cli import demo
@@ -31,8 +33,8 @@ from translucid.runs.configuration import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL, README = ROOT / "docs" / "tutorial.md", ROOT / "README.md"
-LIMITS = ["training.max_steps=2", "training.validate_every=2", "training.validate_sentences=4"]
-SMALL = ["model.width=32", "model.heads=2", "model.feed_forward=64", "decoding.max_length_extra=5"]
+LIMITS = ["training.max_steps=2", "training.validate_every=2", "training.validate_sentences=4", *SHORT]
+SMALL = ["model.width=32", "model.heads=2", "model.feed_forward=64"]
 SMALL_LANGUAGE = ["model.width=32", "model.hidden=32"]
 """Of trainings that name no model, and of those of a language model, so that they and what follows take seconds."""
 SERVERS = ("serve", "learn")
@@ -120,17 +122,18 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def reader(folder, capfd, monkeypatch):
+def reader(folder, capfd, forked_workers, monkeypatch):
     from translucid.lessons import serving
     from translucid.serving.edge.connections import Listening
 
-    monkeypatch.setattr(demonstration, "SIZES", {"train": 1500, "valid": 20, "test": 20})
-    monkeypatch.setattr(demonstration, "GOLD", 20)
+    monkeypatch.setattr(demonstration, "SIZES", {"train": 1200, "valid": 12, "test": 12})
+    monkeypatch.setattr(demonstration, "GOLD", 12)
     monkeypatch.setattr(caption_demonstration, "SCENES", 20)
     monkeypatch.setattr(demo, "SHOWN", 1)
-    for module in (demonstration, caption_demonstration):
-        monkeypatch.setattr(module, "resolve", lambda **given: resolve(**given, assignments=[*LIMITS, SMALL[-1]]))
-    start = processes.processes  # each process loads PyTorch: two show as much as eight
+    for module, settings in ((demonstration, [*LIMITS, *SMALL]), (caption_demonstration, LIMITS)):
+        small = partial(resolve, assignments=settings)
+        monkeypatch.setattr(module, "resolve", small)
+    start = processes.processes  # two show as much as eight
     monkeypatch.setattr(processes, "processes", lambda job, count: start(job, min(count, 2)))
     reader = Reader(capfd)
 

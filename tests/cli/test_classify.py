@@ -286,7 +286,17 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
 
 def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, "data.max_tokens=8")
+    trained(
+        "--model",
+        "classifier",
+        "--init-from",
+        language,
+        *files,
+        "--set",
+        *LEARNING,
+        "data.max_tokens=8",
+        "training.max_epochs=1",
+    )
     classifier = TextClassifier.load(tmp_path / "mood")
     (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 9])
     assert 80 < len(ids) < 1024

@@ -25,10 +25,18 @@ KINDS = [
 ]
 
 
+@pytest.fixture
+def pairs(corpus, tmp_path):
+    """A few pairs."""
+    lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "test.tsv").write_text("".join(lines[:6]), encoding="utf-8")
+    return tmp_path / "test.tsv"
+
+
 @pytest.mark.parametrize("preset", KINDS)
-def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, preset):
+def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_path, preset):
     run = tmp_path / "run"
-    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    files = ["--train", corpus / "train.tsv", "--valid", pairs]
     done = call("train", "--model", preset, *files, "--out", run, "--set", *SMALL, "training.max_steps=6")
     assert done.code == 0, done.err
     done = call("train", "--resume", "--out", run, "--set", "training.max_steps=8")
@@ -38,7 +46,7 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
     done = call("translate", run, "--beam", 3, "--nbest", 2, stdin="\n".join(texts).encode() + b"\n")
     assert done.code == 0, done.err
     assert len(done.out.split("\n")) == 4
-    assert call("evaluate", run, "--test", corpus / "test.tsv", "--beam", 2, "--json").code == 0
+    assert call("evaluate", run, "--test", pairs, "--beam", 2, "--json").code == 0
     tuned = call("tune", run, "--sentences", 5)
     assert tuned.code == 0, tuned.err
     assert tuned.out.count("seen pieces") == 1
@@ -50,8 +58,8 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
         assert aligned.code == 2
         assert "no attention" in aligned.err
         assert "learned from attention" in call("tune", run, "--shortlists").err
-        (tmp_path / "gold.txt").write_text("0-0\n" * 20)
-        gold = ["--test", corpus / "test.tsv", "--alignments", tmp_path / "gold.txt", "--keep-best"]
+        (tmp_path / "gold.txt").write_text("0-0\n" * 6)
+        gold = ["--test", pairs, "--alignments", tmp_path / "gold.txt", "--keep-best"]
         assert call("evaluate", run, *gold).code == 2
     else:
         found = Translator.load(run).translate("I like soccer")
@@ -61,7 +69,7 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, tmp_path, p
 def test_a_search_does_not_depend_on_the_batch(corpus, tmp_path, call):
     run = tmp_path / "run"
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
-    limits = [*SMALL, "training.max_steps=20"]
+    limits = [*SMALL, "training.max_steps=10"]
     assert call("train", "--model", "rnn-luong-feeding", *files, "--out", run, "--set", *limits).code == 0
     translator = Translator.load(run)
     texts = [line.split("\t")[0] for line in (corpus / "test.tsv").read_text().splitlines()]

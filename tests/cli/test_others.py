@@ -261,7 +261,7 @@ def test_tuning_is_remembered(call, small_run, corpus, tmp_path):
     shutil.copytree(small_run, run)
     files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
     for options, considered in ([], 2), (["--shortlists"], 4):
-        done = call("tune", run, *files, "--allow", "100", *options)
+        done = call("tune", run, *files, "--allow", "100", "--sentences", 4, *options)
         assert done.code == 0, done.err
         assert (done.out.count("ctranslate2"), done.out.count("torch")) == (2 * considered, considered)
         assert "← chosen" in done.out

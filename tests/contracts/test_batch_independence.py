@@ -32,7 +32,7 @@ def tuned(small_run, corpus, tmp_path_factory):
 @pytest.fixture(scope="module")
 def sources():
     odd = ["Zoe sees the zebra.", "Quick brown foxes", "7 x 9", "A"]
-    return odd + [pair.source for pair in generate(12, split="test", max_words=8)]
+    return odd + [pair.source for pair in generate(7, split="test", max_words=8)]
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -1,6 +1,7 @@
 """What normalisation changes is told, and what a text needs is left alone."""
 
 import unicodedata
+from functools import cache
 
 import pytest
 import sentencepiece
@@ -11,6 +12,17 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 
 PERSIAN = "من می\u200cروم و کتاب\u200cها را می\u200cخوانم"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _made_once():
+    """Make the rules without the same characters once: that takes a second."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("translucid.data.tokenizing.learning.normaliser_without", lambda kept: without("".join(kept)))
+        yield
+
+
+without = cache(normaliser_without)
 
 
 def counted(*texts):

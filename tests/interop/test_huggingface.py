@@ -16,8 +16,8 @@ from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
-TEXTS = [*sentences()[0][:20], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
-KINDS = ["swish", "relu", "gelu", "languages", "m2m", "nllb", "untied", "untied apart", "untied m2m"]
+TEXTS = [*sentences()[0][:8], "I ☃ like", "¿ él", "it's 3.14, isn't it?"]
+KINDS = ["swish", "languages", "m2m", "nllb", "untied relu", "untied apart gelu", "untied m2m"]
 
 
 class Opened:
@@ -32,13 +32,13 @@ class Opened:
             self.languages = ("eng_Latn", "spa_Latn") if kind == "nllb" else ("en", "es")
         else:
             several = kind == "languages"
-            activation = kind if kind in ("relu", "gelu") else "swish"
-            if kind == "untied apart":
+            activation = next((name for name in ("relu", "gelu") if name in kind), "swish")
+            if "apart" in kind:
                 changes["share_encoder_decoder_embeddings"] = False
             self.theirs = marian_folder(
                 folder, activation=activation, languages=("es", "pt") if several else (), **changes
             )
-            if kind == "untied apart":
+            if "apart" in kind:
                 shutil.copy(folder / "vocab.json", folder / "target_vocab.json")
             self.languages = (None, "pt") if several else (None, None)
         if "untied" in kind:
@@ -131,7 +131,7 @@ def test_the_same_is_written(opened, beam):
         ended += 1
         (found,) = opened.ours.torch_engine.decode([mine], options)[0]
         assert found.tokens == [place[row] for row in wanted[1:-1]]
-    assert ended > 5
+    assert ended > 2
 
 
 def test_ctranslate2_writes_it_too(opened):

@@ -1,6 +1,7 @@
 """What we give away is loaded by `transformers`, and is the same model there."""
 
 import json
+from functools import cache
 
 import pytest
 import torch
@@ -30,7 +31,6 @@ LONGEST = 24
 """Tokens of an output, those at both ends too."""
 SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 1}
 KINDS = {
-    "post": {"norm": "post"},
     "pre": {"norm": "pre"},
     "swish": {"norm": "post", "nonlinearity": "swish", "scale_embeddings": False, "positions": "sinusoidal-halves"},
     "zero start": {"norm": "post", "zero_start": True},
@@ -42,13 +42,19 @@ KINDS = {
 }
 
 
+@cache
+def learned(**sizes):
+    """A tokenizer with these options."""
+    pairs = [Pair(*pair) for pair in zip(*sentences(), strict=True)]
+    return Tokenizer.learn(pairs, TokenizerOptions(**sizes), seed=1)
+
+
 def made(changes, *, joint=True, **data):
     """An untrained model with opinions, its tokenizer and its configuration."""
     sizes = {"vocabulary": 150, "joint": joint, "kind": "unigram" if joint else "bpe"}
     settings = {"model": {"kind": "transformer", **SMALL, **changes}, "data": {"tokenizer": sizes, **data}}
     configuration = validated(settings)
-    pairs = [Pair(*pair) for pair in zip(*sentences(), strict=True)]
-    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(**sizes), seed=1)
+    tokenizer = learned(**sizes)
     torch.manual_seed(1)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size).eval()
     for parameter in model.parameters():

@@ -10,6 +10,7 @@ import torch
 import yaml
 from fastapi.testclient import TestClient
 
+from tests.probes.foreign import many_languages_folder
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
@@ -17,6 +18,7 @@ from translucid.corpora.scenes.words import COMMON
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
+from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
@@ -57,6 +59,18 @@ def run(made_once):
         run_experiment(settings, folder, corpora=corpora, console=Console(quiet=True), device="cpu")
 
     return made_once("tiny", fill)
+
+
+@pytest.fixture(scope="session")
+def m2m(made_once):
+    """A run folder with a model that translates from and into English and Spanish, as it was imported."""
+
+    def fill(folder):
+        folder.mkdir()
+        many_languages_folder(folder / "theirs", nllb=True, end=1.0)
+        import_model(folder / "theirs", folder / "many")
+
+    return made_once("many languages", fill) / "many"
 
 
 @pytest.fixture(scope="session")

@@ -10,17 +10,18 @@ from translucid.corpora.phrasebook import generate
 from translucid.ground.console import Console
 
 
-@pytest.fixture
-def sure(run, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def sure(run, tmp_path_factory):
     """The run, which can tell how sure it is."""
-    chrf = "translucid.api.confidence_fitting.sentence_chrf"
-    monkeypatch.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
-    pairs = tmp_path / "pairs.tsv"
+    place = tmp_path_factory.mktemp("sure")
+    pairs, folder = place / "pairs.tsv", place / "tiny"
     lines = [f"{p.source}\t{p.target}\n" for p in generate(150, split="test", max_words=8)]
     pairs.write_text("".join(lines), encoding="utf-8")
-    folder = tmp_path / "tiny"
     shutil.copytree(run, folder)
-    fit_confidence(folder, console=Console(quiet=True), valid=[str(pairs)])
+    with pytest.MonkeyPatch.context() as patched:
+        chrf = "translucid.api.confidence_fitting.sentence_chrf"
+        patched.setattr(chrf, lambda texts, references: [10.0 * (len(text) % 10) for text in references])
+        fit_confidence(folder, console=Console(quiet=True), valid=[str(pairs)])
     return folder
 
 

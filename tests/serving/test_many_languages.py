@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.probes.foreign import many_languages_folder, marian_folder
+from tests.probes.foreign import marian_folder
 from translucid.decoding.limits import length_penalty
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
@@ -15,14 +15,6 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
 ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
-
-
-@pytest.fixture(scope="module")
-def m2m(tmp_path_factory):
-    place = tmp_path_factory.mktemp("many")
-    many_languages_folder(place / "theirs", nllb=True, end=1.0)
-    import_model(place / "theirs", place / "many")
-    return place / "many"
 
 
 @pytest.fixture(scope="module")

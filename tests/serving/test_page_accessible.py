@@ -113,9 +113,12 @@ def test_another_word_is_chosen_by_keyboard_and_the_focus_stays_there(page, scen
 
 def test_it_fits_at_200_percent_and_on_the_narrowest_phone(page, address):
     """A window of 1280 pixels at 200 % is one of 640; WCAG asks for 320 as well."""
-    for width, names in ((640, ("text", "document")), (320, ("models", "text", "document", "shortcuts", "judging"))):
-        page.set_viewport_size({"width": width, "height": 480})
-        for state in states(page, address, names=names):
+    wide = ("text", "document")
+    page.set_viewport_size({"width": 320, "height": 480})
+    for state in states(page, address, names=(*wide, "models", "shortcuts", "judging")):
+        for width in (320, 640) if state.name in wide else (320,):
+            page.set_viewport_size({"width": width, "height": 480})
             for font in FONTS:
                 set_in(page, font)
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, state.name, font)
+        page.set_viewport_size({"width": 320, "height": 480})

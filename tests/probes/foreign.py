@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ def sentences() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(pair.source for pair in pairs), tuple(pair.target for pair in pairs)
 
 
-def learned(texts: Iterable[str], size: int, **more: Any) -> bytes:
+@cache
+def learned(texts: tuple[str, ...], size: int, **more: Any) -> bytes:
     """A SentencePiece model as others train it, with <unk>, <s> and </s> first."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -105,7 +106,7 @@ def many_languages_folder(
     from transformers import M2M100Config, M2M100ForConditionalGeneration
 
     folder.mkdir(parents=True, exist_ok=True)
-    model_file = learned([text for side in sentences() for text in side], 200, model_type="bpe")
+    model_file = learned(tuple(text for side in sentences() for text in side), 200, model_type="bpe")
     (folder / "sentencepiece.bpe.model").write_bytes(model_file)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model_file)
     pieces = [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]

@@ -110,6 +110,7 @@ def test_blocks_run(page, demo, corpus, tmp_path, monkeypatch):
         names["translator"] = Translator.load("runs/demo")
     with contextlib.redirect_stdout(io.StringIO()):
         for block in blocks(page.read_text()):
+            block = block.replace('"training.max_steps": 20', '"training.max_steps": 2')  # which show as much
             exec(compile(block, page.name, "exec"), names)
 
 

@@ -30,7 +30,8 @@ SETTINGS = [
     "training.validate_every=40",
     "training.validate_sentences=5",
 ]
-DEMO = ["model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
+RECURRENT_SETTINGS = [*SETTINGS, "training.max_steps=20", "training.validate_every=20"]
+DEMO = [*SETTINGS, "model.heads=2", "model.feed_forward=32", "model.encoder_layers=1", "model.decoder_layers=2"]
 
 
 def _train_and_record(folder: Path) -> None:
@@ -38,7 +39,7 @@ def _train_and_record(folder: Path) -> None:
     pairs = [Pair(p.source, p.target) for p in generate(320, max_words=8)]
     corpora = Corpora.of(pairs[:300], pairs[300:])
     for name in ("demo", *RECURRENT.values()):
-        configuration = resolve(preset=name, assignments=SETTINGS + (DEMO if name == "demo" else []))
+        configuration = resolve(preset=name, assignments=DEMO if name == "demo" else RECURRENT_SETTINGS)
         run_experiment(configuration, folder / name, corpora=corpora, console=Console(quiet=True), device="cpu")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recording, "EACH", 3)

@@ -42,9 +42,14 @@ class Code(HTMLParser):
             self.texts[-1] += data
 
 
+@pytest.fixture(scope="module")
+def files():
+    return fixed_files()
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_the_code_shown_is_the_code_that_is_there(lesson):
-    page = Code(fixed_files()[f"{lesson.name}.html"])
+def test_the_code_shown_is_the_code_that_is_there(lesson, files):
+    page = Code(files[f"{lesson.name}.html"])
     shown = page.texts[-len(lesson.code) :]
     for name, text in zip(lesson.code, shown, strict=True):
         excerpt = Excerpt.of(name)
@@ -56,25 +61,24 @@ def test_the_code_shown_is_the_code_that_is_there(lesson):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name):
-    text = fixed_files()[f"{name}.html"]
+def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name, files):
+    text = files[f"{name}.html"]
     tags = Code(text).tags
     assert [tag for tag, _ in tags].count("math") >= 1
     assert [tag for tag, _ in tags].count("h1") == 1
     assert "<details><summary>Answer</summary>" in text
-    files = {
+    linked = {
         attributes.get("src") or attributes.get("href") for tag, attributes in tags if tag in ("script", "link", "a")
     }
-    known = {*fixed_files(), f"records/{name}.js", "data:,"}
-    assert files <= known
+    assert linked <= {*files, f"records/{name}.js", "data:,"}
     assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
 
 
-def test_the_eight_lessons():
+def test_the_eight_lessons(files):
     assert len(NAMES) == 8
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
-    index = fixed_files()["index.html"]
+    index = files["index.html"]
     assert all(f'href="{name}.html"' in index for name in NAMES)
 
 
@@ -112,12 +116,12 @@ def test_no_module_is_left_in_the_script():
     assert not any(line.startswith(("import ", "export ")) for line in text.splitlines())
 
 
-def test_saved_without_models_they_are_those_recorded(tmp_path, capsys):
+def test_saved_without_models_they_are_those_recorded(tmp_path, capsys, files):
     out = tmp_path / "lessons"
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 0
     assert "recorded" in capsys.readouterr().err
-    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert files == {*fixed_files(), *(f"records/{name}.js" for name in NAMES)}
+    written = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert written == {*files, *(f"records/{name}.js" for name in NAMES)}
     assert json.dumps(json.loads(recorded("beam"))["sentences"][0]["text"]) in (out / "records/beam.js").read_text()
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out)]) == 2
     assert run(["learn", "--runs", str(tmp_path / "none"), "--save", str(out), "--overwrite"]) == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SHORT
 from tests.platforms.emulated import Emulation, MacOS, Windows
 from translucid.cli import main
 from translucid.corpora.phrasebook import generate
@@ -65,7 +64,6 @@ class Workspace:
 
 
 TINY = [
-    *SHORT,
     *("data.tokenizer.vocabulary=200", "training.batch_tokens=200", "training.validate_every=2"),
     *("training.validate_sentences=2", "training.log_every=1"),
 ]

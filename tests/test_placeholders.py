@@ -24,7 +24,7 @@ TEXTS = ["Ana likes %s.", "I see {{ a b }} and <b>books</b> 👋. Do you like a@
 def run(train, tmp_path_factory):
     """A model that has learned next to nothing, but knows the pieces."""
     folder = tmp_path_factory.mktemp("runs") / "placeholders"
-    train(folder, "data.placeholders=0.5", "training.max_steps=60")
+    train(folder, "data.placeholders=0.5", "training.max_steps=30")
     return folder
 
 

@@ -117,7 +117,17 @@ def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
 
 def test_several_runs_are_averaged(mood, folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "other")
-    trained("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, "training.seed=2")
+    trained(
+        "--model",
+        "classifier",
+        "--init-from",
+        language,
+        *files,
+        "--set",
+        *LEARNING,
+        "training.seed=2",
+        "training.max_epochs=2",
+    )
     one, other = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
     both = TextClassifier.load(mood, tmp_path / "other")
     text = "the film was quite good"
@@ -195,7 +205,7 @@ def test_a_text_can_not_end_the_page(call, mood, tmp_path):
 def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
     files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
     both = ("--model", "classifier", "--init-from", language, *files)
-    trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0")
+    trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0", "training.max_epochs=4")
     real = Trainer._update
     count = 0  # of updates; the 17th is in the midst of an epoch in which some layers are still frozen
 
@@ -208,7 +218,16 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trainer, "_update", interrupted)
-        command = ("train", *both, "--out", tmp_path / "part", "--set", *LEARNING, "training.cooldown=0")
+        command = (
+            "train",
+            *both,
+            "--out",
+            tmp_path / "part",
+            "--set",
+            *LEARNING,
+            "training.cooldown=0",
+            "training.max_epochs=4",
+        )
         assert run([str(argument) for argument in command]) == 130
     assert count == 17
     trained("--resume", "--out", tmp_path / "part")

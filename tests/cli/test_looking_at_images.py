@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("ending", ["html", "png", "svg", "pdf", "json", "npz"])
+@pytest.mark.parametrize("ending", ["html", "png", "json", "npz"])
 def test_look_saves_what_it_shows(call, folder, tmp_path, ending):
     file = tmp_path / f"looked.{ending}"
     done = call("look", folder / "transformer", folder / "image.png", "--target", CAPTION, "--save", file)
@@ -103,12 +103,12 @@ def test_explain_tests_itself(call, folder, method, tmp_path):
     assert set(record["faithfulness"]) == {method, "random"}
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf", "json"])
+@pytest.mark.parametrize("ending", ["svg", "pdf", "json"])
 def test_an_explanation_is_saved(call, folder, tmp_path, ending):
     file = tmp_path / f"why.{ending}"
     done = call("explain", folder / "soft", folder / "image.png", "--target", CAPTION, "--save", file)
     assert done.code == 0, done.err
-    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "json": b'{"image": "image.png"'}[ending]
+    start = {"svg": b"<?xml", "pdf": b"%PDF", "json": b'{"image": "image.png"'}[ending]
     assert file.read_bytes().startswith(start)
 
 

@@ -36,7 +36,7 @@ def runs(train, pairs, tmp_path_factory) -> Path:
     languages = ["data.source_language=en", "data.target_language=es"]
     train(folder / "main", *FEATURES, "training.max_steps=60", data=corpora)
     turned = Corpora.of([pair.swapped for pair in pairs[:100]], [pair.swapped for pair in pairs[100:]])
-    reverse = ["data.placeholders=0.4", "data.source_language=es", "data.target_language=en"]
+    reverse = ["data.placeholders=0.4", "data.source_language=es", "data.target_language=en", "training.max_steps=10"]
     train(folder / "reverse", *reverse, data=turned)
     begun = [f"training.begin_from={folder / 'main'}", "data.placeholders=0.4", *languages, "training.max_steps=5"]
     train(folder / "other", *begun, "data.subword_dropout=0", data=corpora)

@@ -42,7 +42,7 @@ _PIECE = _WORD | st.sampled_from(_TAGS.split())
 
 
 @given(st.lists(_PIECE, max_size=40).map(" ".join))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_text_comes_out_as_it_was_and_takes_translations(text):
     document = read(text)
     assert document.filled({}) == text.encode()
@@ -167,4 +167,4 @@ def test_the_encoding_that_a_page_names_is_kept():
 def test_what_is_nested_too_deep_is_refused_with_its_line():
     with pytest.raises(UserError, match=r"^a.html:2: has more than 500 elements"):
         read("<p>\n" + "<b>" * DEEPEST)
-    assert isinstance(read("<p>" * 100_000), Html)
+    assert isinstance(read("<p>" * 20_000), Html)

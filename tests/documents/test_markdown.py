@@ -117,7 +117,7 @@ _BLOCK = st.one_of(
 
 
 @given(st.lists(_BLOCK, min_size=1, max_size=8), st.sampled_from(["\n", "\r\n"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_another_reader_sees_the_same_structure(blocks, end):
     text = "\n\n".join([*blocks, "[ref]: http://x.org"]).replace("\n", end)
     document = read(text)
@@ -166,7 +166,7 @@ _TOOLS = st.recursive(
 
 
 @given(st.lists(_TOOLS, min_size=1, max_size=4).map("\n".join))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_what_tools_add_stays_and_all_text_is_translated(text):
     document = read(f"# One\n\n{text}\n\n# End\n")
     after = document.filled(all_changed(document)).decode()
@@ -176,7 +176,7 @@ def test_what_tools_add_stays_and_all_text_is_translated(text):
 
 
 @given(st.text("ab *_`[]()<>!&#-+=|~\\\n1.:{}$\"'^x/\t>", max_size=120))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_text_comes_out_as_it_was_and_takes_translations(text):
     document = read(text)
     assert document.filled({}) == text.encode()

@@ -173,7 +173,7 @@ parts = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(parts, max_size=7),
     st.lists(st.lists(parts, max_size=6), min_size=1, max_size=8),

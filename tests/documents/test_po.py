@@ -91,7 +91,7 @@ _TEXT = st.lists(_WORD, min_size=1, max_size=20).map(" ".join)
     st.lists(st.tuples(_TEXT, st.none() | _TEXT, st.booleans()), max_size=8, unique_by=lambda one: one[0]),
     st.sampled_from([40, 78, 0]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_other_readers_see_the_same_messages_and_the_new_translations(messages, width):
     before = polib.POFile(wrapwidth=width)
     before.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
@@ -226,7 +226,7 @@ def test_other_signs_are_text(text):
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_strings_come_back(text):
     raw = quoted(text, "msgstr")
     assert unescaped("".join(line[1:-1] for line in raw.split("\n"))) == text

@@ -90,7 +90,7 @@ def expected(tree):
 
 
 @given(_TREE, st.sampled_from([None, 2]), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_json_keeps_all_but_its_words(tree, indent, ascii_only):
     text = json.dumps(tree, indent=indent, ensure_ascii=ascii_only)
     document = read("a.json", text)
@@ -99,7 +99,7 @@ def test_json_keeps_all_but_its_words(tree, indent, ascii_only):
 
 
 @given(_TREE, st.sampled_from([None, "'", '"', "|", ">"]), st.sampled_from([False, True, None]), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_yaml_keeps_all_but_its_words(tree, style, flow, unicode):
     text = yaml.safe_dump(tree, default_style=style, default_flow_style=flow, allow_unicode=unicode, width=40)
     document = read("a.yaml", text)
@@ -112,7 +112,7 @@ def test_yaml_keeps_all_but_its_words(tree, style, flow, unicode):
     st.sampled_from(",;\t|"),
     st.sampled_from([0, 1]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_table_keeps_all_but_its_column(rows, delimiter, quoting):
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
@@ -126,7 +126,7 @@ def test_a_table_keeps_all_but_its_column(rows, delimiter, quoting):
 
 
 @given(st.dictionaries(st.sampled_from("abcdefg"), _TEXT, max_size=5), st.sampled_from(["utf-8", "utf-16"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_ios_keeps_all_but_its_words(strings, encoding):
     def text(values):
         return "".join(

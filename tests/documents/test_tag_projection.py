@@ -156,7 +156,7 @@ def marked(draw):
     return TaggedText(text, tuple(marks)), nested
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(marked(), words, st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1)), max_size=10))
 def test_no_mark_is_lost_or_doubled_whatever_the_links(source, target, links):
     source, nested = source
@@ -184,7 +184,7 @@ def test_no_mark_is_lost_or_doubled_whatever_the_links(source, target, links):
             closed.add(mark.pair)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(marked())
 def test_a_translation_into_the_same_words_gives_the_same(source):
     """Each word linked to itself: what is read is written, marks and all, but for spaces."""

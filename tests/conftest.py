@@ -43,7 +43,7 @@ SETTINGS = [
     "training.validate_every=7",
     "training.validate_sentences=4",
     "training.log_every=3",
-    "training.max_steps=30",
+    "training.max_steps=16",
 ]
 SHAPE = [
     *SHORT,

@@ -9,15 +9,15 @@ import pytest
 from translucid.ground.errors import UserError
 
 COUNTS = {
-    "corpora": 600,
-    "documents": 300,
-    "texts": 300,
-    "settings": 300,
-    "vocabularies": 200,
-    "images": 400,
-    "run_folders": 150,
-    "searches": 60,
-    "lines": 15,
+    "corpora": 400,
+    "documents": 200,
+    "texts": 150,
+    "settings": 150,
+    "vocabularies": 120,
+    "images": 250,
+    "run_folders": 80,
+    "searches": 40,
+    "lines": 9,
 }
 
 
@@ -57,7 +57,8 @@ def raising(error):
         (lambda: time.sleep(5), "took more than 0.1 seconds"),
     ],
 )
-def test_what_is_no_clear_line_is_a_failure(act, said):
+def test_what_is_no_clear_line_is_a_failure(act, said, monkeypatch):
+    monkeypatch.setattr(module("tally"), "PATIENCE", 2)
     tally = module("tally").Tally("x")
     tally.attempt("the input", act, seconds=0.1)
     assert (tally.tried, tally.refused, tally.accepted) == (1, 0, 0)

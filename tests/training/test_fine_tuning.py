@@ -36,7 +36,7 @@ from translucid.training.validation import GENERAL
 from .test_resume import assert_same_run
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=2, decoder_layers=1, dropout=0.0)
-TUNING = ["training.max_steps=8", "training.validate_every=4", "training.learning_rate=0.01", "training.warmup=2"]
+TUNING = ["training.max_steps=6", "training.validate_every=3", "training.learning_rate=0.01", "training.warmup=2"]
 ENGINES = "torch", "ctranslate2"
 KEEPING = [
     "training.l2_sp=0.1",
@@ -49,7 +49,7 @@ KEEPING = [
 @pytest.fixture(scope="module")
 def base(train, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "base"
-    train(folder, "training.max_steps=40", "training.validate_every=40", "training.learning_rate=0.01")
+    train(folder, "training.max_steps=20", "training.validate_every=20", "training.learning_rate=0.02")
     return folder
 
 
@@ -112,7 +112,7 @@ def test_its_settings_are_beneath_what_is_set(base):
 def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base, tune, domain, tmp_path):
     pairs = [Pair(f"Open Wagtail {pair.source}", f"Abre Wagtail {pair.target}") for pair in domain.train[0]]
     corpora = dataclasses.replace(domain, train=[pairs])
-    settings = ["data.tokenizer.added=2", "training.learning_rate=1e-9", "training.max_steps=4"]
+    settings = ["data.tokenizer.added=2", "training.learning_rate=1e-9", "training.max_steps=3"]
     tune(tmp_path / "run", *settings, corpora=corpora)
     before, after = RunFolder(base).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
     assert after.source_pieces([before.source_size])[0] == "▁Wagtail"
@@ -124,8 +124,8 @@ def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base
         torch.testing.assert_close(now[name][before.source_size], first[name][parts].mean(0), rtol=1e-4, atol=1e-6)
     said = [Translator.load(tmp_path / "run", "cpu", engine).translate("I like Wagtail.").text for engine in ENGINES]
     assert said[0] == said[1]
-    tune(tmp_path / "run", *settings, "training.max_steps=8", corpora=corpora, resume=True)
-    tune(tmp_path / "whole", *settings, "training.max_steps=8", corpora=corpora)
+    tune(tmp_path / "run", *settings, "training.max_steps=6", corpora=corpora, resume=True)
+    tune(tmp_path / "whole", *settings, "training.max_steps=6", corpora=corpora)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
     assert settings_from(tmp_path / "run", None)["data"]["tokenizer"]["added"] == 0
 
@@ -263,7 +263,7 @@ def test_what_it_was_before_stands_beside_what_it_is(tune, tmp_path):
     said = tune(tmp_path / "run")
     assert "validation at step 0:" in said
     rows = [row for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "validation"]
-    assert [row["step"] for row in rows] == [0, 4, 8]
+    assert [row["step"] for row in rows] == [0, 3, 6]
     place = load_tensors(tmp_path / "run" / "state" / "checkpoint.safetensors")[1]["place"]
     assert place["before"].keys() == place["kept"].keys() == {"bleu", GENERAL}
     assert place["before"][GENERAL] == pytest.approx(rows[0][GENERAL], rel=1e-4)
@@ -284,7 +284,7 @@ def test_where_nothing_gets_better_the_first_weights_are_kept(base, tune, tmp_pa
 
 @pytest.mark.parametrize("settings", [KEEPING[:2], KEEPING[1:], ["training.adapter_rank=3", "data.subword_dropout=0"]])
 def test_an_interrupted_fine_tuning_ends_as_one_that_was_not(tune, whole, tmp_path, settings):
-    tune(tmp_path / "cut", *settings, "training.max_steps=3")
+    tune(tmp_path / "cut", *settings, "training.max_steps=2")
     tune(tmp_path / "cut", *settings, resume=True)
     runs = tmp_path / "cut", whole(*settings)
     one, other = (load_tensors(run / "state" / "checkpoint.safetensors")[0] for run in runs)

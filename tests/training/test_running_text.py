@@ -43,9 +43,9 @@ SETTINGS = {
         "window": 20,
         "cooldown": 0,
         "label_smoothing": 0.0,
-        "validate_every": 10,
+        "validate_every": 6,
         "log_every": 1,
-        "max_steps": 30,
+        "max_steps": 18,
         "warmup": 5,
     },
 }
@@ -82,9 +82,9 @@ def whole(texts, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def begun(texts, tmp_path_factory):
-    """A run after 10 updates, which tests copy."""
+    """A run after 6 updates, which tests copy."""
     folder = tmp_path_factory.mktemp("begun") / "run"
-    train(texts, folder, "training.max_steps=10")
+    train(texts, folder, "training.max_steps=6")
     return folder
 
 
@@ -125,10 +125,10 @@ def test_the_optimiser_is_given_the_rate_of_the_window(texts, tmp_path, monkeypa
         trainer.fit(display)
         lengths = trainer.epochs.stream.varied(1, 0).lengths
         expected = [
-            learning_rate(trainer.options, i + 1, i / 30) * min(1, lengths[i] / 20)
-            for i in range(min(30, len(lengths)))
+            learning_rate(trainer.options, i + 1, i / 18) * min(1, lengths[i] / 20)
+            for i in range(min(18, len(lengths)))
         ]
-        assert min(lengths[:30]) < 18
+        assert min(lengths[:18]) < 18
         assert rates[: len(expected)] == pytest.approx(expected, rel=1e-9)
 
 
@@ -154,7 +154,7 @@ def test_the_same_seed_gives_the_same_run_and_another_another(texts, whole, tmp_
         assert_same_run(tmp_path / "other", whole)
 
 
-@pytest.mark.parametrize("stops", [[1, 7, 8], [17, 29]])
+@pytest.mark.parametrize("stops", [[1, 7, 8], [11, 17]])
 def test_stopped_in_the_middle_of_an_epoch_and_resumed(texts, whole, tmp_path, stops, monkeypatch):
     from translucid.training.trainer import Trainer
 
@@ -193,7 +193,7 @@ def test_a_model_that_carries_nothing_goes_on_exactly_too(texts, tmp_path):
     shape = {"kind": "language-transformer", "width": 12, "heads": 2, "feed_forward": 16, "layers": 1, "context": 16}
     (tmp_path / "settings.yaml").write_text(yaml.safe_dump({**SETTINGS, "model": shape}))
     train(tmp_path, tmp_path / "whole")
-    train(tmp_path, tmp_path / "run", "training.max_steps=10")
+    train(tmp_path, tmp_path / "run", "training.max_steps=6")
     assert not any("carried" in name for name in RunFolder(tmp_path / "run").load_state()[0])
     train(tmp_path, tmp_path / "run", resume=True)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
@@ -237,7 +237,7 @@ def in_two_processes(texts, out, *more):
 
 def losses_of(folder):
     rows = RunFolder(folder).metrics()
-    return [row["loss"] for row in rows if row["kind"] == "training" or row["step"] == 30]
+    return [row["loss"] for row in rows if row["kind"] == "training" or row["step"] == 18]
 
 
 WITHOUT_CHANCE = [f"model.{name}=0" for name in ("dropout", "hidden_dropout", "input_dropout", "embedding_dropout")]
@@ -252,11 +252,11 @@ def arguments(texts, out, *more):
 def test_two_processes_learn_what_one_learns_and_another_number_goes_on(texts, tmp_path):
     assert run(arguments(texts, tmp_path / "alone")) == 0
     in_two_processes(texts, tmp_path / "two")
-    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=7")) == 0
-    in_two_processes(texts, tmp_path / "mixed", "training.max_steps=18")
-    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=30")) == 0
+    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=5")) == 0
+    in_two_processes(texts, tmp_path / "mixed", "training.max_steps=11")
+    assert run(arguments(texts, tmp_path / "mixed", "training.max_steps=18")) == 0
     losses = [losses_of(tmp_path / name) for name in ("alone", "two", "mixed")]
-    assert len(losses[0]) == 31  # 30 updates and the last validation
+    assert len(losses[0]) == 19  # 18 updates and the last validation
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
     assert losses[2] == pytest.approx(losses[0], rel=1e-3)
 

@@ -240,11 +240,11 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
         for module in (linear, onednn):
             monkeypatch.setattr(module, "onednn_is_better", lambda fast=fast: fast)
         folder = tmp_path / f"{fast} {precision}"
-        limits = "training.max_steps=12", "training.validate_every=12"
+        limits = "training.max_steps=6", "training.validate_every=6"
         train(folder, *limits, "training.log_every=1", f"training.precision={precision}")
         curves.append([row["loss"] for row in RunFolder(folder).metrics() if row["kind"] == "training"])
     plain, fast, rounded = curves
-    assert len(plain) == 12
+    assert len(plain) == 6
     assert fast == pytest.approx(plain, abs=1e-4)
     assert rounded == pytest.approx(plain, abs=2e-2)
     assert rounded != pytest.approx(plain, abs=1e-5)

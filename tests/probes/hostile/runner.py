@@ -48,13 +48,13 @@ def run_apart(name: str, count: int, seed: int) -> Tally:
 
 
 def _here(name: str, count: int, seed: int) -> None:
+    fuzz = importlib.import_module(f"tests.probes.hostile.{name}").fuzz  # before PyTorch, which takes seconds
     import faulthandler
 
     import torch
 
     torch.set_num_threads(1)
     faulthandler.enable()
-    fuzz = importlib.import_module(f"tests.probes.hostile.{name}").fuzz
     fuzz(1, seed)  # what it loads once is no memory that an input asks for
     with memory_ceiling():
         print(json.dumps(fuzz(count, seed).to_json()))

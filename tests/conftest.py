@@ -7,6 +7,8 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
@@ -22,6 +24,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
+from translucid.runs.safe_yaml import parse_yaml
 from translucid.training.experiment import run_experiment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -175,6 +178,15 @@ def _no_traces_of_compilers():
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(logging.getLogger("torch.__trace"), "propagate", True)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_parsed_once():
+    """Parse the settings of a run once: that takes half of the time of a short command."""
+    parsed = lru_cache(1000)(parse_yaml)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("translucid.runs.settings.parse_yaml", lambda text: deepcopy(parsed(text)))
         yield
 
 

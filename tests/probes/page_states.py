@@ -6,7 +6,6 @@ from functools import cache
 
 from playwright.sync_api import Page, Route, expect
 
-expect.set_options(timeout=30_000)
 TEXT = "I like soccer and also going to the beach"
 SPANISH = "Me gusta el fútbol y también ir a la playa"
 NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"

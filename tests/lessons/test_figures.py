@@ -8,6 +8,7 @@ import sacrebleu
 import torch
 from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
+from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
 from translucid.corpora.phrasebook import generate
@@ -284,7 +285,7 @@ def test_beam(lesson, models):
     assert page.locator(".node").count() == 1 + 4 < nodes
     assert "kept" in page.inner_text(".said")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function("document.querySelectorAll('.node').length > 5")
+    expect(page.locator(".node").nth(5)).to_be_attached()
 
 
 @pytest.mark.parametrize("font", FONTS)

@@ -1,5 +1,6 @@
 """The page in a real browser: type, see the translation; what is to be seen of it is tried in test_page_seeing.py."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -58,7 +59,7 @@ def test_typing_translates(page):
 def test_long_texts_and_errors_are_told(page):
     page.get_by_label("English").fill("I sing.\n" * 80)
     expect(page.locator("#status")).to_contain_text("up to 500", timeout=30_000)
-    page.wait_for_function("document.getElementById('translation').innerText.match(/\\n/g)?.length >= 79")
+    expect(page.locator("#translation")).to_have_text(re.compile(r"(.*\n){79}"), use_inner_text=True)
     page.get_by_label("English").fill("x" * 6000)
     expect(page.locator("#problem")).to_contain_text("1,000 characters over the limit of 5,000")
 

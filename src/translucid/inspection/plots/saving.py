@@ -76,11 +76,13 @@ def rendered(figure: Figure, kind: str, dpi: int = 144) -> bytes:
         # The settings apply to new texts only; those of the figure were created with the default font.
         for text in figure.findobj(Text):
             text.set_fontfamily(fonts)
-        engine = figure.get_layout_engine()
+        engine, usual_dpi = figure.get_layout_engine(), figure.dpi
+        figure.dpi = dpi if kind == "png" else 72  # as Matplotlib draws them: the width of a text depends on it
         if not _widened_for_titles(figure):
             figure.set_layout_engine("none")  # the same layout would take half of the time again
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dates.get(kind))
         figure.set_layout_engine(engine)
+        figure.dpi = usual_dpi
     return buffer.getvalue()
 
 

@@ -200,6 +200,7 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     assert [(one.line, one.rule) for one in found] == [(1, ""), (2, "empty"), (3, "model"), (4, ""), (5, "")]
     assert found[2].what == "the sides explain 0 % of each other"
     assert [one.rule for one in asked(judged, forward, backward, 0.51)] == ["", "empty", "model", "model", ""]
+    assert [one.rule for one in asked(judged, forward, backward)] == ["", "empty", "model", "", ""]  # as usual
     assert list(asked(judged[:1], forward, backward)) == judged[:1]
 
 

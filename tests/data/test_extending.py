@@ -79,3 +79,13 @@ def test_two_vocabularies_get_their_own_words(options):
     assert tokenizer.source_size + ours in both.encode_source(["viewset"])[0]
     assert tokenizer.target_size + ours not in both.encode_target(["viewset"])[0]
     assert tokenizer.target_size + theirs in both.encode_target(["Vista"])[0]
+
+
+def test_words_are_chosen_by_the_pieces_that_they_save(tokenizer):
+    """A rarer word of many pieces saves more than a more frequent one of few."""
+    short, long = "wax", "paraffinated"
+    pieces = [len(ids) for ids in tokenizer.encode_source([short, long])]
+    assert 2 < pieces[0] <= pieces[1] / 2
+    pairs = [Pair(short, "a")] * 9 + [Pair(long, "a")] * 7
+    more = extended(tokenizer, pairs, 1, shared_ids=False)
+    assert more.source_pieces([tokenizer.source_size]) == [f"▁{long}"]

@@ -189,7 +189,9 @@ def test_a_shortlist_holds_the_lists_of_all_words(shortlist, tokenizer):
     ids = {piece: i for i, piece in enumerate(tokenizer.target_pieces(range(tokenizer.target_size)))}
     sources = tokenizer.encode_source([pair.source for pair in PAIRS[:2]])
     pieces = read_shortlist(shortlist, tokenizer).pieces([*ids, 3] for ids in sources).tolist()
-    words = " ".join(lines.get(piece, "") for piece in ("", *tokenizer.source_pieces([*sources[0], *sources[1]])))
+    read = tokenizer.source_pieces([*sources[0], *sources[1]])
+    assert {*read} <= {*lines}
+    words = " ".join(lines[piece] for piece in ("", *read))
     assert pieces == sorted({0, 1, 2, 3, *(ids[piece] for piece in words.split())})
 
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, installed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.tagged_text import TaggedText
+from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -361,3 +361,9 @@ def test_signs_without_end_stay_as_they_are():
     """How long that takes is measured in test_growth.py."""
     for text in ("[" * 1_000, "*a " * 1_000, "`" * 1_000, "![a](" * 1_000, "$a" * 1_000):
         assert read(text).filled({}) == text.encode()
+
+
+def test_a_break_without_spaces_parts_two_words():
+    (segment,) = read("one<br>two <img src='x'> three").segments
+    assert segment.source.text == "one two  three"
+    assert {mark.side for mark in segment.source.marks} == {Side.alone}

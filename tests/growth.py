@@ -21,28 +21,39 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of a call."""
-    with no_garbage_collection():
-        started = process_time()
-        work()
-        return process_time() - started
-
-
-def assert_linear(work: Callable[[int], object], few: int, many: int, negligible: float = 0.05) -> None:
+def assert_linear(work: Callable[[int], Callable[[], object]], few: int, many: int) -> None:
     """Check that an input of `many` parts takes at most so many times the CPU time of one of `few`.
 
     Args:
         work: called with the number of parts; it builds the input and returns what is to be measured.
+        few: parts of the small input.
+        many: parts of the large input.
+    """
+
+    def seconds(count: int) -> float:
+        measured = work(count)
+        started = process_time()
+        measured()
+        return process_time() - started
+
+    assert_linear_seconds(seconds, few, many)
+
+
+def assert_linear_seconds(seconds: Callable[[int], float], few: int, many: int, negligible: float = 0.05) -> None:
+    """Check the seconds that inputs of `few` and of `many` parts take.
+
+    Args:
+        seconds: of a number of parts.
         few: parts of the small input.
         many: parts of the large input, at least eight times as many, so that a square is far above the bound.
         negligible: seconds that the large input may always take.
     """
     assert many >= 8 * few
     measured = []
-    for _ in range(TRIES):
-        small, large = (seconds_of(work(count)) for count in (few, many))
-        if large < TIMES * many / few * small + negligible:
-            return
-        measured.append((round(small, 4), round(large, 4)))
+    with no_garbage_collection():
+        for _ in range(TRIES):
+            small, large = seconds(few), seconds(many)
+            if large < TIMES * many / few * small + negligible:
+                return
+            measured.append((round(small, 4), round(large, 4)))
     raise AssertionError(f"seconds of {few:,} and {many:,} parts: {measured}")

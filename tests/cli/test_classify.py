@@ -48,6 +48,12 @@ def folder(tmp_path_factory):
     return folder
 
 
+def judging(folder, language, out, *settings):
+    """Return the options of a training of a classifier that begins with a language model."""
+    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", out)
+    return ("--model", "classifier", "--init-from", language, *files, "--set", *LEARNING, *settings)
+
+
 def trained(*arguments):
     assert run([str(argument) for argument in ("train", *arguments)]) == 0
 
@@ -60,8 +66,7 @@ def language(folder):
 
 @pytest.fixture(scope="module")
 def mood(folder, language):
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
-    trained("--model", "classifier", "--init-from", language, *files, "--out", folder / "mood", "--set", *LEARNING)
+    trained(*judging(folder, language, folder / "mood"))
     return folder / "mood"
 
 
@@ -116,18 +121,7 @@ def test_what_is_not_utf8_is_told_of_and_the_others_get_their_label(call, mood):
 
 
 def test_several_runs_are_averaged(mood, folder, language, tmp_path):
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "other")
-    trained(
-        "--model",
-        "classifier",
-        "--init-from",
-        language,
-        *files,
-        "--set",
-        *LEARNING,
-        "training.seed=2",
-        "training.max_epochs=2",
-    )
+    trained(*judging(folder, language, tmp_path / "other", "training.seed=2", "training.max_epochs=2"))
     one, other = TextClassifier.load(mood), TextClassifier.load(tmp_path / "other")
     both = TextClassifier.load(mood, tmp_path / "other")
     text = "the film was quite good"
@@ -139,8 +133,7 @@ def test_several_runs_are_averaged(mood, folder, language, tmp_path):
 def test_a_model_that_reads_backwards(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.backwards=true"]
     trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--init-from", tmp_path / "language", *files, "--set", *LEARNING)
+    trained(*judging(folder, tmp_path / "language", tmp_path / "mood"))
     judge = TextClassifier.load(tmp_path / "mood").judges[0]
     (ids,) = judge.ids(["the film was good"])
     assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
@@ -203,9 +196,8 @@ def test_a_text_can_not_end_the_page(call, mood, tmp_path):
 
 
 def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, tmp_path):
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl")
-    both = ("--model", "classifier", "--init-from", language, *files)
-    trained(*both, "--out", tmp_path / "whole", "--set", *LEARNING, "training.cooldown=0", "training.max_epochs=4")
+    settings = ("training.cooldown=0", "training.max_epochs=4")
+    trained(*judging(folder, language, tmp_path / "whole", *settings))
     real = Trainer._update
     count = 0  # of updates; the 17th is in the midst of an epoch in which some layers are still frozen
 
@@ -218,16 +210,7 @@ def test_killed_and_gone_on_with_it_comes_to_the_same_weights(folder, language, 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trainer, "_update", interrupted)
-        command = (
-            "train",
-            *both,
-            "--out",
-            tmp_path / "part",
-            "--set",
-            *LEARNING,
-            "training.cooldown=0",
-            "training.max_epochs=4",
-        )
+        command = ("train", *judging(folder, language, tmp_path / "part", *settings))
         assert run([str(argument) for argument in command]) == 130
     assert count == 17
     trained("--resume", "--out", tmp_path / "part")
@@ -292,8 +275,7 @@ def test_a_translator_is_fine_tuned(call, corpus, small_run, tmp_path):
 def test_one_that_reads_from_both_ends(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.hidden=20"]
     trained("--model", "lm-bilstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained("--model", "classifier", "--init-from", tmp_path / "language", *files, "--set", *LEARNING)
+    trained(*judging(folder, tmp_path / "language", tmp_path / "mood"))
     found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
     assert found["accuracy"] > 0.9
     for method in ("erasure", "gradients"):
@@ -304,18 +286,7 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
 
 
 def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
-    files = ("--train", folder / "train.jsonl", "--valid", folder / "test.jsonl", "--out", tmp_path / "mood")
-    trained(
-        "--model",
-        "classifier",
-        "--init-from",
-        language,
-        *files,
-        "--set",
-        *LEARNING,
-        "data.max_tokens=8",
-        "training.max_epochs=1",
-    )
+    trained(*judging(folder, language, tmp_path / "mood", "data.max_tokens=8", "training.max_epochs=1"))
     classifier = TextClassifier.load(tmp_path / "mood")
     (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 9])
     assert 80 < len(ids) < 1024

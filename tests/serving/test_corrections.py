@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.growth import TIMES, TRIES, no_garbage_collection
+from tests.growth import assert_linear_seconds
 from translucid.api.translator import Translator
 from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import read_document
@@ -219,9 +219,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
         assert (answer.status_code, "⟨1⟩ is missing" in answer.json()["error"]) == (400, True)
         return sum(spent)
 
-    with no_garbage_collection():
-        measured = [(seconds(300), seconds(2400)) for _ in range(TRIES)]
-    assert any(large < TIMES * 8 * small + 0.05 for small, large in measured), measured
+    assert_linear_seconds(seconds, 300, 2400)
 
 
 def test_a_segment_of_too_many_tags_is_refused(client, monkeypatch):

@@ -1,7 +1,9 @@
 """The page in a real browser: type, see the translation; what is to be seen of it is tried in test_page_seeing.py."""
 
+import json
 import re
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -42,6 +44,29 @@ def watched(context, place, *, own=("data:",)):
 def page(context, address):  # noqa: F811
     with watched(context, address) as opened:
         yield opened
+
+
+def saved(page):
+    """Save the view that is open in each format; return the contents of the files by format."""
+    expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
+    contents = {}
+    for kind, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}.items():
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"save as {kind}").click()
+        contents[kind] = download.value.path().read_bytes()
+        assert contents[kind].startswith(start), kind
+        assert download.value.suggested_filename.endswith(kind.lower())
+    assert json.loads(contents["JSON"])
+    return contents
+
+
+def made_by_code(page, name, run):
+    """Run the code of the open view, with a run in place of the one it names; return the .pdf files that it makes."""
+    page.get_by_text("As code").click()
+    expect(page.locator(".code pre")).to_contain_text("save_figure")
+    code = page.locator(".code pre").inner_text().replace(f'"{name}"', repr(str(run)))
+    exec(compile(code, name, "exec"), {})
+    return [file.read_bytes() for file in Path.cwd().glob("*.pdf")]
 
 
 def type_in(page, text):

@@ -12,7 +12,7 @@ from translucid.api.translator import Translator
 from translucid.inspection.saving import save
 
 from .test_clients import serving
-from .test_page import fresh, type_in, watched
+from .test_page import fresh, made_by_code, saved, type_in, watched
 
 TEXT, GIVEN = "I like soccer", "Me gusta el fútbol"
 RIBBONS = (
@@ -247,24 +247,12 @@ def test_every_view_is_saved_and_made_again_by_its_code(page, run, tmp_path, mon
     for view, sign in VIEWS.items():
         page.get_by_role("tab", name=view).click()
         page.wait_for_selector(sign)
-        expect(page.get_by_role("button", name="save as PDF")).to_be_visible()
-        for kind, start in {"PNG": b"\x89PNG", "SVG": b"<svg", "PDF": b"%PDF", "JSON": b"{"}.items():
-            with page.expect_download() as download:
-                page.get_by_role("button", name=f"save as {kind}").click()
-            data = download.value.path().read_bytes()
-            assert data.startswith(start), (view, kind)
-            assert download.value.suggested_filename.endswith(kind.lower())
-            if kind == "JSON":
-                assert json.loads(data)
-        page.get_by_text("As code").click()
-        expect(page.locator(".code pre")).to_contain_text("save_figure")
-        code = page.locator(".code pre").inner_text().replace('"runs/tiny"', repr(str(run)))
+        saved(page)
         place = tmp_path / view
         place.mkdir()
         monkeypatch.chdir(place)
-        exec(compile(code, view, "exec"), {})
-        made = list(place.glob("*.pdf"))
-        assert made and all(file.read_bytes().startswith(b"%PDF") for file in made), view
+        made = made_by_code(page, "runs/tiny", run)
+        assert made and all(file.startswith(b"%PDF") for file in made), view
 
 
 CONTRAST = """() => {

@@ -39,9 +39,10 @@ def writers(small_run, corpus, ending, forked_workers):
 def test_a_device_is_written_to_and_stays_one(call, null, writers, ending):
     node = null.rename(null.with_name(f"node{ending}"))
     for command in writers:
-        done = call(*command, node)
-        assert done.code == 0, done.err
-        assert node.is_char_device()
+        for overwrite in ([], ["--overwrite"]):
+            done = call(*command, node, *overwrite)
+            assert done.code == 0, done.err
+            assert node.is_char_device()
     assert [item.name for item in node.parent.iterdir()] == [node.name]
 
 

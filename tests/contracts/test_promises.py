@@ -1,5 +1,7 @@
 """What every model promises, whatever it is made of."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -18,7 +20,7 @@ V = 23
 TRANSFORMER = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 3, "max_length": 64}
 OPTIONS = {
     f"transformer {norm} {positions}": TransformerOptions(**TRANSFORMER, norm=norm, positions=positions)
-    for norm, positions in (("pre", "sinusoidal"), ("post", "learned"), ("pre", "none"))
+    for norm, positions in itertools.product(("pre", "post"), ("sinusoidal", "learned", "none"))
 }
 OPTIONS |= {
     f"recurrent {attention} {more}": RecurrentOptions(width=16, attention=attention, **more)

@@ -20,9 +20,7 @@ from translucid.runs.presets import PRESETS
 
 VOCABULARY = 60
 PIECES = [chr(97 + i % 26) * (1 + i // 26) for i in range(VOCABULARY)]
-SHAPES = [preset for preset in PRESETS if preset not in ("demo", "small", "base")]
-"""Presets; these three are `tiny` but for its size."""
-CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in SHAPES}
+CASES: dict[str, tuple[str, list[str]]] = {preset: (preset, []) for preset in PRESETS}
 _UNTIED = ["model.share_embeddings=false", "model.tie_output=false", "data.tokenizer.joint=false"]
 CASES |= {
     "post-norm, learned positions": ("tiny", ["model.positions=learned", "model.norm=post"]),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.devices.emulated import DeviceTensor, Emulation, MixedDevicesError
-from tests.devices.shrunk import CASES, SENTENCES, SHAPES, SHORT, VOCABULARY, build_case
+from tests.devices.shrunk import CASES, SENTENCES, SHORT, VOCABULARY, build_case
 from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -22,6 +22,7 @@ from translucid.models.build import build_model
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
+from translucid.runs.presets import PRESETS
 from translucid.training.optimizer import Optimizer
 from translucid.training.self_critical import SelfCritical
 from translucid.training.weights import Weights
@@ -88,12 +89,7 @@ def on_cpu(name):
     return outcome(name, CPU)[:2]
 
 
-SCORES = ("rnn-none", "rnn-luong-dot", "rnn-luong-general", "rnn-luong-concat")
-"""Presets that compute on Apple's GPUs nothing that other recurrent ones do not."""
-ON_MPS = [name for name in SHAPES if name not in SCORES]
-
-
-@pytest.mark.parametrize(("name", "kind"), [*((name, "cuda") for name in CASES), *((name, "mps") for name in ON_MPS)])
+@pytest.mark.parametrize(("name", "kind"), [*((name, "cuda") for name in CASES), *((name, "mps") for name in PRESETS)])
 def test_updates_and_searches(name, kind, steps):
     """They are those of the CPU; on CUDA no update waits for the GPU, and a search waits once a step."""
     expected, hypotheses = on_cpu(name)

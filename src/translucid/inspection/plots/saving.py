@@ -48,8 +48,7 @@ def save_figure(figure: Figure, file: Path, dpi: int = 144) -> None:
 
 def _widened_for_titles(figure: Figure) -> bool:
     """Widen a figure whose titles are cut off at its edges: the layout makes room for their height only."""
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)  # determines the positions of titles
+    figure.draw_without_rendering()  # determines the positions of titles
     titles = list(figure.texts)
     for axes in figure.axes:
         titles += [axes.title, axes.xaxis.label]

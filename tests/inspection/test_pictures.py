@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from translucid.attention import causal_mask
 from translucid.attention.masks import padding_mask, target_mask
@@ -30,7 +31,7 @@ from translucid.inspection.plots import (
     save_figure,
 )
 from translucid.inspection.plots.ribbons import MOST, bands
-from translucid.inspection.plots.saving import rendered
+from translucid.inspection.plots.saving import new_figure, rendered
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.saving import save
 from translucid.inspection.words import WordMap, word_map
@@ -174,6 +175,30 @@ def test_a_title_is_never_cut_off():
         titles = [*figure.texts, *(axes.xaxis.label for axes in figure.axes)]
         for box in [title.get_window_extent() for title in titles if title.get_text()]:
             assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
+@pytest.mark.parametrize(("title", "layouts"), [("short", 1), ("long " * 40, 2)])
+@pytest.mark.parametrize(("kind", "dpi"), [("png", 144), ("svg", 72)])
+def test_a_picture_is_laid_out_at_its_resolution_and_again_only_if_it_is_widened(
+    title, layouts, kind, dpi, monkeypatch
+):
+    counted, execute = [], ConstrainedLayoutEngine.execute
+
+    def counting(engine, figure):
+        counted.append(figure.dpi)
+        execute(engine, figure)
+
+    figure = new_figure(4, 3)
+    figure.suptitle(title)
+    figure.subplots()
+    engine, usual = figure.get_layout_engine(), figure.dpi
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", counting)
+    for _ in range(2):
+        counted.clear()
+        rendered(figure, kind, 144)
+        assert counted == [dpi] * layouts
+        assert (figure.get_layout_engine(), figure.dpi) == (engine, usual)
+        layouts = 1  # it has been widened
 
 
 def test_the_beam_tree(tmp_path):

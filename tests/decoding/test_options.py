@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_limit
+from translucid.runs.keys import descriptions
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_options_survive_being_written_down():
 
 
 def test_every_option_is_explained():
-    assert all(field.description for field in DecodingOptions.model_fields.values())
+    assert set(descriptions(DecodingOptions)) == set(DecodingOptions.model_fields)
 
 
 def test_a_wide_beam_gets_a_lower_limit_of_length():

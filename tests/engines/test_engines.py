@@ -193,11 +193,11 @@ def test_a_model_that_does_not_fit_its_settings_is_refused_though_it_was_convert
         texts(run)
 
 
-def test_pytorch_is_not_loaded_for_a_model_that_was_converted(run, tmp_path, monkeypatch, capsys):
+def test_neither_pytorch_nor_edit_distances_are_loaded_for_a_converted_model(run, tmp_path, monkeypatch, capsys):
     program = (
         "import sys\nfrom translucid.cli.main import run\n"
         "code = run(sys.argv[1:])\n"
-        "sys.exit(code or 10 * ('torch' in sys.modules))\n"
+        "sys.exit(code or 10 * ('torch' in sys.modules or 'rapidfuzz' in sys.modules))\n"
     )
     command = [sys.executable, "-c", program, "translate", str(run.path), "I like soccer.", "--device", "cpu"]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -21,7 +21,7 @@ from translucid.engines.confidence_file import Languages
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.ranking import Ranking
 from translucid.engines.stages import SearchStages
-from translucid.engines.term_constraint import TermConstraint, TermsMode, refuse_mode
+from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
@@ -29,7 +29,7 @@ from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
 from translucid.terminology.marking import TermAnnotation
 from translucid.terminology.matching import TermList, term_list
-from translucid.terminology.term import Term
+from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
     import torch

@@ -15,7 +15,7 @@ from typer import Argument, Option
 from typer.models import OptionInfo
 
 from translucid.cli import completing
-from translucid.engines.term_constraint import TermsMode
+from translucid.terminology.term import TermsMode
 
 
 class Format(StrEnum):

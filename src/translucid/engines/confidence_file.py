@@ -22,7 +22,7 @@ LARGEST = 1 << 16
 class ConfidenceFile(BaseModel):
     """A confidence estimator, and the model whose translations it was fitted to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     """The fingerprint of the model's file."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -18,6 +18,7 @@ from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match, TermList, TermUse, terms_in
+from translucid.terminology.term import TermsMode
 from translucid.terminology.term_forms import TermForms
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 
-TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
-"""Annotate terms for a model that was trained with them, constrain the search, or first annotate and then constrain
-where a term is still missing."""
 NARROWEST = 5
 """The least beam size of a constrained search."""
 OTHER_FORMS = 3

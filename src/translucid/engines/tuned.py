@@ -21,7 +21,7 @@ FILE, SHORTLIST = FOUND
 class Tuned(BaseModel):
     """The fastest way to translate with a run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: Literal["torch", "ctranslate2"] = "ctranslate2"
     """The engine that searches."""

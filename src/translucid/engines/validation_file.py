@@ -19,7 +19,7 @@ LARGEST = 1 << 24
 class ValidationFile(BaseModel):
     """The validation scores, and the model that they belong to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     """The fingerprint of the model's file."""

@@ -79,7 +79,7 @@ class Spread(BaseModel):
 class ValidationScores(BaseModel):
     """The measures of a run's validation sentences, and the words of its training text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sentences: int
     """The number of measured sentences."""

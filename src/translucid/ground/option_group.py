@@ -4,6 +4,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class OptionGroup(BaseModel):
-    """A frozen group of options: unknown keys, infinities and NaN are errors; docstrings below fields describe them."""
+    """A frozen group of options: unknown keys, infinities and NaN are errors.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    Docstrings below fields describe them; `runs.keys` reads these.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -18,7 +18,6 @@ from translucid.engines.choosing import EngineName
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
 from translucid.engines.ranking import Ranking
-from translucid.engines.term_constraint import TermsMode
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
@@ -34,6 +33,7 @@ from translucid.memory.recall import Recall
 from translucid.runs.adapters import Adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
+from translucid.terminology.term import TermsMode
 
 Say = Callable[[str], None]
 """A function that shows a message to the user."""

@@ -32,7 +32,7 @@ from translucid.jobs.windows import Place
 class PartRecord(BaseModel):
     """The record beside a partial output: the job that wrote it, and how much of it is valid."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     identity: dict[str, Any]
     """The identity of the job, as `Job.identity` returns it."""

@@ -68,7 +68,7 @@ _NUMBERED = re.compile(r"(?P<unit>[a-z]+) (?P<number>[0-9]+)")
 class WarningSummary(BaseModel):
     """The warnings of any number of lines, by kind."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
     lines: int = 0
     """The number of lines with warnings."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
-
-from rapidfuzz.distance import Levenshtein
+from typing import TYPE_CHECKING, Any
 
 from translucid.memory.filling import filled
 from translucid.memory.folding import Folded, Token
+
+if TYPE_CHECKING:
+    from rapidfuzz.distance import Opcodes
 
 EXACT = 100
 FILLED = 99
@@ -77,7 +78,7 @@ class Match:
         mine = [token.text for token in Folded(self.wanted).tokens]
         theirs = [token.text for token in Folded(self.entry.source).tokens]
         differing = []
-        for step in Levenshtein.opcodes(mine, theirs):
+        for step in _edit_steps(mine, theirs):
             if step.tag != "equal":
                 ours = " ".join(mine[step.src_start : step.src_end])
                 differing.append((ours, " ".join(theirs[step.dest_start : step.dest_end])))
@@ -100,7 +101,7 @@ class Match:
         """
         mine, theirs = Folded(self.wanted), Folded(self.entry.source)
         changes = list[tuple[str, str]]()
-        for step in Levenshtein.opcodes(theirs.key, mine.key):
+        for step in _edit_steps(theirs.key, mine.key):
             old = _variables(theirs.tokens[step.src_start : step.src_end])
             new = _variables(mine.tokens[step.dest_start : step.dest_end])
             if step.tag == "equal":
@@ -118,7 +119,16 @@ class Match:
 
 def similarity(one: str, other: str) -> float:
     """Return 1 - d / n of two keys, where d is their edit distance and n the number of words of the longer one."""
+    from rapidfuzz.distance import Levenshtein  # 60 ms that translating without a memory does not need
+
     return Levenshtein.normalized_similarity(one, other)
+
+
+def _edit_steps(one: Sequence[str], other: Sequence[str]) -> Opcodes:
+    """Return the shortest list of steps that turns one sequence of words into another."""
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.opcodes(one, other)
 
 
 def _variables(tokens: Sequence[Token]) -> list[str]:

@@ -14,8 +14,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
 
 from translucid.data.languages import Languages, same_language
 from translucid.data.readers.corpus import Pair
@@ -111,6 +109,9 @@ class TranslationMemory:
             least: the smallest percentage of a match; entries without any word of the text never match.
             most: the largest number of matches.
         """
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+
         wanted = spaced(text)
         if not 0 < len(wanted) <= LONGEST or most < 1 or least > 100:
             return []

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from translucid.data.readers.lines import lines
 from translucid.data.words import words_in
 from translucid.ground.errors import UserError
 
+TermsMode: TypeAlias = Literal["auto", "annotate", "constrain"]
+"""Annotate terms for a model that was trained with them, constrain the search, or first annotate and then constrain
+where a term is still missing."""
 MOST = 1_000_000
 """The largest number of terms of a file."""
 LONGEST = 32

@@ -14,7 +14,7 @@ from translucid.evaluation.confidence.logistic import sigmoid
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 Bounded: TypeAlias = Annotated[float, Field(ge=-1e6, le=1e6)]

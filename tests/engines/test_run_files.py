@@ -1,0 +1,181 @@
+"""Files that tuning writes into a run folder: they come back as they were, for their model and languages alone."""
+
+import json
+
+import pytest
+import torch
+
+from tests.engines.test_engines import run_at
+from translucid.decoding.alignment_layer import AlignmentLayer
+from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
+from translucid.engines.confidence_file import confidence_note, load_confidence, save_confidence
+from translucid.engines.tuned import Tuned, listed_sources, load_tuned, save_tuned
+from translucid.engines.validation_file import load_validation_scores, save_validation_scores
+from translucid.evaluation.confidence.estimator import Estimator, Weight
+from translucid.evaluation.confidence.features import KINDS
+from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet
+from translucid.ground.errors import UserError
+
+ENGLISH, FRENCH = ("en", "es"), ("fr", "es")
+SCORES = ValidationScores.of(
+    [Measured(-1.0, 0.5, 0.0, []), Measured(-2.0, 1.5, 1.0, ["x"])], WordSet.of(["a house", "a tree"])
+)
+KIND = next(iter(KINDS))
+WEIGHTS = {feature: Weight(mean=0.5, deviation=2, weight=0.1 * i) for i, feature in enumerate(KINDS[KIND])}
+ESTIMATOR = Estimator(threshold=50, pairs=9, bad=3, kind=KIND, weights=WEIGHTS, offset=0.25, slope=1.5, shift=-0.5)
+NAMES = "confidence.json", "validation-scores.json", "alignment.safetensors", "tuned.json", "shortlist.tsv"
+
+
+@pytest.fixture(scope="module")
+def plain_run(tmp_path_factory):
+    return run_at(tmp_path_factory.mktemp("files") / "run")
+
+
+@pytest.fixture
+def run(plain_run):
+    yield plain_run
+    for name in NAMES:
+        (plain_run.path / name).unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(plain_run):
+    return plain_run.tokenizer()
+
+
+class Retrained:
+    """A run whose model has changed since."""
+
+    def __init__(self, run):
+        self.path, self.tokenizer = run.path, run.tokenizer
+
+    def model_digest(self):
+        return "other"
+
+
+class OtherTokenizer:
+    fingerprint = "other"
+
+
+def test_an_estimator_is_for_its_model_its_tokenizer_and_its_languages(run, tokenizer):
+    assert load_confidence(run, tokenizer, ENGLISH) == (None, "") and confidence_note(run, ENGLISH) == ""
+    save_confidence(run, tokenizer, None, ESTIMATOR)
+    assert load_confidence(run, tokenizer, FRENCH) == (ESTIMATOR, "")
+    save_confidence(run, tokenizer, ENGLISH, ESTIMATOR)
+    file = run.path / "confidence.json"
+    assert file.read_text().endswith("}\n") and json.loads(file.read_text())["languages"] == ["en", "es"]
+    assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "") and confidence_note(run, ENGLISH) == ""
+    again = "and is ignored; run translucid tune --confidence again"
+    of_languages = f"{file} was fitted to translations from en to es {again}"
+    assert load_confidence(run, tokenizer, FRENCH) == (None, of_languages)
+    assert confidence_note(run, FRENCH) == of_languages
+    of_model = f"{file} was fitted to another model {again}"
+    assert load_confidence(Retrained(run), tokenizer, ENGLISH) == (None, of_model)
+    assert load_confidence(run, OtherTokenizer(), ENGLISH) == (None, of_model)
+
+
+def test_validation_scores_are_for_their_model_their_tokenizer_and_their_languages(run, tokenizer):
+    assert load_validation_scores(run, tokenizer, ENGLISH) is None
+    save_validation_scores(run, tokenizer, None, SCORES)
+    assert load_validation_scores(run, tokenizer, FRENCH) == SCORES
+    save_validation_scores(run, tokenizer, ENGLISH, SCORES)
+    assert (run.path / "validation-scores.json").read_text().endswith("}\n")
+    assert load_validation_scores(run, tokenizer, ENGLISH) == SCORES
+    assert load_validation_scores(run, tokenizer, FRENCH) is None
+    assert load_validation_scores(Retrained(run), tokenizer, ENGLISH) is None
+    assert load_validation_scores(run, OtherTokenizer(), ENGLISH) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "load", "fix"),
+    [
+        ("confidence.json", lambda run, t: load_confidence(run, t, ENGLISH), "tune --confidence"),
+        ("validation-scores.json", lambda run, t: load_validation_scores(run, t, ENGLISH), "tune"),
+        ("tuned.json", lambda run, t: load_tuned(run.path), "tune"),
+    ],
+)
+def test_a_damaged_file_is_reported_with_the_command_that_writes_it(run, tokenizer, name, load, fix):
+    save_confidence(run, tokenizer, None, ESTIMATOR)
+    save_validation_scores(run, tokenizer, None, SCORES)
+    save_tuned(run.path, Tuned(), None)
+    file = run.path / name
+    whole = json.loads(file.read_text())
+    said = f"^{file}: can't be read. Delete it, or run translucid {fix} again.$"
+    for content in ("", "{", json.dumps(whole | {"unknown": 1})):
+        file.write_text(content)
+        with pytest.raises(UserError, match=said):
+            load(run, tokenizer)
+    if name == "confidence.json":  # a feature is missing
+        whole["estimator"]["weights"].popitem()
+    elif name == "validation-scores.json":  # no multiple of four bytes
+        whole["scores"]["words"] = "AAA="
+    else:
+        whole["quantization"] = "int4"
+    file.write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=said):
+        load(run, tokenizer)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(UserError, match=said):
+        load(run, tokenizer)
+    file.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "load"),
+    [
+        ("confidence.json", 1 << 16, lambda run, t: load_confidence(run, t, ENGLISH)),
+        ("validation-scores.json", 1 << 24, lambda run, t: load_validation_scores(run, t, ENGLISH)),
+        ("tuned.json", 1 << 16, lambda run, t: load_tuned(run.path)),
+    ],
+)
+def test_a_file_may_have_so_many_bytes_and_none_more(run, tokenizer, name, most, load):
+    save_confidence(run, tokenizer, None, ESTIMATOR)
+    save_validation_scores(run, tokenizer, None, SCORES)
+    save_tuned(run.path, Tuned(), None)
+    file = run.path / name
+    file.write_text(file.read_text().ljust(most))
+    assert load(run, tokenizer)
+    file.write_text(file.read_text() + " ")
+    with pytest.raises(UserError, match=f"has more than {most:,} bytes"):
+        load(run, tokenizer)
+
+
+def test_an_alignment_layer_is_for_its_model_and_its_languages(run, tokenizer):
+    model = run.load_sequence_model(run.configuration(), tokenizer)
+    assert load_alignment_layer(run, ENGLISH, model) is None
+    torch.manual_seed(1)
+    layer = AlignmentLayer(16, 16)
+    save_alignment_layer(run, layer, None)
+    again = load_alignment_layer(run, FRENCH, model)
+    assert not again.training and not any(parameter.requires_grad for parameter in again.parameters())
+    for name, tensor in layer.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor), name
+    save_alignment_layer(run, layer, ENGLISH)
+    assert load_alignment_layer(run, ENGLISH, model) and load_alignment_layer(run, FRENCH, model) is None
+    fix = "Delete it, or run translucid tune --alignments again."
+    with pytest.raises(UserError, match=f"alignment.safetensors: belongs to another model. {fix}"):
+        load_alignment_layer(Retrained(run), ENGLISH, model)
+    for damaged in (AlignmentLayer(8, 16), AlignmentLayer(16, 8), torch.nn.Linear(2, 2)):
+        save_alignment_layer(run, damaged, None)
+        with pytest.raises(UserError, match=f"alignment.safetensors: does not fit the model. {fix}"):
+            load_alignment_layer(run, ENGLISH, model)
+
+
+def test_the_fastest_way_is_saved_with_its_shortlist_or_without_one(run):
+    tuned = Tuned(engine="torch", considered="seen pieces", languages=ENGLISH, difference=0.5)
+    save_tuned(run.path, tuned, "\t.\n")
+    assert load_tuned(run.path) == tuned and tuned.shortlist(run.path).read_text() == "\t.\n"
+    assert (run.path / "tuned.json").read_text().endswith("}\n")
+    save_tuned(run.path, Tuned(), None)
+    assert load_tuned(run.path) == Tuned() and not (run.path / "shortlist.tsv").exists()
+    assert Tuned().shortlist(run.path) is None and str(tuned) == "torch, float32, seen pieces"
+
+
+def test_sources_of_a_shortlist_are_those_with_another_piece_than_themselves(tmp_path, tokenizer):
+    first, second, third, *_ = tokenizer.source_pieces(range(10, tokenizer.source_size))
+    file = tmp_path / "shortlist.tsv"
+    file.write_text(f"\t.\n{first}\t{first}\n{second}\t{second} {third}\n{third}\t{first}\nstrange\t.\n")
+    assert listed_sources(file, tokenizer) == {11, 12}
+    file.write_text(f"\t.\n{first}\t{first}\n")
+    assert listed_sources(file, tokenizer) == set(range(tokenizer.source_size))

@@ -1,0 +1,230 @@
+"""`tune`: what is tried with which files and limits, and what is saved; the trials themselves are replaced."""
+
+import shutil
+
+import pytest
+
+from tests.engines.test_engines import run_at
+from translucid.data.placeholders import Masked
+from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import EncodedPair, TextPipeline
+from translucid.data.tokenizing.pieces import SPACE
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.engines import tuning
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.trials import Trial
+from translucid.engines.tuned import Tuned, load_tuned
+from translucid.engines.tuning import find_fastest
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.models.build import build_model
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+
+
+class Tried:
+    """Stands for `trials`: notes its arguments, and finds the last way the fastest."""
+
+    def __init__(self, **more):
+        self.more = more
+
+    def __call__(self, model, tokenizer, pairs, options, ways, files, language):
+        self.pairs, self.options, self.ways, self.language = pairs, options, ways, language
+        self.lists = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+        for number, way in enumerate(ways):
+            yield Trial(way, 10.0 + number, 30.0 - number, **self.more)
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    trying = Tried()
+    monkeypatch.setattr(tuning, "trials", trying)
+    monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: tuning.TOLERANCE)
+    return trying
+
+
+@pytest.fixture
+def run(small_run, tmp_path):
+    return shutil.copytree(small_run, tmp_path / "run")
+
+
+@pytest.fixture
+def console(tmp_path):
+    with (tmp_path / "said").open("w+", encoding="utf-8") as file:
+        yield Console(file=file, width=200)
+
+
+def said(console):
+    console.file.seek(0)
+    return console.file.read()
+
+
+FULL = [Tuned(), Tuned(quantization="int8")]
+SEEN = [Tuned(considered="seen pieces"), Tuned(considered="seen pieces", quantization="int8")]
+OURS = [Tuned(engine="torch"), Tuned(engine="torch", considered="seen pieces")]
+
+
+def test_the_ways_are_tried_on_the_files_of_the_run_and_the_fastest_is_saved(run, tried, console):
+    found, best = find_fastest(run, console=console, allow=3.0)
+    assert tried.ways == [*FULL, *SEEN, *OURS] == [trial.tuned for trial in found]
+    # 30 - 3 is allowed: the fourth way is the fastest of those.
+    assert best is found[3] and load_tuned(run) == SEEN[1]
+    assert (run / "shortlist.tsv").read_text(encoding="utf-8") == tried.lists["seen pieces"]
+    assert len(tried.pairs) == 20 and tried.options.max_length_extra == 4 and tried.language is None
+    assert said(console) == ""
+    assert find_fastest(run, console=console)[1].tuned == Tuned()
+    assert load_tuned(run) == Tuned() and not (run / "shortlist.tsv").exists()
+
+
+def test_files_limits_and_languages_may_be_other_ones(run, tried, console, tmp_path):
+    (tmp_path / "train.tsv").write_text("I read\tleo\nI like soccer\tme gusta\n")
+    (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 5)
+    files = {"train": [str(tmp_path / "train.tsv")], "valid": [str(tmp_path / "valid.tsv")]}
+    find_fastest(run, console=console, **files, sentences=3)
+    assert len(tried.pairs) == 3
+    shown = tried.lists["seen pieces"].replace("\t", "").replace(SPACE, "")
+    assert {*shown.replace(" ", "").strip()} == {*"leomegusta"}
+
+
+def test_so_many_sentences_and_pairs_are_enough(run, tried, console, tmp_path, monkeypatch):
+    """A thousand sentences are translated, and shortlists are learned from 50,000 pairs."""
+    (tmp_path / "train.tsv").write_text("a b\tc d\n" * 50_001)
+    (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 1001)
+    counts = []
+
+    def learned(model, ids, device, advance):
+        counts.append((len(ids), str(device)))
+        advance(1)
+        return Links()
+
+    class Links:
+        def shortlist(self, tokenizer, each, always, languages):
+            counts.append((each, always, languages))
+            return f"\t{each}\n"
+
+    monkeypatch.setattr(tuning, "learn_links", learned)
+    monkeypatch.setattr(tuning, "seen_pieces", lambda *_: "\t.\n")  # to encode all texts would take seconds
+    encoded = EncodedPair([4, 3], [4, 3], Masked("", {}))
+    monkeypatch.setattr(TextPipeline, "pairs", lambda self, pairs: [encoded] * len(pairs))
+    files = {"train": [str(tmp_path / "train.tsv")], "valid": [str(tmp_path / "valid.tsv")]}
+    find_fastest(run, console=console, **files, shortlists=True)
+    assert len(tried.pairs) == 1000
+    assert counts == [(50_000, "cpu"), (20, 400, []), (80, 1200, [])]
+    assert [*tried.lists] == ["seen pieces", "small shortlist", "large shortlist"]
+    assert tried.lists["small shortlist"] == "\t20\n"
+    counts.clear()
+    find_fastest(run, console=console, **files, shortlists=True, pairs=7)
+    assert counts[0] == (7, "cpu")
+
+
+def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_path, tried, console, monkeypatch):
+    run = run_at(tmp_path / "run", positions="learned", max_length=12)
+    monkeypatch.setattr(tuning, "learn_links", lambda model, ids, *_: lengths.append([*map(list, ids)]) or Empty())
+
+    class Empty:
+        def shortlist(self, *_):
+            return "\t.\n"
+
+    lengths = []
+    tokenizer = run.tokenizer()
+    texts = ["I like soccer and the sun and the sea.", "I read", "I"]
+    fitting = [text for text in texts if len(tokenizer.encode_source([text])[0]) + 1 <= 12]
+    assert 0 < len(fitting) < 3
+    (tmp_path / "pairs.tsv").write_text("".join(f"{text}\tleo\n" for text in texts))
+    files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
+    find_fastest(run.path, console=console, **files, shortlists=True)
+    assert [pair.source for pair in tried.pairs] == fitting
+    assert [len(pairs) for pairs in lengths] == [len(fitting)]
+    (tmp_path / "pairs.tsv").write_text(f"{texts[0]}\tleo\n")
+    with pytest.raises(
+        UserError, match=r"^there are no sentences to try that the model takes in one piece. See --valid"
+    ):
+        find_fastest(run.path, console=console, **files)
+
+
+def test_what_can_not_be_tuned_is_refused(tmp_path, run, tried, console):
+    (tmp_path / "pairs.tsv").write_text("I read\tleo\n" * 3)
+    files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
+    plain = run_at(tmp_path / "plain", kind="recurrent", attention="none").path
+    with pytest.raises(UserError, match="there are no shortlists: they are learned from attention, and it has none"):
+        find_fastest(plain, console=console, **files, shortlists=True)
+    recurrent = run_at(tmp_path / "recurrent", kind="recurrent").path
+    message = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
+    with pytest.raises(UserError, match=f"{message}. See translucid tune --shortlists"):
+        find_fastest(recurrent, console=console, valid=files["valid"])
+    # With the pieces of the target text, which a joint vocabulary does not consist of alone, there are two ways.
+    find_fastest(recurrent, console=console, **files)
+    assert tried.ways == OURS
+    transformer = run_at(tmp_path / "transformer").path
+    with pytest.raises(UserError, match=r"the run does not say which files it was trained on. Give them with --train"):
+        find_fastest(transformer, console=console, valid=files["valid"], shortlists=True)
+
+
+def test_vocabularies_of_the_target_language_alone_need_no_list_of_seen_pieces(tmp_path, tried, console):
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    settings = {"vocabulary": 25, "joint": False}
+    configuration = resolve(overrides={"model": {**shape, "share_embeddings": False}, "data": {"tokenizer": settings}})
+    tokenizer = Tokenizer.learn([Pair("I like soccer", "me gusta el sol")] * 9, configuration.data.tokenizer, seed=1)
+    run = RunFolder(tmp_path / "run")
+    run.begin(configuration, tokenizer)
+    run.save_model(build_model(configuration.model, tokenizer.source_size, tokenizer.target_size), tokenizer, {})
+    (tmp_path / "pairs.tsv").write_text("I like\tme gusta\n" * 3)
+    files = {name: [str(tmp_path / "pairs.tsv")] for name in ("train", "valid")}
+    find_fastest(run.path, console=console, **files)
+    assert tried.ways == [*FULL, OURS[0]] and tried.lists == {}
+
+
+def test_an_engine_that_computes_other_numbers_is_not_tried(run, tried, console, monkeypatch):
+    difference = tuning.TOLERANCE * 1.5
+    monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: difference)
+    find_fastest(run, console=console)
+    assert tried.ways == [way.model_copy(update={"difference": difference}) for way in OURS]
+    assert load_tuned(run).difference == difference
+    assert said(console).startswith("CTranslate2 does not compute what this model computes (log-probabilities differ")
+    assert said(console).endswith("edited; our own search is used\n")
+
+
+def test_a_score_too_low_to_tell_is_said_with_the_first_score(run, console, monkeypatch):
+    monkeypatch.setattr(tuning, "trials", Tried(metric="chrF", tells=False))
+    monkeypatch.setattr(CTranslate2Engine, "difference_from", lambda *_: 0.0)
+    find_fastest(run, console=console)
+    assert said(console) == (
+        "chrF 30.00 is too low to tell what a faster way loses: only ways that write the same are chosen from\n"
+    )
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "torch"])
+def test_a_model_is_converted_for_the_first_translation_where_ctranslate2_translates(
+    run, tried, console, monkeypatch, engine
+):
+    asked = []
+    monkeypatch.setattr(tuning, "choose_engine", lambda *args, **more: asked.append((args, more)))
+    monkeypatch.setattr(tuning, "fastest", lambda found, allowed: next(t for t in found if t.tuned.engine == engine))
+    find_fastest(run, console=console)
+    if engine == "torch":
+        assert asked == []
+    else:
+        (((name, folder, _, tokenizer, whole), more),) = asked
+        assert (name, folder.path, more) == ("auto", run, {"device": "cpu"})
+        assert whole().device.type == "cpu" and whole().shortlist is None and tokenizer.target_size
+
+
+def test_pieces_that_no_text_has_stay_candidates(run, console):
+    """Those of languages on the target side, and placeholders with a space before them."""
+    folder = RunFolder(run)
+    configuration = folder.configuration()
+
+    def unlisted(placeholders, **options):
+        class Learned:
+            has_placeholders = placeholders
+
+        pipeline = TextPipeline(Learned(), 99)
+        made = tuning._Tuning(folder, configuration, None, pipeline, None, console)
+        return made._unlisted_pieces(TokenizerOptions(**options))
+
+    languages = {"languages": {"es": "__es__", "en": "__en__"}}
+    assert unlisted(False, **languages, told="each on its own side") == ["__en__", "__es__"]
+    assert unlisted(False, **languages, told="target in the source") == []
+    assert unlisted(True) == [SPACE, *PLACEHOLDERS]

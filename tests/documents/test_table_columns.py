@@ -124,13 +124,20 @@ def test_the_source_is_not_overwritten_beside_other_languages(header, others):
     ],
 )
 def test_columns_of_other_languages(header, languages, pairs):
-    row = "|".join("one two" if name in ("en", "label_en", "text", "English", "Deutsch") else "" for name in header.split("|"))
+    row = "|".join(
+        "one two" if name in ("en", "label_en", "text", "English", "Deutsch") else "" for name in header.split("|")
+    )
     assert chosen(header, row, languages=languages).pairs == pairs
 
 
 @pytest.mark.parametrize(
     ("header", "language"),
-    [("locale|source|target", 0), ("x|lang|text", 1), ("text|language code|target locale", 1), ("text|languages", None)],
+    [
+        ("locale|source|target", 0),
+        ("x|lang|text", 1),
+        ("text|language code|target locale", 1),
+        ("text|languages", None),
+    ],
 )
 def test_a_column_may_name_the_language_of_each_row(header, language):
     assert chosen(header, "a|b|c").language == language
@@ -139,11 +146,15 @@ def test_a_column_may_name_the_language_of_each_row(header, language):
 @pytest.mark.parametrize(
     ("text", "after"),
     [
-        ("locale,source,target\nes,One,\nfr,Two,\n,Three,\nxx yy,Four,\nen,Five,\nes-MX,Six,\n",
-         "locale,source,target\nes,One,ONE\nfr,Two,\n,Three,THREE\nxx yy,Four,FOUR\nen,Five,FIVE\nes-MX,Six,SIX\n"),
+        (
+            "locale,source,target\nes,One,\nfr,Two,\n,Three,\nxx yy,Four,\nen,Five,\nes-MX,Six,\n",
+            "locale,source,target\nes,One,ONE\nfr,Two,\n,Three,THREE\nxx yy,Four,FOUR\nen,Five,FIVE\nes-MX,Six,SIX\n",
+        ),
         ("text,locale\none,de\ntwo\n", "text,locale\none,de\nTWO\n"),
-        ("id,en,es,z\n1,One\n2,two words,dos,\n3,#fff,\n4,=SUM(A1),\n5\n6,six,,\n",
-         "id,en,es,z\n1,One,ONE\n2,two words,TWO WORDS,\n3,#fff,\n4,=SUM(A1),\n5\n6,six,SIX,\n"),
+        (
+            "id,en,es,z\n1,One\n2,two words,dos,\n3,#fff,\n4,=SUM(A1),\n5\n6,six,,\n",
+            "id,en,es,z\n1,One,ONE\n2,two words,TWO WORDS,\n3,#fff,\n4,=SUM(A1),\n5\n6,six,SIX,\n",
+        ),
         ("a,b\n\n1,two words\n\n", "a,b\n\n1,TWO WORDS\n\n"),
         ("text\n one two \n- item\n=A1+B\n", 'text\n" ONE TWO "\n- ITEM\n=A1+B\n'),
         ('"a""b c",d\n"x ""y""",z\n', '"a""b c",d\n"X ""Y""",z\n'),
@@ -155,7 +166,7 @@ def test_a_column_may_name_the_language_of_each_row(header, language):
         ("", ""),
         ("\n\n", "\n\n"),
     ],
-)  # fmt: skip
+)
 def test_rows_and_cells(text, after):
     document = read_document("a.csv", text.encode(), ENGLISH_SPANISH)
     assert document.filled(all_changed(document)).decode() == after

@@ -40,6 +40,8 @@ def test_a_word_without_links_neither_gains_nor_costs():
 
 def test_without_links_the_words_have_the_same_order():
     assert WordLinks("a b", "v w x y z", []).shares == [{0: 1}, {0: 1}, {0: 1}, {1: 1}, {1: 1}]
+    assert WordLinks("a", "x y", [(1, 0, 1)]).shares == [{}, {}]
+    assert WordLinks("a b", "x", [(1, 0, 1)]).shares == [{1: 1}]
     assert WordLinks("a b", "", []).shares == WordLinks("", "", []).shares == []
 
 
@@ -52,6 +54,7 @@ def test_without_links_the_words_have_the_same_order():
         ((2, 6), range(2), {1}),  # neither by half: the one that is covered most
         ((1, 6), range(2), {0}),
         ((10, 11), range(2, 2), set()),
+        ((5, 5), range(1, 2), set()),
         ((15, 20), range(2, 4), {3}),
         ((0, 22), range(4), {0, 1, 2, 3}),
     ],
@@ -98,6 +101,27 @@ def test_unlinked_words_belong_to_a_run_only_in_its_middle():
     whole.take((2, 5))
     assert links.best_run({0}, around, whole) == Run(3, 3, 5, 11)
     assert links.best_run({0}, around, FreePlaces((0, 2))) is None
+    ends = WordLinks("a", "u a w x", [(0, 1, 1)])
+    assert ends.grown(Run(1, 1, 0, 7), True, True) == Run(0, 3, 0, 7)
+
+
+def test_a_run_has_no_words_of_others_at_its_ends():
+    links = WordLinks("a b", "x y y x y x", [(1, 0, 1), (0, 1, 1), (0, 2, 1), (1, 3, 1), (0, 4, 1), (1, 5, 1)])
+    around = links.mass({0, 1})
+    assert links.best_run({0}, around, FreePlaces((0, 11))) == Run(1, 2, 0, 11)
+    free = FreePlaces((0, 11))
+    free.take((1, 2))
+    assert links.best_run({0}, around, free) == Run(1, 2, 2, 11)
+    free = FreePlaces((1, 9))
+    free.take((2, 3))
+    assert links.best_run({0}, around, free) == Run(2, 2, 3, 9)
+
+
+def test_a_free_place_without_gain_does_not_end_the_search():
+    links = WordLinks("a", "a u a a", [(0, 0, 1), (0, 2, 1), (0, 3, 1)])
+    free = FreePlaces((0, 7))
+    free.take((0, 2))
+    assert links.best_run({0}, links.mass({0}), free) == Run(2, 3, 2, 7)
 
 
 def test_of_equal_runs_the_first_and_shortest_is_chosen():

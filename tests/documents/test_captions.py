@@ -1,0 +1,300 @@
+"""The turns of a caption, and the distribution of a text over captions and lines."""
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.documents.kinds import read_document
+from translucid.documents.subtitles.caption_lines import in_lines, split
+from translucid.documents.subtitles.caption_turns import ends_sentence, turns
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Speakers.
+        ("- One.\n- <i>Two.</i>", ["- One.\n|speech -", "- <i>Two.</i>|speech -"]),
+        ("One\n- two", ["One\n- two|speech"]),
+        ("One.\n- two", ["One.\n|speech", "- two|speech -"]),
+        ("One\n- Two", ["One\n|speech", "- Two|speech -"]),
+        ("- One\n- two", ["- One\n|speech -", "- two|speech -"]),
+        ("- One! - two - Three", ["- One! - two - Three|speech -"]),
+        ("- One. -Two", ["- One. |speech -", "-Two|speech -"]),
+        ("One. - Two", ["One. - Two|speech"]),
+        ("--- a", ["--- a|speech --"]),
+        (">> A\n>> B", [">> A\n|speech >>", ">> B|speech >>"]),
+        ("&gt;&gt; a\n&gt;&gt;&gt; b", ["&gt;&gt; a\n|speech &gt;&gt;", "&gt;&gt;&gt; b|speech &gt;&gt;&gt;"]),
+        ("<v Ann>a <v.x Bob>b", ["<v Ann>a |speech", "<v.x Bob>b|speech"]),
+        ("<voice>a", ["<voice>a|speech"]),
+        # Songs.
+        ("♪ a\nb ♪\nc", ["♪ a\n|song ♪", "b ♪\n|song ♪", "c|speech"]),
+        ("# a b #\nc", ["# a b #\n|song # #", "c|speech"]),
+        ("# a #\nc", ["# a #\n|song # #", "c|speech"]),
+        ("# #\nc", ["# #\nc|speech"]),
+        ("#hash\nb", ["#hash\nb|speech"]),
+        ("# a\nb #", ["# a\nb #|speech"]),
+        ("a ♪\nb", ["a ♪\n|song ♪", "b|speech"]),
+        ("a\n♪ b\nc\nd ♪\ne", ["a\n|speech", "♪ b\n|song ♪", "c\n|song", "d ♪\n|song ♪", "e|speech"]),
+        ("a ♪ b", ["a ♪ b|speech"]),
+        ("♪♪", ["♪♪|song ♪♪"]),
+        ("♪ #x # y ♪", ["♪ #x # y ♪|song ♪ # ♪"]),
+        # Sounds.
+        ("[a]\n[b] c", ["[a]|sound [ ]", "\n|speech", "[b]|sound [ ]", " c|speech"]),
+        ("[a] (b) C", ["[a]|sound [ ]", " (b)|sound ( )", " C|speech"]),
+        ("(a) b", ["(a) b|speech"]),
+        ("(a) B", ["(a)|sound ( )", " B|speech"]),
+        ("(a)\nb", ["(a)|sound ( )", "\nb|speech"]),
+        ("[a] b", ["[a]|sound [ ]", " b|speech"]),
+        ("a. [b]", ["a. |speech", "[b]|sound [ ]", "|speech"]),
+        ("a [b]", ["a [b]|speech"]),
+        ("a? (b)\nC", ["a? |speech", "(b)|sound ( )", "\nC|speech"]),
+        ("[12] a", ["[12] a|speech"]),
+        ("- (a) b", ["- (a) b|speech -"]),
+        ("- [Ann] One", ["- [Ann]|sound - [ ]", " One|speech"]),
+        ("[A]: b", ["[A]|sound [ ]", ": b|speech"]),
+        ("[a\nb]\nc", ["[a\nb]|sound [ ]", "\nc|speech"]),
+        ("(a (b)) c", ["(a (b)) c|speech"]),
+        ("<i>[a]</i> b", ["<i>[a]|sound [ ]", "</i> b|speech"]),
+        # Tags do not count.
+        ("<i>- A</i>\n<b>- B</b>", ["<i>- A</i>\n|speech -", "<b>- B</b>|speech -"]),
+        ("{\\an8}♪ a ♪\n<i>b</i>", ["{\\an8}♪ a ♪\n|song ♪ ♪", "<i>b</i>|speech"]),
+        ("", []),
+        ("\n <i></i>\n", []),
+    ],
+)
+def test_turns(text, expected):
+    found = []
+    for turn in turns(text):
+        signs = [text[start:end] for start, end in turn.signs]
+        assert turn.speaker is (bool(signs) and signs[0][0] in "->&")
+        found.append(f"{text[turn.start : turn.end]}|{' '.join([turn.kind, *signs])}")
+    assert found == expected
+
+
+def test_ends_of_sentences():
+    ends = ["a.", "a. ", 'a."', "a)", "a]", 'a)"', "a.)", "a:", "a…", "♪", "。"]
+    assert list(filter(ends_sentence, [*ends, "a", "a,", 'a"', "", "(a) b", "a-", ". a"])) == ends
+
+
+@pytest.mark.parametrize(
+    ("text", "shares", "parts"),
+    [
+        ("uno dos tres", [0, 0, 0], "uno|dos|tres"),
+        ("uno", [5, 5], "uno|"),
+        ("uno dos", [1, 1, 1], "uno|dos|"),
+        ("a b c d e f", [1, 1, 1], "a b|c d|e f"),
+        ("日本語の文字", [1, 1], "日本語|の文字"),
+        ("a   b", [1, 1], "a|b"),
+        ("", [1, 1], "|"),
+        ("  uno dos ", [1], "uno dos"),
+        ("uno dos tres cuatro", [100, 1, 1], "uno dos|tres|cuatro"),
+        ("uno dos tres cuatro", [1, 1, 100], "uno|dos|tres cuatro"),
+        ("uno dos tres cuatro", [3, 4, 5, 6], "uno|dos|tres|cuatro"),
+        ("uno, dos tres", [7, 6], "uno,|dos tres"),
+        ("aa bb cc dd ee ff", [2, 1, 3], "aa bb|cc|dd ee ff"),
+        ("aaaa bb c", [6, 3], "aaaa bb|c"),
+        # Punctuation is worth three characters; of equal gaps, the first is taken.
+        ("aaa bbb, c", [1, 1], "aaa bbb,|c"),
+        ("aaaa bbbbb, cc", [7, 7], "aaaa bbbbb,|cc"),
+        ("aaaa bbbbbb, c", [1, 1], "aaaa bbbbbb,|c"),
+        ("aaaaa bbbbbbb, c", [1, 1], "aaaaa|bbbbbbb, c"),
+    ],
+)
+def test_a_text_is_split_in_proportion(text, shares, parts):
+    assert "|".join(split(text, shares)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "broken"),
+    [
+        ("x " * 20 + "xx", 1, "x " * 20 + "xx"),
+        ("x " * 21 + "x", 1, "x " * 10 + "x\n" + "x " * 10 + "x"),
+        ("x" * 43, 1, "x" * 43),
+        ("uno dos tres", 1, "uno dos tres"),
+        ("uno dos tres", 2, "uno dos\ntres"),
+        ("uno dos tres cuatro", 3, "uno dos\ntres\ncuatro"),
+        ("uno dos", 5, "uno\ndos"),
+        ("uno", 2, "uno"),
+        ("a b cccccccccccc", 2, "a b\ncccccccccccc"),
+        ("aaaaaaaaaaaa b c", 2, "aaaaaaaaaaaa\nb c"),
+        ("日本語文", 2, "日本\n語文"),
+        (" uno dos", 2, " uno\ndos"),
+        ("a b c d", 4, "a\nb\nc\nd"),
+        ("aaa bb bb aaa", 2, "aaa bb\nbb aaa"),
+        ("a bbbbbbbbbbbbbbbbbbb c d", 3, "a\nbbbbbbbbbbbbbbbbbbb\nc d"),
+        ("aaa bbb", 2, "aaa\nbbb"),
+    ],
+)
+def test_a_caption_has_lines_of_about_the_same_length(text, lines, broken):
+    assert in_lines(TaggedText(text), lines, "\n").text == broken
+
+
+SRT = """\ufeff1
+00:00:01,000 --> 00:00:03,500
+- [Ann] Hello <i>you</i>,
+and so on.
+- Bye! - No.
+
+2
+00:00:04,000 --> 00:00:06,000
+I went to the
+
+3
+00:00:06,100 --> 00:00:08,000  X1:40
+old house and then
+
+4
+00:00:08,000 --> 00:00:09,000
+I came -- back.
+
+5
+00:00:10,000 --> 00:00:12,000
+♪ La la ♪
+♪ one of
+two ♪
+three
+
+6
+00:01:00,000 --> 00:01:01,000
+{\\an8}{i}Up{/i} (laughs) it is.
+[door
+opens]
+
+7
+01:00:00,000 --> 01:00:02,000
+12
+
+8
+01:00:02,000 --> 01:00:04,000
+<font color="#fff">Two &amp; <b>three</b></font>
+
+Nine
+
+ten.
+"""
+VTT = """WEBVTT Kind: captions
+
+NOTE
+one --> two
+more
+
+STYLE
+::cue { x }
+
+intro
+00:01.000 --> 00:02.500 align:start
+<v Bob>One &amp; <c.x>two</c>
+<v.loud Ann>three <00:00:01.500>four</v>
+
+12
+00:03.000 --> 00:04.000
+(laughs) five &lt; six
+
+NOTEWORTHY
+00:05.000 --> 00:06.000
+seven
+REGION x
+
+00:07.000 --> 00:08.000
+<ruby>eight<rt>no</rt></ruby> nine --> ten
+"""
+
+
+def found(name, text):
+    """Return the segments of a file, and its text with translations; a number is the longest translation."""
+    document = read_document(name, text.encode(), ENGLISH_SPANISH)
+    lines = []
+    for segment in document.segments:
+        lines.append(" ".join([segment.place.removeprefix("line "), str(segment.longest or ""), segment.source.whole]))
+    return lines, document.filled(all_changed(document)).decode()
+
+
+def test_a_file_of_subrip():
+    lines, after = found("a.srt", SRT)
+    assert lines == [
+        "3  Ann",
+        "3  Hello <i>you</i>, and so on.",
+        "5  Bye!",
+        "5  No.",
+        "9 102 I went to the old house and then I came -- back.",
+        "21  La la",
+        "22  one of",
+        "23  two",
+        "24  three",
+        "28  {i}Up{/i} (laughs) it is.",
+        "29  door opens",
+        "38 42 Two &amp; <b>three</b>",
+        "40 42 Nine",
+        "42 42 ten.",
+    ]
+    words = ["Ann", "Hello", "you", "and so on", "Bye", "No.", "I went to the", "old house and then", "I came", "back."]
+    words += ["La la", "one of", "two", "three", "Up", "laughs", "it is", "door", "opens", "Two", "Nine", "ten."]
+    expected = SRT
+    for word in words:
+        expected = expected.replace(word, word.upper())
+    assert after == expected
+
+
+def test_a_file_of_webvtt():
+    lines, after = found("a.vtt", VTT)
+    assert lines == [
+        "12  One & <c.x>two</c>",
+        "13  three <00:00:01.500>four",
+        "17 21 (laughs) five < six",
+        "21 21 seven REGION x",
+        "25 21 <ruby>eight<rt>no</rt></ruby> nine --> ten",
+    ]
+    start = VTT.index("<v Bob>")
+    expected = VTT[start:].replace("nine --> ten", "nine --&gt; ten")
+    for word in ["One", "two", "three", "four", "laughs", "five", "six", "seven", "REGION x", "eight", "nine", "ten"]:
+        expected = expected.replace(word, word.upper())
+    assert after == VTT[:start] + expected
+
+
+TIMES = [f"00:00:0{second},000 --> 00:00:0{second + 1},000" for second in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n(two)\n", ["3 21 One", "7 21 two"]),
+        (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n(two) three\n", ["3 21 One", "7 21 (two) three"]),
+        (f"1\n{TIMES[1]}\nOne\n\n2\n{TIMES[2]}\n#two\n", ["3 21 One", "7 21 #two"]),
+        (f"{TIMES[1]}\nOne\n{TIMES[2]}\ntwo\n5\n{TIMES[3]}\nthree.\n", ["2 63 One two three."]),
+        ("1\n0:0:1.5 --> 0:0:2.25\nOne.\n", ["3 15 One."]),
+        ("0:1.5 --> 1:0:0,9\nOne.\n", ["2 75587 One."]),
+        (
+            f"1\n{TIMES[1]}\nOne.\n\nTwo.\n\nthree 4\n\n2\n{TIMES[3]}\nFive.\n",
+            ["3 21 One.", "5 21 Two.", "7 42 three 4 Five."],
+        ),
+        (f"Title\n{TIMES[1]}\nOne.\n", ["3 21 One."]),
+        (f"{TIMES[1]}\nOne 12\n\n\n{TIMES[2]}\n\n{TIMES[3]}\ntwo.\n", ["2 21 One 12", "8 21 two."]),
+        (f"1\n{TIMES[5]}\nOne\n\n2\n{TIMES[4]}\ntwo\n", ["3 21 One", "7 21 two"]),  # a second of overlap and more
+        ("0:1 --> 0:2\n", None),
+        ("x\n\n1\n" + TIMES[1] + "\nOne.\n", None),
+        ("".join(f"{times}\none\n\n" for times in TIMES[1:8]), ["2 126 one one one one one one", "20 21 one"]),
+    ],
+)
+def test_captions_are_found_by_their_times(text, lines):
+    if lines is None:
+        with pytest.raises(UserError, match=r"^a\.srt:1: "):
+            found("a.srt", text)
+    else:
+        assert found("a.srt", text)[0] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("WEBVTTx\n", "a.vtt:1: is no WebVTT: it does not begin with WEBVTT"),
+        ("\nWEBVTT\n", "a.vtt:1: is no WebVTT: it does not begin with WEBVTT"),
+        ("WEBVTT\n\n00:01.000 --> x\nOne\n", "a.vtt:3: has times that can't be read"),
+        ("WEBVTT\nX: 1 --> 2\n\nNOTE\nx --> y\n\nid\n00:02.000 --> 00:0\nx\n", "a.vtt:8: has times that can't be read"),
+    ],
+)
+def test_other_files_are_refused(text, message):
+    with pytest.raises(UserError) as error:
+        found("a.vtt", text)
+    assert str(error.value).startswith(message)
+    assert found("a.vtt", "WEBVTT") == ([], "WEBVTT")

@@ -184,3 +184,25 @@ def test_books_that_can_not_be_read_are_one_line(content, said):
 
 def test_a_font_that_is_scrambled_is_no_lock():
     assert read(encrypted("OEBPS/font.otf"), "a.epub").segments
+
+
+def test_spans_of_a_session_are_no_formatting_but_styles_derived_from_others_are():
+    style = '<style:style style:name="{}" style:family="{}"{}><style:text-properties {}="1"/></style:style>'
+    styles = (
+        style.format("R", "text", "", "o:rsid")
+        + style.format("E", "text", ' style:parent-style-name="Emphasis"', "o:rsid")
+        + style.format("B", "text", "", 'o:rsid="1" style:x')
+        + style.format("P", "paragraph", "", "o:rsid")
+    )
+
+    def inside(*texts):
+        spans = [
+            f'<text:span text:style-name="{name}">{text}</text:span>' for name, text in zip("EBP", texts, strict=True)
+        ]
+        return ", ".join(spans)
+
+    session = '<text:span text:style-name="R">ne </text:span>'
+    document = read(of_odt(f"<text:p>O{session}and {inside('two', 'six', 'ten')}.</text:p>", styles))
+    assert document.segments[0].source.whole == f"One and {inside('two', 'six', 'ten')}."
+    filled = body(document.filled(all_changed(document)))
+    assert filled == f"<text:p>ONE AND {inside('TWO', 'SIX', 'TEN')}.</text:p>"

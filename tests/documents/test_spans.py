@@ -72,7 +72,7 @@ def test_white_space_is_folded_where_it_counts_as_one_space():
 
 
 @pytest.mark.parametrize(
-    ("text", "sizes"), [("one", (0, 0)), (" \u200fone. \u200e", (2, 2)), ("\tone two ", (1, 1)), ("  ", (2, 0))]
+    ("text", "sizes"), [("one", (0, 0)), (" \u200fone. \u200e", (2, 2)), ("\tone two ", (1, 1)), ("  ", (2, 2))]
 )
 def test_margins(text, sizes):
     assert margins(text) == sizes

@@ -118,7 +118,7 @@ def margins(text: str) -> tuple[int, int]:
     start, end = 0, len(text)
     while start < end and _BLANK_CHARACTER.match(text[start]):
         start += 1
-    while start < end and _BLANK_CHARACTER.match(text[end - 1]):
+    while end and _BLANK_CHARACTER.match(text[end - 1]):
         end -= 1
     return start, len(text) - end
 

@@ -111,7 +111,7 @@ def _keep_reading(ruby: Element) -> None:
 
 def _is_invisible(style: Element) -> bool:
     """Whether a text style only records in which session of LibreOffice the text was written."""
-    if style.attributes.get("style:family") != "text":
+    if style.attributes.get("style:family") != "text" or "style:parent-style-name" in style.attributes:
         return False
     for child in style.children:
         for key in child.attributes:

@@ -22,7 +22,6 @@ SPACES = {
     _STRICT.format("officeDocument", "relationships"): "r",
     _OFFICE.format("drawingml", "wordprocessingDrawing"): "wp",
     _STRICT.format("drawingml", "wordprocessingDrawing"): "wp",
-    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
 }
 _TYPES = "[Content_Types].xml"
 _TYPE = {"http://schemas.openxmlformats.org/package/2006/content-types": ""}
@@ -49,13 +48,12 @@ def parts(packed: ZipContainer, kinds: dict[str, str], main: str) -> Iterator[tu
         has_macros = has_macros or "macroEnabled" in kind or "vbaProject" in kind
     if has_macros:
         raise packed.refused("has macros, which is refused")
-    ordered: list[tuple[str, str]] = []
     for end, label in kinds.items():
         members = [name for name, kind in types.items() if kind.endswith(end) and name in packed.names]
         if end == main and not members:
             raise packed.refused("is another kind of document than its name says")
-        ordered += [(name, label) for name in sorted(members, key=_numbered)]
-    yield from ordered
+        for name in sorted(members, key=_numbered):
+            yield name, label
 
 
 def related(packed: ZipContainer, member: str) -> dict[str, str]:

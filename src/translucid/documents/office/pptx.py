@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 from translucid.data.languages import Languages
 from translucid.documents.office.drawings import read_drawn
@@ -27,7 +28,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     members = list(parts(packed, {_MAIN: "", **_KINDS}, _MAIN))
     places = _slide_places(packed, members[0][0])
     # The slides of the show first, in its order; then all others in the order of their kinds.
-    members.sort(key=lambda member: places.get(member[0], len(places)))
+    members.sort(key=lambda member: places.get(member[0], inf))
     numbers = Counter[str]()
     for member, kind in members:
         if not kind:  # the main part

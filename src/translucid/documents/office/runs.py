@@ -126,8 +126,6 @@ class Paragraph:
                 yield Mark(0, self.file.raw(part.start, part.inner), Side.opens, part.start)
                 yield from self._runs(part.parts)
                 yield Mark(0, self.file.raw(part.inner_end, part.end), Side.closes, part.start)
-            elif role == "none":
-                yield from self._runs(part.parts)
             elif role != "gone":
                 if role == "break":
                     yield PARTS_WORDS

@@ -105,20 +105,20 @@ class Content(NamedTuple):
             elif _is_edge(last, edges):
                 tail.append(last)
                 end -= 1
-            elif end - at > 1 and _are_pair(first, last):
+            elif _are_pair(first, last):
                 lead.append(first)
                 tail.append(last)
                 at, end = at + 1, end - 1
             elif edges and end - at > 1 and _are_pair(first, items[at + 1]):
                 lead += items[at : at + 2]
                 at += 2
-            elif edges and end - at > 1 and _are_pair(items[end - 2], last):
+            elif edges and _are_pair(items[end - 2], last):
                 tail += [last, items[end - 2]]
                 end -= 2
             else:
                 break
         source = replace(marked(items[at:end]), syntax=syntax)
-        if not source.text or stands_alone(source.text, syntax):
+        if not source.text.strip() or stands_alone(source.text, syntax):
             return None
         return cls(tuple(lead), source, tuple(reversed(tail)))
 

@@ -1,0 +1,68 @@
+"""What all documents share: their kinds, and the limits of segments and sizes."""
+
+import pytest
+
+from translucid.documents import document as documents
+from translucid.documents import kinds
+from translucid.documents.document import Segment, SegmentList, Target, at_most, most_segments
+from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.ground.errors import UserError
+
+ONE = Segment(TaggedText("One"), "line 1")
+
+
+def test_the_ending_determines_the_kind():
+    assert kind_of("A.Docx").name == "Word" and kind_of("a/b.tar.htm").name == "HTML"
+    assert kind_of("a.docx.b") is None and kind_of("docx") is None
+    assert {ending for kind in KINDS for ending in kind.endings} == ENDINGS
+    assert sum(len(kind.endings) for kind in KINDS) == len(ENDINGS)
+    assert [kind.name for kind in KINDS if kind.packed] == ["Word", "PowerPoint", "OpenDocument text", "EPUB"]
+    assert [kind.name for kind in KINDS if kind.near_matches] == ["XLIFF"]
+    with pytest.raises(
+        UserError, match=r"^a\.pdf: is not a document that can be translated\. Supported: \.po \.pot .*\.csv"
+    ):
+        read_document("a.pdf", b"")
+
+
+def test_a_document_has_a_largest_size(monkeypatch):
+    monkeypatch.setattr(kinds, "LARGEST", 3 << 20)
+    assert not read_document("a.txt", b" " * (3 << 20)).segments
+    with pytest.raises(UserError, match=r"^a\.txt: has more than 3 MiB"):
+        read_document("a.txt", b" " * ((3 << 20) + 1))
+
+
+def test_segments_are_numbered_and_limited():
+    assert most_segments() == documents.MOST_SEGMENTS == 250_000
+    with at_most(2):
+        assert most_segments() == 2
+        with at_most(1):
+            assert most_segments() == 1
+        segments = SegmentList("a.txt")
+        with at_most(documents.MOST_SEGMENTS + 1):
+            assert most_segments() == documents.MOST_SEGMENTS
+    with pytest.raises(ZeroDivisionError), at_most(1):
+        raise ZeroDivisionError
+    assert most_segments() == documents.MOST_SEGMENTS
+    assert [segments.add(ONE), segments.add(ONE)] == [0, 1] and segments == [ONE, ONE]
+    segments.need_room(2)
+    with pytest.raises(UserError, match=r"^a\.txt: has more than 2 texts"):
+        segments.need_room(3)
+    with pytest.raises(UserError, match=r"^a\.txt: has more than 2 texts"):
+        segments.add(ONE)
+    assert len(segments) == 2
+
+
+def test_reading_stops_when_it_is_cancelled():
+    def cancel():
+        raise Cancelled
+
+    with asked_between_steps(cancel), pytest.raises(Cancelled):
+        SegmentList("a.txt").add(ONE)
+
+
+def test_a_translation_that_is_too_long_is_doubted():
+    target = Target(TaggedText("three"), doubts=("loop: a",))
+    assert target.within(None) is target and target.within(5) is target
+    assert target.within(4).doubts == ("loop: a", "length: 5 characters, 4 at most")

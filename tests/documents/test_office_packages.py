@@ -1,0 +1,233 @@
+"""The parts of Word and PowerPoint packages: which are read, in which order, and what people call them."""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from tests.probes.packed import packed, types
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.tagged_text import TaggedText
+
+BASE = "http://schemas.openxmlformats.org/"
+NAMES = " ".join(
+    f'xmlns:{prefix}="{BASE}{name}"'
+    for prefix, name in (
+        ("w", "wordprocessingml/2006/main"),
+        ("a", "drawingml/2006/main"),
+        ("p", "presentationml/2006/main"),
+        ("r", "officeDocument/2006/relationships"),
+        ("wp", "drawingml/2006/wordprocessingDrawing"),
+    )
+)
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+SLIDES = "application/vnd.openxmlformats-officedocument.presentationml"
+
+
+def package(*members, **others):
+    """Return a package of members, each as its name, its type and its content."""
+    listed = types({name: kind for name, kind, _ in members} | {"word/absent.xml": f"{WORD}.footer+xml"})
+    content = {name: f"<r {NAMES}>{inside}</r>" for name, _, inside in members}
+    return packed({"[Content_Types].xml": listed, **content, **others})
+
+
+def word(text):
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def drawn(text):
+    return f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>"
+
+
+def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
+    drawing = "application/vnd.openxmlformats-officedocument.drawingml"
+    content = package(
+        ("word/charts/chart2.xml", f"{drawing}.chart+xml", drawn("A chart")),
+        ("word/diagrams/drawing1.xml", "application/vnd.ms-office.drawingml.diagramDrawing+xml", drawn("A drawing")),
+        ("word/diagrams/data1.xml", f"{drawing}.diagramData+xml", drawn("A diagram")),
+        ("word/comments.xml", f"{WORD}.comments+xml", word("A comment")),
+        ("word/endnotes.xml", f"{WORD}.endnotes+xml", word("An endnote")),
+        ("word/footnotes.xml", f"{WORD}.footnotes+xml", word("A footnote")),
+        ("word/footer1.xml", f"{WORD}.footer+xml", word("A footer")),
+        ("word/header10.xml", f"{WORD}.header+xml", word("The tenth")),
+        ("word/header9.xml", f"{WORD}.header+xml", word("The ninth")),
+        ("word/document.xml", f"{WORD}.document.main+xml", word("One") + word("12") + word("Two")),
+        ("word/glossary.xml", f"{WORD}.document.glossary+xml", word("No")),
+    )
+    document = read_document("a.docx", content, ENGLISH_SPANISH)
+    assert {segment.source.text: segment.place for segment in document.segments} == {
+        "One": "paragraph 1",
+        "Two": "paragraph 3",
+        "The ninth": "header 1, paragraph 1",
+        "The tenth": "header 2, paragraph 1",
+        "A footer": "footer 1, paragraph 1",
+        "A footnote": "footnotes, paragraph 1",
+        "An endnote": "endnotes, paragraph 1",
+        "A comment": "comments, paragraph 1",
+        "A chart": "chart 1, paragraph 1",
+        "A diagram": "diagram 1, paragraph 1",
+        "A drawing": "diagram 2, paragraph 1",
+    }
+    after = ZipFile(BytesIO(document.filled(all_changed(document))))
+    assert '<a:rPr lang="es-ES"/><a:t>A CHART<' in after.read("word/charts/chart2.xml").decode()
+    assert '<w:rPr><w:lang w:val="es-ES"/></w:rPr><w:t>THE TENTH<' in after.read("word/header10.xml").decode()
+
+
+def presentation(*slides, relations, shown, **others):
+    """Return a presentation; `relations`: the target of each identifier, `shown`: identifiers."""
+    listed = "".join(f'<Relationship Id="{name}" Target="{target}"/>' for name, target in relations.items())
+    order = "".join(f"<p:sldId {attribute}/>" for attribute in shown)
+    show = f"<p:presentation {NAMES}><p:sldIdLst>{order}</p:sldIdLst></p:presentation>"
+    return package(
+        *slides,
+        ("ppt/presentation.xml", f"{SLIDES}.presentation.main+xml", ""),
+        **{
+            "ppt/_rels/presentation.xml.rels": (
+                f'<Relationships xmlns="{BASE}package/2006/relationships">{listed}</Relationships>'
+            )
+        }
+        if relations
+        else {},
+        **{"ppt/presentation.xml": show},
+        **others,
+    )
+
+
+def slide(number, inside):
+    return f"ppt/slides/slide{number}.xml", f"{SLIDES}.slide+xml", inside
+
+
+@pytest.mark.parametrize(
+    ("relations", "shown", "texts"),
+    [
+        (
+            {"a": "slides/slide10.xml", "b": "/ppt/slides/slide2.xml", "c": "../ppt/./slides/slide9.xml"},
+            ('r:id="c"', 'id="3"', 'r:id="x"', 'r:id="a"'),
+            ["Nine", "Ten", "Two", "Eleven", "A note"],
+        ),
+        ({}, ('r:id="a"',), ["Two", "Nine", "Ten", "Eleven", "A note"]),
+    ],
+)
+def test_slides_that_are_shown_come_first(relations, shown, texts):
+    content = presentation(
+        ("ppt/notesSlides/notesSlide1.xml", f"{SLIDES}.notesSlide+xml", drawn("A note")),
+        *(slide(number, drawn(text)) for number, text in ((11, "Eleven"), (10, "Ten"), (9, "Nine"), (2, "Two"))),
+        relations=relations,
+        shown=shown,
+    )
+    document = read_document("a.pptx", content)
+    assert [segment.source.text for segment in document.segments] == texts
+    places = [segment.place for segment in document.segments]
+    assert places == [*(f"slide {i}, paragraph 1" for i in range(1, 5)), "notes 1, paragraph 1"]
+
+
+def shape(inside, name="sp", placeholder=False):
+    return f"<p:{name}>{'<p:nvPr><p:ph/></p:nvPr>' * placeholder}{inside}</p:{name}>"
+
+
+def test_of_masters_and_layouts_only_what_slides_show():
+    prompts = [shape(drawn("A prompt"), name, placeholder=True) for name in ("sp", "pic", "graphicFrame")]
+    picture = '<p:cNvPr descr="A cat"/>'
+    master = drawn("Before") + prompts[0] + drawn("Behind")
+    layout = "".join(prompts) + picture + shape(drawn("Two"))
+    content = presentation(
+        slide(1, picture + shape(drawn("One"), placeholder=True)),
+        ("ppt/slideMasters/slideMaster1.xml", f"{SLIDES}.slideMaster+xml", master),
+        ("ppt/slideLayouts/slideLayout1.xml", f"{SLIDES}.slideLayout+xml", layout),
+        relations={},
+        shown=(),
+    )
+    document = read_document("a.pptx", content)
+    assert [(segment.source.text, segment.place) for segment in document.segments] == [
+        ("One", "slide 1, paragraph 1"),
+        ("A cat", "slide 1, picture 1"),
+        ("Before", "master 1, paragraph 1"),
+        ("Behind", "master 1, paragraph 3"),
+        ("Two", "layout 1, paragraph 4"),
+    ]
+
+
+def runs(*texts):
+    return "".join(f"<a:r>{properties}<a:t>{text}</a:t></a:r>" for properties, text in texts)
+
+
+ITALIC = '<a:rPr i="1"/>'
+LINK = '<a:rPr><a:hlinkClick r:id="r1"/></a:rPr>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "wholes", "after"),
+    [
+        # The language and what the spelling checker found are not kept.
+        (
+            '<a:pPr lvl="1"/>'
+            + runs(('<a:rPr lang="en-US" dirty="0" err="1"/>', "One "), ("", "two"), ("<a:rPr></a:rPr>", " six"))
+            + '<a:endParaRPr lang="en-US"/>',
+            ["One two six"],
+            '<a:pPr lvl="1"/>' + runs(('<a:rPr lang="es-ES"/>', "ONE TWO SIX")) + '<a:endParaRPr lang="en-US"/>',
+        ),
+        (
+            runs(
+                ('<a:rPr lang="en-US" i="1" smtClean="0"/>', "One"),
+                (LINK, " two"),
+                ('<a:rPr altLang="de"/>', " by sea"),
+            ),
+            [f"<a:r>{ITALIC}One</a:r><a:r>{LINK} two</a:r> by sea"],
+            runs(
+                ('<a:rPr i="1" lang="es-ES"/>', "ONE"),
+                (LINK.replace("rPr>", 'rPr lang="es-ES">', 1), " TWO"),
+                ('<a:rPr lang="es-ES"/>', " BY SEA"),
+            ),
+        ),
+        (
+            runs(("""<a:rPr x='">' y=">"><a:b/></a:rPr>""", "One")),
+            ["One"],
+            runs(("""<a:rPr x='">' y=">" lang="es-ES"><a:b/></a:rPr>""", "ONE")),
+        ),
+        (
+            runs(("", "One")) + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>' + runs(("", "two")),
+            ['One <a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>two'],
+            runs(('<a:rPr lang="es-ES"/>', "ONE "))
+            + '<a:br/><a:fld type="slidenum"><a:t>1</a:t></a:fld>'
+            + runs(('<a:rPr lang="es-ES"/>', "TWO")),
+        ),
+        (
+            runs(("", "Yes.")) + "<a:br/>" + runs(("", "12")),
+            ["Yes."],
+            runs(('<a:rPr lang="es-ES"/>', "YES.")) + "<a:br/>" + runs(("", "12")),
+        ),
+        ("<a:pPr/><a:endParaRPr/>", [], "<a:pPr/><a:endParaRPr/>"),
+    ],
+)
+def test_runs_of_slides(inside, wholes, after):
+    content = presentation(slide(1, f"<a:p>{inside}</a:p>"), relations={}, shown=())
+    document = read_document("a.pptx", content, ENGLISH_SPANISH)
+    assert [segment.source.whole for segment in document.segments] == wholes
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("ppt/slides/slide1.xml").decode()
+    assert filled[filled.index("<a:p>") + 5 : filled.rindex("</a:p>")] == after
+    assert document.filled({}) == content
+
+
+def test_descriptions_are_counted_by_pictures_with_words():
+    pictures = [
+        '<wp:docPr id="1" descr="photo.jpg"/>',
+        '<wp:docPr id="2" title="12" descr="A cat"/>',
+        "<wp:docPr id='3' descr='One\n\"dog\"' title='Dogs'><a:x/></wp:docPr>",
+    ]
+    content = package(("word/document.xml", f"{WORD}.document.main+xml", "".join(pictures)))
+    document = read_document("a.docx", content, ENGLISH_SPANISH)
+    assert [(segment.source.text, segment.place) for segment in document.segments] == [
+        ("A cat", "picture 1"),
+        ("Dogs", "picture 2"),
+        ('One "dog"', "picture 2"),
+    ]
+    targets = {0: Target(TaggedText("Un gato")), 2: Target(TaggedText('Un\n"perro"'))}
+    filled = ZipFile(BytesIO(document.filled(targets))).read("word/document.xml").decode()
+    assert (
+        "".join(pictures)
+        .replace("A cat", "Un gato")
+        .replace("descr='One\n\"dog\"'", 'descr="Un&#10;&quot;perro&quot;"')
+        in filled
+    )

@@ -1,0 +1,179 @@
+"""Paragraphs of Word with everything that runs may have: their texts with marks, and the exact runs afterwards."""
+
+import re
+
+import pytest
+
+from tests.documents.changing import all_changed
+from tests.documents.test_office import BOLD, SPACE, of_word, paragraph, read, run
+
+ITALIC = "<w:rPr><w:i/></w:rPr>"
+BREAK, TAB = "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>"
+
+
+def char(kind):
+    return f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>'
+
+
+def code(text):
+    return f"<w:r><w:instrText>{text}</w:instrText></w:r>"
+
+
+def field(inside, *codes):
+    return f"{char('begin')}{''.join(map(code, codes))}{char('separate')}{inside}{char('end')}"
+
+
+def shouted(inside):
+    return re.sub(r"(<w:t[^>]*>)([^<]*)", lambda text: text[1] + text[2].upper(), inside)
+
+
+def spaced(text, properties=""):
+    return run(text, properties, SPACE)
+
+
+BEGIN = char("begin")
+PAGE = field(run("3"), " PAGEREF _1 ")
+NOTE = '<w:r><w:footnoteReference w:id="1"/></w:r>'
+BOOKMARK = '<w:bookmarkStart w:id="1"/>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "wholes", "after"),
+    [
+        # The properties of most letters are plain, also if they come last; those of the first of as many.
+        (
+            spaced("One ", BOLD) + run("twenty"),
+            [f"<w:r>{BOLD}One </w:r>twenty"],
+            spaced("ONE ", BOLD) + run("TWENTY"),
+        ),
+        (run("One", BOLD) + run("two"), ["One<w:r>two</w:r>"], run("ONE", BOLD) + run("TWO")),
+        (run("One", BOLD) + run("four"), [f"<w:r>{BOLD}One</w:r>four"], run("ONE", BOLD) + run("FOUR")),
+        # Spaces have the properties of what is before them; at the beginning, the plain ones.
+        (
+            run("Six", BOLD) + spaced(" ") + run("sheep", ITALIC) + spaced(" ", BOLD) + run("here too"),
+            [f"<w:r>{BOLD}Six </w:r><w:r>{ITALIC}sheep </w:r>here too"],
+            spaced("SIX ", BOLD) + spaced("SHEEP ", ITALIC) + run("HERE TOO"),
+        ),
+        # A tab or a break has the properties of its run, a bookmark has none and ends the group.
+        (
+            run("Say ten times", ITALIC)
+            + f"<w:r>{BOLD}<w:t>One</w:t><w:br/><w:t>two</w:t></w:r>{BOOKMARK}{run('six', BOLD)}",
+            [f"Say ten times<w:r>{BOLD}One <w:r>{BOLD}<w:br/></w:r>two</w:r>{BOOKMARK}<w:r>{BOLD}six</w:r>"],
+            run("SAY TEN TIMES", ITALIC)
+            + spaced("ONE ", BOLD)
+            + f"<w:r>{BOLD}<w:br/></w:r>{run('TWO', BOLD)}{BOOKMARK}{run('SIX', BOLD)}",
+        ),
+        # A mark alone in a group needs no pair around it, and marks at the ends are not part of the text.
+        (
+            run("One") + f"<w:r>{BOLD}<w:footnoteReference/></w:r>" + spaced(" two") + NOTE,
+            [f"One<w:r>{BOLD}<w:footnoteReference/></w:r> two"],
+            run("ONE") + f"<w:r>{BOLD}<w:footnoteReference/></w:r>" + spaced(" TWO") + NOTE,
+        ),
+        # A break within a link separates no lines; one behind it does, if a sentence ended in the link.
+        (
+            f"<w:hyperlink>{run('One.')}{BREAK}{run('Two.')}</w:hyperlink>{BREAK}{run('Six')}",
+            [f"One.{BREAK}Two.", "Six"],
+            f"<w:hyperlink>{run('ONE.')}{BREAK}{run('TWO.')}</w:hyperlink>{BREAK}{run('SIX')}",
+        ),
+        # Behind a tab, each break separates; a break without words before it, too.
+        (
+            run("Name") + TAB + run("Ann") + BREAK + run("Lee") + BREAK + run("too") + BREAK + BREAK + run("Six"),
+            ["Name", "Ann", f"Lee {BREAK}too {BREAK}{BREAK}Six"],
+            run("NAME") + TAB + run("ANN") + BREAK + spaced("LEE ") + BREAK + spaced("TOO ") + BREAK * 2 + run("SIX"),
+        ),
+        (BREAK + run("One"), ["One"], BREAK + run("ONE")),
+        *[
+            (f"<w:{name}>{run('One')}</w:{name}>{spaced(' two')}", [f"<w:{name}>One</w:{name}> two"], None)
+            for name in ("ins", "moveTo", "dir", "bdo", "hyperlink")
+        ],
+        *[
+            (
+                f"{run('One')}<w:{name}><w:r><w:delText>no</w:delText></w:r></w:{name}>{spaced(' two')}",
+                [f"One<w:{name}><w:r><w:delText>no</w:delText></w:r></w:{name}> two"],
+                None,
+            )
+            for name in ("moveFrom", "del", "oMath")
+        ],
+        (f"<w:hyperlink/>{run('One')}<w:ins></w:ins>", ["One"], f"<w:hyperlink/>{run('ONE')}<w:ins></w:ins>"),
+        (
+            run("One") + "<w:r><w:cr/></w:r>" + run("two"),
+            ["One <w:r><w:cr/></w:r>two"],
+            spaced("ONE ") + "<w:r><w:cr/></w:r>" + run("TWO"),
+        ),
+        (run("One") + "<w:r><w:ptab/></w:r>" + run("two"), ["One", "two"], None),
+        ("<w:r><w:t>On</w:t><w:lastRenderedPageBreak/><w:t>e</w:t></w:r>", ["One"], run("ONE")),
+        (run("One", "<w:rPr><w:noProof/></w:rPr>") + spaced(" two"), ["One two"], run("ONE TWO")),
+        (
+            run("One", "<w:rPr><w:b/><w:noProof/></w:rPr>") + spaced(" two", BOLD),
+            ["One two"],
+            run("ONE TWO", BOLD),
+        ),
+    ],
+)
+def test_runs(inside, wholes, after):
+    document = read(of_word(inside))
+    assert [segment.source.whole for segment in document.segments] == wholes
+    assert paragraph(document.filled(all_changed(document))) == (after or shouted(inside))
+    assert document.filled({}) == of_word(inside)
+
+
+@pytest.mark.parametrize(
+    ("inside", "wholes", "after"),
+    [
+        # Of a field, the result is text only if it is a link; the fields in it stay.
+        (spaced("See ") + PAGE + spaced(" and ") + PAGE + run("."), [f"See {PAGE} and {PAGE}."], None),
+        (
+            run("No") + field(spaced("One ") + PAGE + run("two"), " hyper", "link x"),
+            [f"No{BEGIN}{code(' hyper')}{code('link x')}{char('separate')}One {PAGE}two{char('end')}"],
+            None,
+        ),
+        (
+            run("No")
+            + field(run("Site"), "HYPERLINK").replace(
+                "HYPERLINK</w:instrText></w:r>", f"HYPERLINK</w:instrText></w:r>{PAGE}"
+            ),
+            [f"No{BEGIN}{code('HYPERLINK')}{PAGE}{char('separate')}Site{char('end')}"],
+            None,
+        ),
+        (
+            run("No") + field(run("me"), "IF") + run("pe"),
+            [f"No{field(run('me'), 'IF')}pe"],
+            run("NO") + field(run("me"), "IF") + run("PE"),
+        ),
+        *[
+            (run("No") + fixed + run("pe"), [f"No{fixed}pe"], run("NO") + fixed + run("PE"))
+            for fixed in (
+                f"{BEGIN}{code('HYPERLINK')}{char('end')}",
+                field("", "HYPERLINK"),
+                "<w:sdt><w:sdtPr/></w:sdt>",
+                f"<w:sdt><w:sdtPr><w:dataBinding/></w:sdtPr><w:sdtContent>{run('a')}</w:sdtContent></w:sdt>",
+                "<w:smartTag><w:smartTagPr/></w:smartTag>",
+                "<w:smartTag/>",
+            )
+        ],
+        # What begins or ends no field of this paragraph stays where it is, and so does a field in one run.
+        (char("end") + run("No") + PAGE + run("pe"), [f"No{PAGE}pe"], None),
+        (
+            run("No") + BEGIN + PAGE + run("pe"),
+            [f"No{BEGIN}{BEGIN}{code(' PAGEREF _1 ')}{char('separate')}3{char('end')}pe"],
+            None,
+        ),
+        (
+            f'<w:r><w:t>No</w:t><w:fldChar w:fldCharType="begin"/><w:fldChar w:fldCharType="end"/></w:r>{run("pe")}',
+            [f"No{BEGIN}{char('end')}pe"],
+            run("NO") + BEGIN + char("end") + run("PE"),
+        ),
+        *[
+            (run("No") + before + run("One") + after, [f"No{before}One{after}"], None)
+            for before, after in (
+                ("<w:sdt><w:sdtContent>", "</w:sdtContent></w:sdt>"),
+                ("<w:sdt><w:sdtPr><w:x/></w:sdtPr><w:sdtContent>", "</w:sdtContent></w:sdt>"),
+                ("<w:smartTag><w:smartTagPr/>", "</w:smartTag>"),
+                ("<w:customXml><w:customXmlPr/>", "</w:customXml>"),
+                ("<w:customXml>", "</w:customXml>"),
+            )
+        ],
+    ],
+)
+def test_fields(inside, wholes, after):
+    test_runs(inside, wholes, after)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from translucid.data.batching import plan_epoch
+from translucid.data.batching import Batch, batches, padded, plan_epoch, side_by_side
 from translucid.data.stores.encoded import EncodedCorpus
 
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), max_size=200)
@@ -114,3 +114,66 @@ def test_lengths_of_sentences_are_counted_before_a_batch_moves():
     assert batch.prepared().to("meta").lengths == [3, 1]
     images = batch._replace(source=torch.zeros(2, 3, 4, 4, dtype=torch.uint8))
     assert images.prepared().lengths == ()
+
+
+def planned_in_plain_python(pairs, batch_tokens, entropy):
+    """Sort pairs by their longer side, fill batches one pair at a time, then permute the batches."""
+    generator = np.random.default_rng(np.random.SeedSequence(entropy))
+    noise = generator.uniform(0, 2, len(pairs))
+
+    def place(i):
+        longest, difference = max(pairs[i]), pairs[i][1] - pairs[i][0] + noise[i]
+        return longest, difference if longest % 2 else -difference
+
+    filled = []
+    for i in sorted(range(len(pairs)), key=place):
+        # In the order of their lengths, the next pair is the longest one of its batch.
+        if filled and (len(filled[-1]) + 1) * max(pairs[i]) <= batch_tokens:
+            filled[-1].append(i)
+        else:
+            filled.append([i])
+    return [filled[i] for i in generator.permutation(len(filled))]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 7, 40, 41, 1000])
+@pytest.mark.parametrize(
+    ("seed", "epoch", "block", "entropy"), [(1, 0, 0, [1, 0]), (2, 3, 0, [2, 3]), (2, 3, 1, [2, 3, 1])]
+)
+def test_a_plan_is_that_of_a_loop_over_pairs(batch_tokens, seed, epoch, block, entropy):
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(1, 20, (300, 2)).tolist()
+    source, target = np.array(pairs).T
+    found = plan_epoch(source, target, batch_tokens=batch_tokens, seed=seed, epoch=epoch, block=block)
+    assert [batch.tolist() for batch in found] == planned_in_plain_python(pairs, batch_tokens, entropy)
+
+
+def test_what_is_computed_before_a_batch_moves():
+    source, labels = torch.tensor([[5, 7, 3], [3, 0, 0]]), torch.tensor([[6, 3, 0], [3, 0, 0]])
+    batch = Batch(source, torch.tensor([[2, 6, 0], [2, 0, 0]]), labels)
+    prepared = batch.prepared()
+    assert (prepared.places.tolist(), prepared.lengths) == ([0, 1, 3], [3, 1])
+    assert prepared.prepared() is prepared
+    assert prepared.to("cpu").places.tolist() == [0, 1, 3]
+    assert batch.to("cpu").places is None
+    for image in (torch.zeros(2, 3, dtype=torch.uint8), torch.ones(2, 3, 4, dtype=torch.int64)):
+        assert batch._replace(source=image).prepared().lengths == ()
+    part = prepared.rows(slice(1, 2))
+    assert [side.tolist() for side in part[:3]] == [[[3, 0, 0]], [[2, 0, 0]], [[3, 0, 0]]]
+    assert part[3:] == (None, ())
+
+
+def test_sentences_side_by_side_with_their_padding():
+    ids, offsets = np.array([5, 6, 7, 8, 9], np.uint16), np.array([0, 3, 3, 5])
+    filled, real = side_by_side(ids, offsets, np.array([2, 0, 1]))
+    assert filled.tolist() == [[8, 9, 0], [5, 6, 7], [0, 0, 0]]
+    assert real.tolist() == [[True, True, False], [True, True, True], [False, False, False]]
+    assert filled.dtype == np.int64
+
+
+def test_sentences_of_falling_length_are_cut_into_batches():
+    lengths = [3, 9, 5, 4, 2]
+    assert list(batches([1, 2, 3, 0, 4], lengths, 10)) == [[1], [2, 3], [0, 4]]
+    assert list(batches([1, 2, 3, 0, 4], lengths, 9)) == [[1], [2], [3, 0], [4]]
+    assert list(batches([1, 4], lengths, 1)) == [[1], [4]]
+    assert list(batches([], lengths, 10)) == []
+    assert padded([[4], [5, 6, 7], []], 9).tolist() == [[4, 9, 9], [5, 6, 7], [9, 9, 9]]

@@ -1,8 +1,11 @@
 """What is skipped, and that it is counted."""
 
+import random
+from collections import Counter
+
 import pytest
 
-from translucid.data.filtering import Filter, Skipped, fault, keep
+from translucid.data.filtering import Filter, Skipped, fault, keep, reservoir_sample
 from translucid.data.readers.corpus import Pair, TargetText
 
 
@@ -44,3 +47,22 @@ def test_the_skipped_are_counted():
     skipped.add("too long")  # found later, by the tokenizer
     assert skipped.summary() == "0 pairs; skipped 4: 2 empty, 2 too long"
     assert Skipped().summary() == "0 pairs; none skipped"
+    skipped.kept, skipped.unit = 1_234_567, "text"
+    skipped.reasons["unequal"] = 5_000
+    assert skipped.summary() == "1,234,567 texts; skipped 5,004: 5,000 unequal, 2 empty, 2 too long"
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 40])
+def test_a_sample_is_that_of_algorithm_r(count):
+    generator, expected = random.Random(3), list(range(min(count, 5)))
+    for index in range(5, count):
+        place = generator.randrange(index + 1)
+        expected[place : place + 1] = [index] if place < 5 else expected[place : place + 1]
+    assert reservoir_sample(iter(range(count)), 5, seed=3) == expected
+
+
+def test_each_item_is_equally_likely_to_be_in_a_sample():
+    counts = Counter()
+    for seed in range(2000):
+        counts.update(reservoir_sample(range(10), 3, seed))
+    assert all(counts[item] == pytest.approx(600, abs=90) for item in range(10))

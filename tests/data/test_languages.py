@@ -2,7 +2,17 @@
 
 import pytest
 
-from translucid.data.languages import find_code, short_code, usual_code
+from translucid.data import languages
+from translucid.data.languages import (
+    Tag,
+    code_with_region,
+    find_code,
+    parts,
+    same_language,
+    script_of,
+    short_code,
+    usual_code,
+)
 
 NLLB = ["ace_Arab", "ace_Latn", "arb_Arab", "arb_Latn", "eng_Latn", "kas_Deva", "spa_Latn", "zho_Hans", "zho_Hant"]
 
@@ -69,4 +79,75 @@ def test_the_language_alone():
         "es",
         "qqq",
         "?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "tag", "usual", "with_region"),
+    [
+        ("sr_Latn", ("sr", "Latn", "", "Cyrl"), "sr-Latn", "sr-RS"),
+        ("sh", ("sr", "Latn", "", "Cyrl"), "sr-Latn", "sr-RS"),
+        ("iw", ("he", "", "", "Hebr"), "he", "he-IL"),
+        ("zh-hk", ("zh", "", "HK", "Hant"), "zh-HK", "zh-HK"),
+        ("ZHO_hant_hk", ("zh", "Hant", "HK", "Hant"), "zh-Hant-HK", "zh-HK"),
+        ("zh-Hant", ("zh", "Hant", "", "Hans"), "zh-Hant", "zh-TW"),
+        ("kk_Arab", ("kk", "Arab", "", "Cyrl"), "kk-Arab", "kk-CN"),
+        ("en-GB-Latn", ("en", "Latn", "GB", "Latn"), "en-GB", "en-GB"),
+        ("es-419", ("es", "", "419", "Latn"), "es-419", "es-419"),
+        ("eo", ("eo", "", "", "Latn"), "eo", "eo-001"),
+        ("tlh", ("tlh", "", "", ""), "tlh", "tlh"),
+    ],
+)
+def test_the_parts_of_a_code(code, tag, usual, with_region):
+    assert Tag.of(code) == tag
+    assert (usual_code(code), code_with_region(code)) == (usual, with_region)
+    assert script_of(code) == (tag[1] or tag[3])
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["en-Latn-Cyrl", "en-US-GB", "en-abc", "en-ab1", "en-12", "en-1234", "en-L4tn", "en-", "en-latin", "sh-Cyrl"]
+    + ["ÉN", "enn-US", "e", "nonsense"],
+)
+def test_what_is_no_code(code):
+    assert Tag.of(code) is usual_code(code) is code_with_region(code) is None
+    assert script_of(code) == ""
+    assert find_code(code, ["en", "es"]) is None
+
+
+def test_long_strings_are_not_remembered():
+    def remembered(code):
+        languages._cached_tag.cache_clear()
+        usual_code(code)
+        return languages._cached_tag.cache_info().currsize
+
+    assert (remembered("x" * 20), remembered("x" * 21)) == (1, 0)
+
+
+def test_the_same_language_and_script_serve_without_a_region():
+    assert find_code("pt-BR", ["es", "pt_PT", "pt", "pt_BR"]) == "pt_BR"
+    assert find_code("pt-BR", ["?", "pt_PT", "por", "pt"]) == "por"
+    assert find_code("sr-Cyrl-RS", ["sr_Latn", "sr_Cyrl_BA", "srp_Cyrl"]) == "srp_Cyrl"
+    assert find_code("zh", ["zho_Hant", "zho_Hans"]) == "zho_Hans"
+    assert find_code("xyz", ["ab", "xyz"]) == "xyz"
+
+
+def test_codes_that_may_mean_the_same_language():
+    assert parts("zho_HANS-cn") == ["zho", "hans", "cn"]
+    for one, other, expected in [
+        ("en", "EN", True),
+        ("en", "en_US", True),
+        ("en-us", "en_US", True),
+        ("en-US", "en-GB", False),
+        ("zh-Hant-HK", "zh", True),
+        ("zh-Hant-HK", "zh-Hant", False),
+        ("en", "es", False),
+        ("en-US", "es-US", False),
+    ]:
+        assert same_language(one, other) is same_language(other, one) is expected, (one, other)
+
+
+def test_the_language_of_long_codes_is_looked_up():
+    assert [short_code(code) for code in ("fra", "FRA_Latn", "sh", "srp-Latn", "zzz", "pt_BR")] == [
+        *("fr", "fr", "sh", "sr", "zzz", "pt"),
     ]

@@ -277,6 +277,113 @@ def test_what_is_translated_in_an_xliff_is_read(tmp_path, content, pairs, ending
     assert placed(file, languages=("es", "en")) == [(line, pair.swapped) for line, pair in wanted]
 
 
+def tuv(code, text="", attribute="xml:lang"):
+    return f'<tuv {attribute}="{code}">{text and f"<seg>{text}</seg>"}</tuv>'
+
+
+@pytest.mark.parametrize(
+    ("languages", "units", "pairs"),
+    [
+        # The unit's own source language comes before that of the header.
+        ((None, None), f"<tu srclang='es'>{tuv('en', 'a')}{tuv('es', 'b')}</tu>", [("b", "a")]),
+        ((None, None), f"<tu>{tuv('EN', 'a', 'lang')}{tuv('es', 'b', 'lang')}</tu>", [("a", "b")]),
+        ((None, None), f"<tu>{tuv('en-GB', 'a')}{tuv('es-ES', 'b')}{tuv('es-MX', 'c')}</tu>", None),
+        ((None, None), f"<tu>{tuv('en', 'a')}{tuv('es', 'b')}{tuv('es-MX', 'c')}</tu>", [("a", "b")]),
+        (
+            (None, "es-MX"),
+            f"<tu>{tuv('en', 'a')}{tuv('fr', 'x')}{tuv('es', 'b')}{tuv('es-MX', 'c')}</tu>",
+            [("a", "b")],
+        ),
+        (("en", "en-US"), f"<tu>{tuv('en-US', 'b')}{tuv('en', 'a')}</tu>", [("a", "b")]),
+        (("en", "en"), f"<tu>{tuv('en-US', 'a')}{tuv('en-GB', 'b')}</tu>", [("a", "b")]),
+        (
+            ("en", "es"),
+            f"<tu>{tuv('en', 'a')}</tu><tu>{tuv('es', 'b')}</tu><tu>{tuv('en', 'a')}{tuv('es', 'b')}</tu>",
+            [("a", "b")],
+        ),
+        ((None, None), f"<tu>{tuv('fr', 'x')}{tuv('es', 'b')}</tu><tu>{tuv('en', 'a')}{tuv('fr', 'x')}</tu>", None),
+        (("fr", None), f"<tu>{tuv('fr', 'x')}{tuv('es', 'b')}</tu>", [("x", "b")]),
+    ],
+)
+def test_which_texts_of_a_unit_are_its_pair(tmp_path, languages, units, pairs):
+    (tmp_path / "m.tmx").write_bytes(tmx(units, "en"))
+    if pairs is None:
+        with pytest.raises(UserError, match="which of them is the source, and which the target"):
+            list(read_pairs(tmp_path / "m.tmx", languages=languages))
+    else:
+        assert list(read_pairs(tmp_path / "m.tmx", languages=languages)) == pairs
+
+
+def test_languages_are_remembered_up_to_a_number(tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.data.readers.tmx.MOST_LANGUAGES", 2)
+    units = tu(en="a", es="b") + tu(en="c", fr="d") + tu(en="e", es="f")
+    (tmp_path / "m.tmx").write_bytes(tmx(units, "en"))
+    assert list(read_pairs(tmp_path / "m.tmx")) == [("a", "b"), ("e", "f")]
+    monkeypatch.setattr("translucid.data.readers.tmx.MOST_LANGUAGES", 3)
+    with pytest.raises(UserError, match=r":5: holds en, es, fr: "):
+        list(read_pairs(tmp_path / "m.tmx"))
+
+
+def test_codes_within_words_and_placeholders_within_codes(tmp_path):
+    inline = "a<ph/>b<x/> c<bpt>%s</bpt>d<ept>&lt;%s&gt;</ept>e<it>&amp;x;</it>f<ut> {n} </ut><hi>g<ph/></hi>"
+    (tmp_path / "m.tmx").write_bytes(tmx(tu(en=inline, es="x")))
+    assert list(read_pairs(tmp_path / "m.tmx")) == [("a b c%sde f{n}g", "x")]
+
+
+XLIFF_EDGES = """<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file source-language="en" target-language="es"><body>
+<trans-unit id="1"><source>a</source><target/></trans-unit>
+<trans-unit id="2"><target>b</target></trans-unit>
+<trans-unit id="3"><source>c</source><target state="needs-translation">d</target></trans-unit>
+<trans-unit id="4"><source>e</source><target state="translated">f</target></trans-unit>
+<trans-unit id="5" translate="yes"><source><mrk mtype="seg" mid="1">g</mrk></source>
+<target><g id="1"><mrk mtype="seg" mid="1">h</mrk></g></target></trans-unit>
+<trans-unit id="6"><source>i j</source><seg-source><mrk mtype="seg" mid="1">i</mrk></seg-source>
+<target><mrk mtype="seg" mid="2">k</mrk> l</target></trans-unit>
+<trans-unit id="7"><source><mrk mtype="term" mid="1">m</mrk> n</source>
+<target><mrk mtype="term" mid="1">o</mrk></target></trans-unit></body></file></xliff>
+"""
+
+
+def test_segments_of_xliff_and_their_states(tmp_path):
+    (tmp_path / "a.xlf").write_text(XLIFF_EDGES)
+    pairs = [(6, "e", "f"), (7, "g", "h"), (9, "i j", "k l"), (11, "m n", "o")]
+    assert placed(tmp_path / "a.xlf") == [(line, Pair(*pair)) for line, *pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("languages", "is_reversed"),
+    [
+        (("es", "en"), True),
+        (("es-MX", "en-GB"), False),
+        (("es", "en_US"), True),
+        (("fr", "en"), False),
+        (("es", "fr"), False),
+        (("es", None), False),
+        ((None, "en"), False),
+        (("en", "en"), False),
+    ],
+)
+def test_which_files_are_read_in_the_other_direction(tmp_path, languages, is_reversed):
+    content = XLIFF_1.replace('"en"', '"en-US"')
+    (tmp_path / "a.xlf").write_text(content)
+    (line, pair), *_ = placed(tmp_path / "a.xlf", languages=languages)
+    assert pair == (("Hola", "Hello you") if is_reversed else ("Hello you", "Hola")) and line == 4
+    (tmp_path / "a.xlf").write_text(content.replace('target-language="es-ES"', ""))
+    assert placed(tmp_path / "a.xlf", languages=languages)[0][1] == ("Hello you", "Hola")
+
+
+def test_a_unit_with_an_entity_is_told_and_the_others_are_read(tmp_path):
+    bad = []
+    content = XLIFF_1.replace("<source>Hello", "<source>&what;Hello").replace(
+        "<xliff", "<!DOCTYPE xliff SYSTEM 'x'><xliff", 1
+    )
+    (tmp_path / "a.xlf").write_text(content)
+    assert len(list(read_pairs(tmp_path / "a.xlf", on_bad=bad.append))) == 2
+    assert [(one.line, one.what) for one in bad] == [(4, "refers to &what;, which is not defined")]
+    assert bad[0].text == "Hello youHola\n  HiEy"
+
+
 def test_a_memory_is_trained_from(tmp_path):
     units = "".join(tu(en=f"the {noun} is {word}", xx=f"{noun} {word}") for noun in ("cat", "dog") for word in "abcdef")
     (tmp_path / "m.tmx").write_bytes(tmx(units * 5))

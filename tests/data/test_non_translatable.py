@@ -1,8 +1,20 @@
 """What no translation may change is found, and missed where it is missing."""
 
+from collections import Counter
+
 import pytest
 
-from translucid.data.non_translatable import fixed_parts, lost_and_invented, stands_alone
+from translucid.data.non_translatable import (
+    differences,
+    fixed_parts,
+    kept_parts,
+    lost_and_invented,
+    lost_numbers,
+    numbers,
+    stands_alone,
+    without_fixed,
+)
+from translucid.data.placeholder_syntax import PlaceholderSyntax
 
 
 @pytest.mark.parametrize(
@@ -65,3 +77,76 @@ def test_what_has_words_does_not(text):
 )
 def test_what_is_lost_or_invented_is_said(source, target, lost, invented):
     assert lost_and_invented(source, target) == (lost, invented)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("see (a@b.org). x@y c.d+e-f@g-h.co.uk", ["a@b.org", "c.d+e-f@g-h.co.uk"]),
+        ("1https://b.c ssh://x (www.a.org/(b)c])}).", ["ssh://x", "www.a.org/(b)c"]),
+        ("https://a.b/c!?'»\" https://d))", ["https://a.b/c", "https://d"]),
+        ("<!-- <b> --> <!-- <!-- x -->", ["<!-- <b> -->", "<!-- x -->"]),
+        ("&#160; &amp; & x; <1> </p > <b", ["&#160;", "&amp;", "<1>", "</p >"]),
+    ],
+)
+def test_where_addresses_and_tags_end(text, parts):
+    assert fixed_parts(text) == parts
+
+
+def test_numbers_beside_other_parts():
+    assert list(numbers("7 {1} 8 %2$s 9.5,1 x3y 4")) == [
+        ("7", 0, 1),
+        ("8", 6, 7),
+        ("9.5,1", 13, 18),
+        ("3", 20, 21),
+        ("4", 23, 24),
+    ]
+    assert list(numbers("{1}2{3}")) == [("2", 3, 4)]
+
+
+def test_numbers_of_so_many_digits_are_compared():
+    assert lost_numbers("1 22 22 3.5", "22 35") == ["22"]
+    assert lost_numbers("1 22 22 3.5", "22 35", 1) == ["1", "22"]
+    assert lost_numbers("1 22", "", 3) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "target", "signs", "result"),
+    [
+        ({"%s": 2}, "%s %s %s", True, ([], ["%s"])),
+        ({"%s": 2}, "%sfiles", True, (["%s"], [])),
+        ({"%s": 1}, "%sfiles %s", True, ([], [])),
+        ({"{a}": 2, "{b}": 1}, "{a}{c}{a}{c}", True, (["{b}"], ["{c}"])),
+        ({"$A": 2}, "$AB $A", True, (["$A"], ["$AB"])),
+        ({":a_": 1}, "x:a_b", True, ([":a_"], [])),
+        ({"%d": 1}, "%d 👋", True, ([], ["👋"])),
+        ({"%d": 1}, "%d 👋", False, ([], [])),
+        ({"👋": 1}, "%d", True, (["👋"], ["%d"])),
+        ({"{n}": 1}, "{{n}} %sx", True, (["{n}"], ["{{n}}", "%s"])),
+        ({"%-1d": 1, "%-1": 1}, "%-1dx", True, (["%-1"], [])),
+        ({}, "%s<b>%s", True, ([], ["%s", "<b>"])),
+    ],
+)
+def test_what_a_translation_lacks_and_has_in_addition(expected, target, signs, result):
+    assert differences(Counter(expected), target, signs=signs) == result
+
+
+def test_a_hundred_different_parts_are_searched_for_within_words():
+    parts = [f"%-{number}d" for number in range(1, 102)]
+    lost, invented = differences(Counter(parts), "".join(f"{part}x " for part in parts))
+    assert (lost, invented) == (["%-9d"], [])
+
+
+def test_what_is_left_without_fixed_parts():
+    assert without_fixed("a%sb {c}<b>d") == "a%sb   d"
+    assert without_fixed("{a}") == " " and without_fixed("a b") == "a b"
+    assert list(kept_parts("a 👋🏽%s ©2020 [X12X] ⟦7⟧ ⟦a⟧ 3️⃣")) == [
+        ("👋🏽", 2, 4),
+        ("%s", 4, 6),
+        ("©", 7, 8),
+        ("[X12X]", 13, 19),
+        ("⟦7⟧", 20, 23),
+        ("3️⃣", 28, 31),
+    ]
+    assert stands_alone("1", PlaceholderSyntax.printf) and not stands_alone(" ")
+    assert stands_alone("%1", PlaceholderSyntax.numbered) and not stands_alone("%na", PlaceholderSyntax.numbered)

@@ -124,3 +124,38 @@ def test_all_else_is_as_sentencepiece_has_it():
     ]
     assert [(t, ours.normalize(t)) for t in texts if ours.normalize(t) != theirs.normalize(t)] == []
     assert ours.normalize("m² … می\u200cروم") == "▁m²▁…▁می\u200cروم"
+
+
+def test_the_limits_of_what_is_frequent_and_of_what_is_listed():
+    assert counted(*["²"] * 9).kept() == [] and counted(*["²"] * 10).kept() == ["²"]
+    assert "others" not in described({chr(0x2460 + i): 1 for i in range(12)})
+    assert described({chr(0x2460 + i): 1 for i in range(13)}).endswith("⑪ 1 times, ⑫ 1 times, 1 others")
+    assert described({"²": 1, "\u0378": 2, "\u3000": 3}) == (
+        "² 1 times, U+0378 (unnamed) 2 times, U+3000 (ideographic space) 3 times"
+    )
+
+
+def test_the_first_and_the_last_of_other_forms_and_their_neighbours():
+    forms = "\ufb00\ufdfc\ufe30\ufe4f\ufe70\ufefc\U0001d400\U0001d7ff０９ＡＺａｚ｡ￜ"
+    neighbours = "\ufe50／：＠［｀｛｠￠"
+    found = counted(*[forms + neighbours] * OFTEN)
+    assert {*forms, *neighbours} <= {*found.changed("nmt_nfkc")}
+    assert sorted(found.kept()) == sorted(neighbours)
+
+
+def test_the_most_frequent_characters_come_first():
+    found = counted(*["…²a"] * 10, *["²ﬁ"] * 5)
+    assert list(found.changed("nmt_nfkc").items()) == [("²", 15), ("…", 10), ("ﬁ", 5)]
+    assert found.kept() == ["²", "…"]
+    assert found.changed(ADAPTIVE) == {"ﬁ": 5} and found.changed("identity") == {}
+    assert counted(*["A²"] * 10, "a").changed("nmt_nfkc_cf") == {"²": 10}
+
+
+def test_marks_of_direction_stay_where_a_script_needs_them():
+    for script, sign, is_kept in [
+        *(("א", "\u200e", True), ("ا", "\u200f", True), ("ܐ", "\u061c", True), ("ހ", "\u200f", True)),
+        *(("ກ", "\u200b", True), ("က", "\u200b", True), ("ཀ", "\u200b", True), ("א", "\u200b", False)),
+        *(("ก", "\u200f", False), ("é", "\u200c", True)),
+    ]:
+        assert (sign in counted(*[script + sign] * OFTEN).kept()) is is_kept, (script, sign)
+    assert counted(*["\u200b"] * OFTEN, *["ก"] * 9).kept() == []

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.non_translatable import kept_parts, numbers
-from translucid.data.placeholders import Masked, mask, masked_pairs
+from translucid.data.placeholders import Masked, NameStandIn, _words, mask, masked_pairs
 from translucid.data.readers.corpus import Pair, SyntheticPair
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.text_pipeline import TextPipeline
-from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
 from translucid.data.tokenizing.subword_dropout import VariedCorpus, bpe_dropout
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -144,3 +144,72 @@ def test_what_is_too_long_is_cut_and_shown(tokenizer):
     assert " ".join(piece.text for piece in pieces) == text.strip()
     assert all(len(piece.ids) <= 30 and "⟦" not in piece.text for piece in pieces)
     assert all(piece.masked.unmask(piece.masked.text) == piece.text for piece in pieces)
+
+
+def replaced(pairs, share=1.0, seed=1):
+    """The pieces in the source of each pair, if both sides have the same ones."""
+    pieces = []
+    for pair in masked_pairs(pairs, share, seed):
+        source, target = (re.findall("⟦.*?⟧", text) for text in pair)
+        assert sorted(source) == sorted(target)
+        pieces.append(source)
+    return pieces
+
+
+def test_which_words_may_be_names():
+    source = "Bo al Tom's x9 9x-Y 3.5 _Ann_ Zoë Ida"
+    assert [word for word, _, _ in _words(source)] == ["Tom's", "9x-Y", "3.5", "Ann", "Zoë", "Ida"]
+    assert _words("a Tom") == [("Tom", 2, 5)]
+    for pair in masked_pairs(
+        [Pair("Bo saw Tom", "Bo vio a Tom"), Pair("Tom Tom 7", "Tom 7"), Pair("Ann", "ann")], 1, 1
+    ):
+        rest = re.sub("⟦.*?⟧", "#", pair.source), re.sub("⟦.*?⟧", "#", pair.target)
+        assert rest in {
+            ("Bo saw #", "Bo vio a #"),
+            ("Tom Tom #", "Tom #"),
+            ("Ann", "ann"),
+            ("# Ann", "# ann"),
+            ("Ann #", "ann #"),
+        }
+
+
+def test_how_many_words_of_a_pair_are_replaced():
+    pairs = [Pair(f"Ana Eva Ida {number}x", f"Ida Eva Ana {number}y") for number in range(3000)]
+    counts = [len(pieces) for pieces in replaced(pairs)]
+    assert set(counts) == {1, 2, 3}
+    assert counts.count(1) / 3000 == pytest.approx(0.7, abs=0.03)
+    assert counts.count(2) / 3000 == pytest.approx(0.3 * 0.7, abs=0.03)
+    some = [pieces for pieces in replaced(pairs, 0.3) if pieces]
+    assert len(some) / 3000 == pytest.approx(0.3, abs=0.03)
+
+
+def test_how_often_a_piece_is_put_at_an_end():
+    pairs = [Pair(f"see {'x' * number}", f"ver {'x' * number}") for number in range(2000)]
+    sources = [pair.source for pair in masked_pairs(pairs, 1, 1)]
+    first, last = sum(source[0] == "⟦" for source in sources), sum(source[-1] == "⟧" for source in sources)
+    assert first / 2000 == pytest.approx(0.125, abs=0.025) and last / 2000 == pytest.approx(0.125, abs=0.025)
+    assert list(masked_pairs([Pair("", "7")] * 9, 1, 1)) == [Pair("", "7")] * 9
+
+
+def test_the_source_alone_determines_the_pieces_of_its_placeholders():
+    pairs = [Pair("%s of {n} {n}", f"{number} {{n}} {{n}} %s") for number in range(5)]
+    assert len({tuple(pieces) for pieces in replaced(pairs, 0)}) == 1
+    assert len({tuple(pieces) for seed in range(5) for pieces in replaced(pairs[:1], 0, seed)}) > 1
+
+
+def test_names_are_put_back_in_the_target_and_counted_on_both_sides():
+    names = NameStandIn("Tom", "Mary Ann", "María Ana Sol"), NameStandIn("Bob", "Aoife", "Aoife")
+    masked = Masked("Tom ⟦1⟧ Bob", {"⟦1⟧": "a b"}, names)
+    assert masked.unmask("tom y Tom, Tomás TOM bob's ⟦1⟧ ⟦2⟧.") == (
+        "María Ana Sol y María Ana Sol, Tomás TOM Aoife's a b ."
+    )
+    assert masked.sizes(["Tom", "⟦1⟧", "Bob", "⟦2⟧"]) == [3, 2, 1, 1]
+    assert masked.sizes(["Tom", "⟦1⟧", "Bob", "⟦2⟧"], of_source=True) == [2, 2, 1, 1]
+
+
+def test_pieces_that_stand_for_parts_are_shown_as_those():
+    masked = mask("%s </s> x")
+    assert masked.unmask_pieces(["▁", "⟦1⟧", "⟦2⟧", "⟦3⟧", "▁x"]) == ["▁", "%s", "⟦2⟧", "⟦3⟧", "▁x"]
+    assert masked.mask_target("x %s {a} %s </s>") == "x ⟦1⟧ {a} ⟦1⟧ ⟦2⟧"
+    assert mask("x").mask_target("%s") == "%s"
+    assert Masked("", {}).unmask(f"a{''.join(TERM)}{MATCH}⟦16⟧b⟦17⟧") == "ab⟦17⟧"

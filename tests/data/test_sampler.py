@@ -118,3 +118,50 @@ def test_what_is_mixed_in_has_its_share_and_the_rest_comes_once(sizes, shares, f
     own = sum(sizes[: len(sizes) - len(further)])
     assert len(indices) == count
     assert (indices < own).sum() == own
+
+
+def shuffled_in_plain_python(place, count, seed):
+    """A Feistel network of four rounds over Python's integers, with the finaliser of SplitMix64."""
+    half = max(1, -(-(count - 1).bit_length() // 2))
+    keys = np.random.SeedSequence([*seed, count]).generate_state(4, np.uint64).tolist()
+    number = place
+    while True:
+        left, right = number >> half, number % 2**half
+        for key in keys:
+            x = right ^ key
+            x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+            x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+            left, right = right, left ^ ((x ^ (x >> 31)) % 2**half)
+        number = left * 2**half + right
+        if number < count:
+            return number
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 1000, 10**15])
+def test_the_random_order_is_that_of_a_network_over_single_numbers(count):
+    places = [place for place in (0, 1, 2, 15, 16, 500, 999, 10**15 - 1) if place < count]
+    expected = [shuffled_in_plain_python(place, count, [3, 4]) for place in places]
+    assert shuffled(np.array(places), count, [3, 4]).tolist() == expected
+
+
+@pytest.mark.parametrize("block", [10**6, 7])
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_the_pairs_of_an_epoch_are_those_of_a_loop(epoch, block):
+    """Corpora of 10, 0 and 3 pairs, of which an epoch reads 4, 0 and 12: passes begin and end in the middle of it."""
+    sizes, counts = [10, 0, 3], [4, 0, 12]
+    expected, offset = [], 0
+    for corpus, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+        for position in range(epoch * count, (epoch + 1) * count):
+            number, place = divmod(position, max(size, 1))
+            expected.append(offset + shuffled_in_plain_python(place, size, [1, corpus, number]))
+        offset += size
+    if block < 16:
+        expected = [expected[shuffled_in_plain_python(place, 16, [1, epoch])] for place in range(16)]
+    order = Order(sizes, [1, 7, 3], 16, seed=1, epoch=epoch, block=block)
+    assert (order.quotas, order.count, order.blocks) == (counts, 16, 3 if block < 16 else 1)
+    assert [index for number in range(order.blocks) for index in order.block(number).tolist()] == expected
+
+
+def test_an_epoch_without_pairs_has_one_empty_block():
+    order = Order([0], None, seed=1, epoch=0)
+    assert (order.blocks, order.block(0).tolist()) == (1, [])

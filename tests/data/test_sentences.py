@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.growth import assert_linear
 from translucid.data.non_translatable import lost_and_invented, stands_alone
-from translucid.data.sentences import split_sentences
+from translucid.data.sentences import _identifier, language_probabilities, split_sentences
 
 CODES = [
     "en",
@@ -113,3 +113,41 @@ def test_long_lines_of_anything_take_time_that_grows_with_their_length(part):
         lost_and_invented(text, text)
 
     assert_linear(lambda length: lambda: reading((part * length)[:length]), 5_000, 40_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One.\vTwo", [("One.", "\v"), ("Two", "")]),
+        ("Hi!  ", [("Hi!", "  ")]),
+        ("   . Go now. Stop.", [("   .", " "), ("Go now.", " "), ("Stop.", "")]),
+        ("Go.Stop. End.", [("Go.Stop.", " "), ("End.", "")]),
+        ("I see?No. Go. ok", [("I see?No.", " "), ("Go.", " "), ("ok", "")]),
+        ("Hello.\xa0World is. Big", [("Hello.", "\xa0"), ("World is.", " "), ("Big", "")]),
+        ("你好。好。x. Y", [("你好。", ""), ("好。x.", " "), ("Y", "")]),
+        ("no end here", [("no end here", "")]),
+    ],
+)
+def test_where_sentences_end(text, parts):
+    assert split_sentences(text) == parts
+
+
+def test_a_sentence_that_a_window_cuts_off_is_read_again():
+    """sentencex reads 5,000 characters at a time."""
+    sentence = "word " * 599 + "end."
+    assert split_sentences(" ".join([sentence] * 4)) == [(sentence, " ")] * 3 + [(sentence, "")]
+    endless = "word " * 2400 + "end"
+    assert split_sentences(endless) == [(endless, "")]
+    short = [f"Sentence number {number} is here." for number in range(500)]
+    assert sentences(" ".join(short)) == short
+
+
+def test_languages_are_identified():
+    for text, code in [("The house stands on a hill near the river.", "en"), ("Das Haus steht auf einem Berg.", "de")]:
+        probabilities = language_probabilities(text)
+        assert len(probabilities) == 140
+        assert max(probabilities, key=probabilities.__getitem__) == code
+        assert probabilities[code] > 0.9 and sum(probabilities.values()) == pytest.approx(1)
+    # Two codes are listed twice; the second entries have no probability.
+    assert language_probabilities("Kuća stoji na brdu pored reke i čeka proleće.")["sr"] > 0.1
+    assert _identifier() is _identifier()

@@ -1,10 +1,11 @@
 """Counting what is in a corpus."""
 
 from collections import Counter
+from hashlib import blake2b
 
 from translucid.data.filtering import Filter
 from translucid.data.readers.corpus import Pair
-from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics, script
+from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics, digest, digest_pair, script
 
 TRAIN = [Pair("a b c", "x"), Pair("a b c", "x"), Pair("a b c", "y z"), Pair("", "x"), Pair("d", "w " * 9)]
 
@@ -58,3 +59,66 @@ def test_characters_of_other_scripts_are_told_with_their_first_line():
     split = read([Pair("one", "uno"), Pair("twо", "dos"), Pair("three\x07", "tres")])  # the о is Cyrillic
     assert split.source.unexpected() == [("CYRILLIC", 1, "о", 2), ("control", 1, "\x07", 3)]
     assert split.target.unexpected() == []
+
+
+def test_all_figures_of_a_split():
+    lines = ["Ein Würfel", "пять слов на русском языке", "fünf m² und …", *["² …  ²"] * 5, "a\x07 \ue000 b\x07", ""]
+    pairs = [Pair(line, "x " * number) for number, line in enumerate(lines)]
+    found = read(pairs).summary()
+    assert found == {
+        "pairs": 10,
+        "duplicate_pairs": 0,
+        "duplicate_sources": 4,
+        "skipped": {"empty": 2},
+        "source": {
+            "words": 2 + 5 + 4 + 5 * 3 + 3,
+            "characters": 10 + 26 + 13 + 5 * 6 + 7,
+            "distinct_words": 2 + 5 + 4 + 1 + 3,
+            "mean_words": 2.9,
+            "median_words": 3,
+            "p95_words": 5,
+            "p99_words": 5,
+            "p100_words": 5,
+            "unexpected": [
+                {"script": "LATIN", "count": 19, "characters": "nfüEiWrelm", "first_line": 1},
+                {"script": "control", "count": 2, "characters": "\x07", "first_line": 9},
+                {"script": "private", "count": 1, "characters": "\ue000", "first_line": 9},
+            ],
+            "normalisation_changes": {"…": 6},
+            "normalisation_leaves_alone": {"²": 11},
+        },
+        "target": found["target"],
+    }
+    assert found["target"]["mean_words"] == 4.5 and found["target"]["median_words"] == 4
+    assert SplitStatistics("none").summary()["source"]["mean_words"] == 0
+
+
+def test_percentiles_of_nothing_and_at_the_limits():
+    assert SideStatistics().percentile(0.5) == 0
+    side = SideStatistics(lengths=Counter({7: 1, 2: 1}))
+    assert [side.percentile(share) for share in (0.5, 0.51, 1.0)] == [2, 7, 7]
+
+
+def test_hashes_of_texts():
+    expected = blake2b("é ?".encode(), digest_size=8).digest()
+    assert digest(" é \ud800 ").to_bytes(8, "big") == expected
+    assert digest_pair(Pair(" a", "b ")) == digest("a\tb") != digest_pair(Pair("b", "a"))
+
+
+def test_scripts_of_letters_alone():
+    assert [script(letter) for letter in "ªaー々ʰ\u0378\udc00٣"] == [
+        *(None, "LATIN", "KATAKANA", "IDEOGRAPHIC"),
+        *("MODIFIER", "private", "private", None),
+    ]
+
+
+def test_three_examples_of_an_overlap_are_listed():
+    train = read([Pair("a", "x"), Pair("b", "y")])
+    test = [Pair("new", "y"), *[Pair("a", "z")] * 4, Pair("b", "x")]
+    assert Overlap.find("test", test, train).to_json() == {
+        "split": "test",
+        "pairs": 0,
+        "sources": 5,
+        "targets": 2,
+        "examples": [(2, "a"), (3, "a"), (4, "a")],
+    }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from translucid.data.stores.text_store import EncodedTexts, Size
-from translucid.data.stream import SPREAD, Stream
+from translucid.data.stream import SPREAD, BothWays, Stream, nothing, stream_of
 from translucid.ground.special import SPECIAL
 
 
@@ -108,3 +108,37 @@ def test_short_windows_have_a_smallest_length():
     lengths = Stream(encoded(5000), 2, 6).varied(1, 0).lengths[:-1]
     assert lengths.min() == 5
     assert Stream(encoded(500), 2, 1).varied(1, 0).lengths.min() >= 1
+
+
+@pytest.mark.parametrize(("window", "seed", "epoch"), [(20, 1, 0), (7, 2, 3), (3, 5, 1)])
+def test_windows_are_those_of_a_loop(window, seed, epoch):
+    stream = Stream(encoded(600), 3, window)
+    generator = np.random.default_rng(np.random.SeedSequence([seed, epoch]))
+    first, columns = int(generator.integers(602)), 201
+    count = 2 * (columns // window) + 10
+    middles = [window / 2 if chance < 0.05 else window for chance in generator.random(count)]
+    ends, end = [], 0
+    for middle in middles:
+        end += max(int(generator.normal(middle, 5.0)), min(5, window))
+        if end < columns:
+            ends.append(end)
+    ends.append(columns)
+    found = stream.varied(seed, epoch)
+    assert (found.first, found.columns, found.ends.tolist()) == (first, columns, ends)
+    assert found.lengths.tolist() == [after - before for before, after in zip([0, *ends], ends, strict=False)]
+
+
+def test_both_directions_of_a_text_side_by_side():
+    """The text `<s> 10 11 12 </s>` in two rows, read backwards as `<s> 12 11 10 </s>`."""
+    texts = encoded(3)
+    assert (stream_of(1), stream_of(2)) == (Stream, BothWays)
+    stream = BothWays(texts, 2, 2)
+    windows = stream.straight()
+    assert (stream.rows, windows.columns, windows.ends.tolist()) == (2, 3, [2, 3])
+    first, last = stream.batch(windows, 0), stream.batch(windows, 1)
+    assert first.targets_in.tolist() == [[[2, 10], [2, 12]], [[12, 3], [10, 3]]]
+    assert first.labels.tolist() == [[[10, 11], [12, 11]], [[3, 0], [3, 0]]]
+    assert last.targets_in.tolist() == [[[11], [11]], [[2], [2]]]
+    assert last.labels.tolist() == [[[12], [10]], [[0], [0]]]
+    assert first.source.tolist() == nothing(2).tolist() == [[3], [3]]
+    assert Stream(texts, 2, 2, backwards=True).batch(windows, 0).targets_in.tolist() == [[2, 12], [10, 3]]

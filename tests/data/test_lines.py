@@ -1,0 +1,154 @@
+"""Lines of files and of standard input: what is read, what is reported, and what is written about bad lines."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from translucid.data.readers import lines as lines_module
+from translucid.data.readers import standard_input
+from translucid.data.readers.bad_lines import BadLine, BadLines
+from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.lines import kind_of, lines, one_line, one_space
+from translucid.data.readers.texts import read_texts
+from translucid.ground.errors import UserError
+
+
+@pytest.fixture
+def give(monkeypatch):
+    """Set the content of standard input; None closes it."""
+
+    def set_input(content):
+        stream = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        monkeypatch.setattr(sys, "stdin", stream)
+        standard_input._folder.cache_clear()
+
+    yield set_input
+    standard_input._folder.cache_clear()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("content", "kind", "pairs"),
+    [
+        (b"a\tb\nc\td\n", ".tsv", [("a", "b"), ("c", "d")]),
+        (b'\xef\xbb\xbf {"source": "a", "target": "b"}\n', ".jsonl", [("a", "b")]),
+        (b"one\ntwo\n", ".txt", None),
+    ],
+)
+def test_standard_input_is_read_again_and_again(give, content, kind, pairs, pack):
+    give(pack(content))
+    for _ in range(2):
+        assert kind_of(Path("-")) == kind
+        if pairs:
+            assert list(read_pairs("-")) == pairs
+    if not pairs:
+        assert [text.source for text in read_texts("-")] == ["one", "two"]
+        with pytest.raises(UserError, match="standard input:1: there is one column only"):
+            list(read_pairs("-"))
+
+
+def test_standard_input_may_be_empty_closed_or_given_twice(give):
+    give(b"")
+    with pytest.raises(UserError, match="standard input: is empty"):
+        list(read_texts("-"))
+    give(None)
+    with pytest.raises(UserError, match="standard input: is closed"):
+        list(read_texts("-"))
+    standard_input.refuse_twice(["-", "a"], None, ["b"])
+    with pytest.raises(UserError, match="standard input: can be one corpus and not several"):
+        standard_input.refuse_twice(["-", "a"], None, ["-"])
+
+
+def test_a_line_is_too_long_from_the_first_byte_above_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines_module, "LONGEST_LINE", 10)
+    (tmp_path / "a.txt").write_bytes(b"123456789\n1234567890\n123456789012345678901234567890\n\n1234567890")
+    bad = []
+    assert list(lines(tmp_path / "a.txt", bad.append)) == ["123456789", None, None, "", "1234567890"]
+    assert [(one.line, one.what) for one in bad] == [(2, "is longer than 10 bytes"), (3, "is longer than 10 bytes")]
+
+
+def test_a_byte_order_mark_belongs_to_the_first_line_only(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\r\n\xef\xbb\xbftwo\r")
+    assert list(lines(tmp_path / "a.txt", None)) == ["one\r", "\ufefftwo"]
+
+
+def test_the_beginning_of_a_bad_line_is_reported(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"\xff" + b"x" * 600 + b"\n" + b"y" * 600 + b"\r\n" + "é\r\n".encode())
+    bad = []
+    assert list(read_pairs(tmp_path / "a.tsv", on_bad=bad.append)) == []
+    assert [one.text for one in bad] == ["\\xff" + "x" * 496, "y" * 500, "é"]
+    assert [one.line for one in bad] == [1, 2, 3]
+    assert {one.file for one in bad} == {str(tmp_path / "a.tsv")}
+    assert bad[0].what == "not UTF-8 (invalid start byte)"
+
+
+def test_one_line_of_text():
+    assert one_line("a\nb\r\ud800é") == "a b\r?é"
+    assert one_space(" \n a\t \r\nb\u00a0 c ") == "a b\u00a0 c"
+
+
+ONE, OTHER = BadLine("a.tsv", 1, "what", "é\udcff"), BadLine("b.tsv", 2, "why", "x")
+
+
+def names(folder):
+    return [file.name for file in folder.iterdir()]
+
+
+def rows(file):
+    return [tuple(json.loads(line).values()) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_bad_lines_are_counted_and_written(tmp_path):
+    file, bad = tmp_path / "bad.jsonl", BadLines()
+    bad(OTHER)
+    assert bad.count == 1
+    with bad.written_to(file):
+        assert bad.count == 0
+        bad(ONE)
+        bad(OTHER)
+        assert not file.exists() and len(names(tmp_path)) == 1
+    assert bad.count == 2 and names(tmp_path) == ["bad.jsonl"]
+    assert rows(file) == [tuple(ONE), tuple(OTHER)]
+    bad(ONE)
+    assert bad.count == 3 and len(rows(file)) == 2
+    bad.first = [ONE]
+    with bad.written_to(file):
+        pass
+    assert bad.count == 0 and len(rows(file)) == 1
+    bad.first = []
+    with bad.written_to(file):
+        pass
+    assert names(tmp_path) == []
+    with bad.written_to(file):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_what_fails_leaves_the_file_of_bad_lines_as_it_was(tmp_path):
+    file, bad = tmp_path / "bad.jsonl", BadLines()
+    file.write_text("before")
+    with pytest.raises(ValueError, match="non-negative"), bad.written_to(file):
+        bad(BadLine("a", 1, "", (10).to_bytes(-1, "big").hex()))
+    assert file.read_text() == "before" and names(tmp_path) == ["bad.jsonl"]
+    bad(ONE)  # there is no stream any more
+    with pytest.raises(UserError, match="can't be written"), bad.written_to(tmp_path / "none" / "bad.jsonl"):
+        pass
+
+
+def test_columns_and_objects_without_a_value(tmp_path):
+    (tmp_path / "a.tsv").write_text("a\tb\tc\n \t\n\nx\t\n")
+    assert list(read_pairs(tmp_path / "a.tsv")) == [("a", "b"), (" ", ""), ("", ""), ("x", "")]
+    (tmp_path / "a.jsonl").write_text(
+        '{"source": "a", "target": 1}\n{"source": 1, "target": "b"}\n3\n{"target": "b"}\n'
+    )
+    bad = []
+    assert list(read_pairs(tmp_path / "a.jsonl", on_bad=bad.append)) == []
+    assert [one.what for one in bad] == [
+        *["source and target must be strings"] * 2,
+        *["has no source or no target"] * 2,
+    ]
+    assert Pair("a", "b").swapped == Pair("b", "a")

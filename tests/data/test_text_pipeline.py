@@ -1,0 +1,174 @@
+"""From texts to a model's ids and back: sentences, placeholders, parts of long texts, and additions for the model."""
+
+import pytest
+
+from translucid.data.placeholders import Masked, mask
+from translucid.data.text_pipeline import EncodedPair, TextPipeline, translatable
+from translucid.data.tokenizing.pieces import SPACE
+
+
+class Words:
+    """A tokenizer that gives an id to each word; `+` begins another piece of the same word, and `?` is unknown."""
+
+    def __init__(self, *opening):
+        self.source_opening = opening
+        self.pieces = ["<pad>", "<unk>", "<s>", "</s>", "<en>"]
+        self.calls = 0
+
+    def mask(self, text):
+        return mask(text)
+
+    def encode_source(self, texts):
+        self.calls += 1
+        return [[*self.source_opening, *self._ids(text)] for text in texts]
+
+    def encode_target(self, texts):
+        return list(map(self._ids, texts))
+
+    def _ids(self, text):
+        pieces = (SPACE + " ".join(text.split())).replace("+", "\0+").replace(" ", f"\0{SPACE}").split("\0")
+        for piece in pieces:
+            if piece not in self.pieces:
+                self.pieces.append(piece)
+        return [1 if piece == f"{SPACE}?" else self.pieces.index(piece) for piece in pieces if piece != SPACE]
+
+    def source_pieces(self, ids):
+        return [self.pieces[i] for i in ids]
+
+    def decode(self, ids):
+        return "".join(self.pieces[i] for i in ids if i > 4).replace(SPACE, " ").strip()
+
+    decode_source = decode
+
+
+@pytest.fixture
+def words():
+    return Words()
+
+
+def shown(pieces):
+    """The text of each piece, its number of ids, the text after it, and the tokens of what was cut."""
+    return [(piece.text, len(piece.ids), piece.after, piece.cut) for piece in pieces]
+
+
+def test_a_text_that_fits_is_one_piece(words):
+    pipeline = TextPipeline(words, 4)
+    whole, blank, too_long = pipeline.pieces(["One two. Three", " \n", "one two. three four"], split=False)
+    assert shown(whole) == [("One two. Three", 4, "", 0)]
+    assert whole[0].ids[-1] == 3 and words.decode(whole[0].ids) == "One two. Three"
+    assert blank == []
+    assert shown(too_long) == [("one two.", 3, " ", 5), ("three four", 3, "", 5)]
+
+
+def test_long_texts_are_cut_into_sentences_and_these_between_words(words):
+    pipeline = TextPipeline(words, 4, "en")
+    (pieces,) = pipeline.pieces(["One two. Three four five six seven eight.\nNine %s."], split=False)
+    assert shown(pieces) == [
+        ("One two.", 3, " ", 11),
+        ("Three four five", 4, " ", 11),
+        ("six seven eight.", 4, "\n", 11),
+        ("Nine %s.", 3, "", 11),
+    ]
+    assert words.decode(pieces[3].ids) == "Nine ⟦1⟧."
+    assert pieces[3].masked == Masked("Nine ⟦1⟧.", {"⟦1⟧": "%s"})
+    assert list(pipeline.warnings([*pieces, *pieces])) == [
+        "long: 11 tokens are more than the model takes (4), translated in pieces"
+    ]
+
+
+def test_sentences_are_translated_one_by_one_and_what_has_no_words_is_copied(words):
+    pipeline = TextPipeline(words, 5, "en")
+    texts = ["One %s. {n}: 42.\n\nTwo three four five. Six seven eight nine ten.", "", "7"]
+    first, blank, number = pipeline.pieces(texts, split=True)
+    assert words.calls == 1
+    assert shown(first) == [
+        ("One %s.", 3, " ", 0),
+        ("{n}: 42.", 0, "\n\n", 0),
+        ("Two three four five.", 5, " ", 0),
+        ("Six seven eight", 4, " ", 6),
+        ("nine ten.", 3, "", 6),
+    ]
+    assert first[1].masked == Masked("{n}: 42.", {})
+    assert (blank, shown(number)) == ([], [("7", 0, "", 0)])
+    assert shown(pipeline.pieces(["7"], split=False)[0]) == [("7", 2, "", 0)]
+    assert [piece.text for piece in translatable(first)] == [
+        piece.text for place, piece in enumerate(first) if place != 1
+    ]
+    translations = [words.encode_target([text])[0] for text in ("Uno ⟦1⟧.", "Dos", "Seis", "diez.")]
+    assert pipeline.join(first, translations) == "Uno %s. {n}: 42.\n\nDos Seis diez."
+    assert list(pipeline.warnings(first)) == ["long: 6 tokens are more than the model takes (5), translated in pieces"]
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "sizes"),
+    [
+        ("a b c d e f g h i j", 5, [4, 3, 3]),
+        ("a+b+c+d+e+f+g+h+i+j", 5, [4, 3, 3]),
+        ("a+b+c d+e", 5, [3, 2]),
+        ("a+b+c+d e+f g", 5, [4, 3]),
+        ("a+b c+d+e+f+g+h", 5, [2, 3, 3]),
+        ("a b+c+d+e+f+g+h", 5, [4, 4]),
+        ("a+b c+d+e f+g+h", 5, [2, 3, 3]),
+        ("a b c d", 5, [4]),
+        ("a b c d e", 5, [3, 2]),
+        ("a b c", 2, [1, 1, 1]),
+        ("a+b+c", 2, [1, 1, 1]),
+    ],
+)
+def test_parts_are_alike_in_length_and_end_between_words_if_possible(words, text, longest, sizes):
+    (ids,) = words.encode_source([text])
+    chunks = TextPipeline(words, longest).chunks(ids)
+    assert [len(chunk) for chunk in chunks] == sizes
+    assert [i for chunk in chunks for i in chunk] == ids
+
+
+def test_each_part_begins_with_the_language(words):
+    tokenizer = Words(4)
+    pipeline = TextPipeline(tokenizer, 5)
+    (pieces,) = pipeline.pieces(["a b c d e"], split=False)
+    assert shown(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
+    assert all(piece.ids[0] == 4 and piece.ids[-1] == 3 for piece in pieces)
+    (pieces,) = pipeline.pieces(["a b c d e"], split=True)
+    assert shown(pieces) == [("a b c", 5, " ", 7), ("d e", 4, "", 7)]
+
+
+def test_a_source_and_its_translation_for_forced_decoding(words):
+    pipeline = TextPipeline(words, 3)
+    piece = pipeline.encode("See %s and <b> now")
+    assert words.decode(piece.ids) == "See ⟦1⟧ and ⟦2⟧ now" and piece.ids[-1] == 3
+    assert (piece.text, piece.after, piece.cut) == ("See %s and <b> now", "", 0)
+    assert pipeline.text(piece, words.encode_target(["Ve ⟦2⟧ y ⟦1⟧"])[0]) == "Ve <b> y %s"
+    first, second = pipeline.pairs([("See %s", "Ve {x} %s ya"), ("a b c", "d")])
+    assert words.decode(first.target) == "Ve {x} ⟦1⟧ ya" and words.decode(first.source) == "See ⟦1⟧"
+    assert first.ids == (first.source, first.target) and first.source[-1] == first.target[-1] == 3
+    assert (first.longest, second.longest) == (5, 4)
+    assert first.masked == mask("See %s")
+    assert EncodedPair([1], [1, 2], mask("")).longest == 2
+
+
+class Adding:
+    """A step that adds words to what the step before has made, and records its arguments."""
+
+    def __init__(self, *words):
+        self.words = words
+        self.calls = []
+
+    def apply(self, text, shown):
+        self.calls.append((text, shown))
+        return " ".join([shown, *self.words])
+
+
+def test_steps_add_to_the_input_of_the_model_what_fits(words):
+    pipeline = TextPipeline(words, 6)
+    pieces = pipeline.pieces(["a %s", "a b c d", "? b"], split=False)
+    pieces = [piece for of_text in pieces for piece in of_text]
+    assert pipeline.read(pieces) == [piece.ids for piece in pieces]
+    first, none, second = Adding("x"), Adding(), Adding("y")
+    adding = pipeline.showing(first).showing(none, second)
+    assert adding.steps == (first, none, second) and pipeline.steps == ()
+    ids = adding.read(pieces)
+    assert [words.decode(row) for row in ids[:2]] == ["a ⟦1⟧ x y", "a b c d x"]
+    assert [row[-1] for row in ids] == [3, 3, 3]
+    assert ids[2] == pieces[2].ids
+    assert first.calls == [("a ⟦1⟧", "a ⟦1⟧"), ("a b c d", "a b c d")]
+    assert none.calls == second.calls == [("a ⟦1⟧", "a ⟦1⟧ x"), ("a b c d", "a b c d x")]

@@ -1,0 +1,188 @@
+"""Tokenizers of imported models with a piece for each language, and how pieces are shown."""
+
+import io
+import pickle
+
+import pytest
+import sentencepiece
+
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.pieces import as_read
+from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.ground.errors import UserError
+
+TEXTS = ["the cat sees the dog", "a dog sees a cat", "cats and dogs", "the sea"] * 3
+EACH_SIDE = "each on its own side"
+
+
+def trained(**options):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS),
+        model_writer=model,
+        vocab_size=34,
+        model_type="bpe",
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=3,
+        **options,
+    )
+    return model.getvalue()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return trained(control_symbols=["<en>", "<es>", "<fr>"])
+
+
+@pytest.fixture(scope="module")
+def plain(model):
+    return Tokenizer(model)
+
+
+LANGUAGES = {"eng_Latn": "<en>", "spa_Latn": "<es>", "fra_Latn": "<fr>", "odd": "▁the"}
+
+
+def options(**more):
+    return TokenizerOptions(languages=LANGUAGES, **more)
+
+
+def test_the_target_language_stands_in_the_source(plain):
+    (ids,) = plain.encode_source(["the cat"])
+    tokenizer = plain.between(None, "spa_Latn", options())
+    assert tokenizer.encode_source(["the cat", ""]) == [[5, *ids], [5]]
+    assert tokenizer.encode_target(["the cat"]) == [ids]
+    assert (plain.source_opening, plain.encode_source(["the cat"])) == ((), [ids])
+    assert tokenizer.decode_source([5, *ids]) == "the cat"
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again.encode_source(["the cat"]) == [[5, *ids]] and again.encode_target(["the cat"]) == [ids]
+    assert plain.between("x", None, TokenizerOptions()) is plain
+
+
+def test_each_language_stands_on_its_own_side(plain):
+    (ids,) = plain.encode_source(["the cat"])
+    tokenizer = plain.between("eng_Latn", "spa_Latn", options(told=EACH_SIDE))
+    assert (tokenizer.encode_source(["the cat"]), tokenizer.encode_target(["the cat"])) == ([[4, *ids]], [[5, *ids]])
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert (again.encode_source([""]), again.encode_target([""])) == ([[4]], [[5]])
+    back = tokenizer.between(None, "fra_Latn", options())
+    assert (back.encode_source([""]), back.encode_target([""])) == ([[6]], [[]])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told", "said"),
+    [
+        ("eng_Latn", None, None, "has to be told the target language. Give --target-language, one of eng_Latn"),
+        ("eng_Latn", "xx", None, "knows no target language 'xx'"),
+        (None, "eng_Latn", EACH_SIDE, "has to be told the source language. Give --source-language"),
+        ("eng_Latn", None, EACH_SIDE, "has to be told the target language"),
+        ("eng_Latn", "odd", None, "names '▁the', which the tokenizer does not have for a language"),
+    ],
+)
+def test_a_language_must_be_known(plain, source, target, told, said):
+    with pytest.raises(UserError, match=said):
+        plain.between(source, target, options(told=told) if told else options())
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, False), (21, True)])
+def test_twenty_languages_are_listed(plain, count, more):
+    languages = {f"l{number:02}": "<en>" for number in range(count)}
+    with pytest.raises(UserError) as refused:
+        plain.between(None, None, TokenizerOptions(languages=languages))
+    listed = ", ".join(sorted(languages)[:20]) + (", …" if more else "")
+    assert str(refused.value).endswith(f"one of {listed}.")
+
+
+def test_unknown_pieces_are_shown_as_they_are_in_the_text(plain):
+    text = "the жцж cat z"
+    (ids,) = plain.encode_source([text])
+    assert 1 in ids
+    spelled = plain.source_pieces(ids)
+    assert "<unk>" in spelled and "".join(plain.source_pieces(ids, text)) == "▁the▁жцж▁cat▁z"
+    shown = plain.target_pieces(ids, text)
+    for opening in ([], [4], [4, 5], [2, 4, 5]):
+        names = plain.source_pieces(opening)
+        assert plain.source_pieces([*opening, *ids], text) == [*names, *shown]
+        assert plain.source_pieces([*opening, *ids, 3], text) == [*names, *shown, "</s>"]
+        assert plain.source_pieces([*opening, *ids[:3], 3], text) == [*names, *shown[:3], "</s>"]
+    assert plain.source_pieces([2, 4, 5, 6, *ids], text) == [*plain.source_pieces([2, 4, 5, 6]), *spelled]
+    assert plain.source_pieces(ids, "another text") == spelled
+    assert plain.source_pieces([], text) == []
+    assert as_read("a▁b\ud800") == "a_b?"
+
+
+def test_pieces_of_both_sides_are_compared(plain, model):
+    other = Tokenizer(trained())
+    joint, apart = Tokenizer.paired(plain, plain), Tokenizer.paired(plain, other)
+    assert (joint.joint, apart.joint) == (True, False)
+    assert apart.models == [model, *other.models] and joint.models == [model]
+    assert Tokenizer.paired(apart, apart).models == apart.models
+    assert Tokenizer.paired(Tokenizer(*other.models), apart).joint
+    assert plain.reserves(["▁the", "cat"[:1]]) and not apart.reserves(["<fr>"]) and not plain.reserves(["▁the", "⟦1⟧"])
+    assert plain.tag is None and not plain.marks_terms and not plain.has_placeholders
+    assert plain.mask("%s").text == "%s"
+    assert plain.target_vocabulary[:7] == ["<pad>", "<unk>", "<s>", "</s>", "<en>", "<es>", "<fr>"]
+    assert len(plain.target_vocabulary) == 34
+
+
+def test_a_tokenizer_is_recognised_by_its_fingerprint(plain, tmp_path):
+    plain.save(tmp_path)
+    assert Tokenizer.load(tmp_path, plain.fingerprint).models == plain.models
+    with pytest.raises(UserError, match="the tokenizer is not the model's"):
+        Tokenizer.load(tmp_path, "0" * 64)
+
+
+def test_a_file_of_a_tokenizer_may_have_so_many_bytes(plain, tmp_path):
+    with (tmp_path / "tokenizer.model").open("wb") as file:
+        file.truncate((1 << 26) + 1)
+    with pytest.raises(UserError, match="more than 67,108,864"):
+        Tokenizer.load(tmp_path)
+    assert LARGEST == 67_108_864
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(100, True), (101, False)])
+def test_an_unknown_piece_is_written_in_so_many_characters(size, is_read):
+    model = trained(unk_surface="x" * size)
+    if is_read:
+        assert Tokenizer(model).decode([1]) == "x" * 100
+    else:
+        with pytest.raises(ValueError, match="writes 101 characters for an unknown piece"):
+            Tokenizer(model)
+
+
+@pytest.mark.parametrize(("size", "is_learned"), [(65_536, True), (65_537, False)])
+def test_lines_of_a_length_are_learned_from(size, is_learned):
+    line = "ab " * 21_845 + "z" * (size - 65_535)
+    assert len(line) == size
+    pairs = [Pair(line, "a b ab ba")] + [Pair("a b", "b a")] * 3
+    learned = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=9 if is_learned else 8), seed=1)
+    assert (1 not in learned.encode_source(["z"])[0]) is is_learned
+
+
+def test_a_segmenter_has_the_pieces_of_one_language(plain):
+    segmenter = plain.source_segmenter
+    processor = sentencepiece.SentencePieceProcessor(model_proto=plain.models[0])
+    ranks = segmenter.ranks()
+    assert ranks == {processor.id_to_piece(i): round(-processor.get_score(i)) for i in range(7, 34)}
+    assert sorted(ranks.values()) == list(range(27)) and segmenter.is_bpe and segmenter.whole == []
+    assert segmenter.normalise("the  cat▁") == "▁the▁cat_"
+    assert (segmenter.number("▁the"), segmenter.number("ж")) == (processor.piece_to_id("▁the"), 1)
+
+
+def test_the_likeliest_segmentations_come_first():
+    pairs = [Pair(text, "⟦1⟧ x") for text in TEXTS] * 3
+    some = TokenizerOptions(kind="unigram", vocabulary=22)
+    tokenizer = Tokenizer.learn(pairs, some, seed=1, reserved=["⟦1⟧", "⟦2⟧"])
+    segmenter = tokenizer.source_segmenter
+    assert not segmenter.is_bpe and segmenter.whole == ["⟦1⟧", "⟦2⟧"]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.models[0])
+    found = segmenter.likeliest("▁cats", 5)
+    assert [ids for ids, _ in found] == processor.nbest_encode("cats", nbest_size=5)
+    assert len(segmenter.likeliest("▁cats", 1)) == 1 < len(found)
+    assert [score for _, score in found] == pytest.approx([sum(map(processor.get_score, ids)) for ids, _ in found])
+    reserved = processor.piece_to_id("⟦1⟧")
+    assert all(reserved in ids for ids, _ in segmenter.likeliest("▁a⟦1⟧", 50))
+    assert segmenter.likeliest("▁", 5) == [([processor.piece_to_id("▁")], 0.0)]

@@ -1,3 +1,5 @@
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from translucid.data.stores import encoded
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.ground.errors import UserError
 
 PAIRS = [
     Pair("I like soccer", "me gusta el fútbol"),
@@ -57,3 +60,73 @@ def test_a_corpus_in_many_chunks_is_the_same(tokenizer, monkeypatch):
     chunked = EncodedCorpus.encode(PAIRS * 4, tokenizer, max_tokens=15)
     assert np.array_equal(whole.source_ids, chunked.source_ids)
     assert np.array_equal(whole.target_offsets, chunked.target_offsets)
+
+
+def test_lengths_and_batches_of_some_pairs(tokenizer):
+    corpus = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100)
+    rows = np.array([2, 1])
+    source, target = corpus.lengths_of(rows)
+    assert source.tolist() == [len(corpus.source(2)), len(corpus.source(1))]
+    assert target.tolist() == [len(corpus.target(2)), len(corpus.target(1))]
+    assert corpus.target_tokens(rows) == len(corpus.target(2)) + len(corpus.target(1))
+    batch = corpus.batch([1])
+    assert batch.source.tolist() == [corpus.source(1).tolist()]
+    assert batch.labels.tolist() == [corpus.target(1).tolist()]
+    assert batch.targets_in.tolist() == [[2, *corpus.target(1).tolist()[:-1]]]
+
+
+class Pool:
+    """A pool whose results are computed when they are asked for."""
+
+    def __init__(self, processes, context, begin, arguments):
+        self.submitted, self.most, self.closed = 0, 0, []
+        Pool.last = self
+        begin(*arguments)
+
+    def submit(self, work, chunk):
+        self.submitted += 1
+        self.most = max(self.most, self.submitted)
+        return Later(self, work, chunk)
+
+    def shutdown(self, **how):
+        self.closed.append(how)
+
+
+class Later:
+    def __init__(self, pool, work, chunk):
+        self.pool, self.work, self.chunk = pool, work, chunk
+
+    def result(self):
+        self.pool.submitted -= 1
+        return self.work(self.chunk)
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    monkeypatch.setattr(encoded, "CHUNK", 2)
+    monkeypatch.setattr(encoded, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(encoded.signal, "signal", lambda *_: None)
+    Pool.last = None
+
+
+@pytest.mark.parametrize(("count", "processes", "alone"), [(6, 3, True), (7, 3, False), (30, 1, True), (30, 2, False)])
+def test_few_chunks_are_encoded_by_this_process(tokenizer, pool, count, processes, alone):
+    pairs = (PAIRS * 10)[:count]
+    found = list(encoded.encode_chunks(pairs, copy(tokenizer), 15, processes))
+    assert [size for size, _ in found] == [2] * (count // 2) + [1] * (count % 2)
+    whole = EncodedCorpus.encode(pairs, tokenizer, max_tokens=15)
+    assert np.concatenate([chunk.source_ids for _, chunk in found]).tolist() == whole.source_ids.tolist()
+    assert (Pool.last is None) is alone
+    if not alone:
+        assert Pool.last.most == min(2 * processes + 1, (count + 1) // 2)
+        assert Pool.last.closed == [{"wait": False, "cancel_futures": True}]
+
+
+def test_a_process_that_was_killed_is_reported(tokenizer, pool, monkeypatch):
+    def broken(later):
+        raise encoded.BrokenProcessPool
+
+    monkeypatch.setattr(Later, "result", broken)
+    with pytest.raises(UserError, match="a process that encodes the corpus was killed"):
+        list(encoded.encode_chunks(PAIRS * 10, copy(tokenizer), 15, 2))
+    assert Pool.last.closed

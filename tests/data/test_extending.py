@@ -1,6 +1,7 @@
 """A vocabulary with more pieces: what stays, what is new, and which words are worth it."""
 
 import pytest
+import sentencepiece
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
@@ -89,3 +90,46 @@ def test_words_are_chosen_by_the_pieces_that_they_save(tokenizer):
     pairs = [Pair(short, "a")] * 9 + [Pair(long, "a")] * 7
     more = extended(tokenizer, pairs, 1, shared_ids=False)
     assert more.source_pieces([tokenizer.source_size]) == [f"▁{long}"]
+
+
+def new_words(tokenizer, texts, count=9):
+    more = extended(tokenizer, [Pair(text, "") for text in texts], count, shared_ids=False)
+    return more.source_pieces(range(tokenizer.source_size, more.source_size))
+
+
+def test_how_often_a_word_must_occur_and_may_go_on(tokenizer):
+    assert new_words(tokenizer, ["Wagtail"] * 4) == []
+    assert new_words(tokenizer, ["Wagtail"] * 5) == ["▁Wagtail"]
+    assert new_words(tokenizer, ["Wagtail"] * 40 + ["Wagtails"] * 4) == ["▁Wagtail"]
+    assert new_words(tokenizer, ["Wagtail"] * 39 + ["Wagtails"] * 4) == []
+    assert new_words(tokenizer, ["Wagtail"] * 9 + ["Жцж"] * 9 + ["123456"] * 9) == ["▁Wagtail"]
+
+
+def test_words_that_save_as_much_are_in_the_order_of_the_alphabet(tokenizer):
+    by_size = {}
+    for letter in "tsrnmlhgfedcba":
+        (ids,) = tokenizer.encode_source([f"{letter}aoaoaoa"])
+        by_size.setdefault(len(ids), []).append(f"{letter}aoaoaoa")
+    third, second, first, *_ = max(by_size.values(), key=len)
+    texts = [third, second, first] * 6
+    assert new_words(tokenizer, texts) == [f"▁{first}", f"▁{second}", f"▁{third}"]
+    assert new_words(tokenizer, texts, 2) == [f"▁{first}", f"▁{second}"]
+
+
+def test_the_fewest_pieces_of_a_new_word(tokenizer):
+    by_size = {}
+    for pair in EVERYDAY:
+        for word in pair.source.split():
+            if word.isalpha():
+                by_size.setdefault(len(tokenizer.encode_source([word])[0]), word)
+    two, three = by_size[2], by_size[3]
+    assert new_words(tokenizer, [two] * 9) == [] and new_words(tokenizer, [three] * 9) == [f"▁{three}"]
+
+
+def test_new_pieces_are_matched_before_all_others(tokenizer):
+    more = extended(tokenizer, DOMAIN, 2, shared_ids=False)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=more.models[0])
+    scores = processor.get_score(list(range(more.source_size)))
+    lowest = min(scores[: tokenizer.source_size])
+    assert scores[tokenizer.source_size :] == pytest.approx([lowest - 1, lowest - 2])
+    assert not any(processor.is_unused(i) for i in range(more.source_size))

@@ -1,7 +1,9 @@
 """Pictures by name: from folders and tar files, and from nowhere else."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import pickle
 import tarfile
@@ -286,3 +288,58 @@ def test_a_picture_of_a_kind_that_is_not_read_is_not_said_to_be_missing(tmp_path
             files.refuse_missing(["a.png", name])
     with pytest.raises(UserError, match=r"there is no picture other\.tif"):
         files.refuse_missing(["other.tif"])
+
+
+def test_compressed_files_are_recognised_by_their_first_bytes(tmp_path, tar):
+    content = tar.read_bytes()
+    zstandard, zipped = b"\x28\xb5\x2f\xfd" + content, b"PK\x03\x04" + content
+    for packed in (gzip.compress(content), bz2.compress(content), lzma.compress(content), zstandard, zipped):
+        (tmp_path / "x.tar").write_bytes(packed)
+        with pytest.raises(UserError, match="is compressed, but pictures are read in any order"):
+            ImageFiles.open([tmp_path / "x.tar"])
+    other = entry("BZ.png", b"x")
+    assert ImageFiles.open([write_tar(tmp_path / "x.tar", other)]).names() == ["BZ.png"]
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(16_384, True), (16_385, False)])
+def test_a_header_may_have_so_many_bytes(tmp_path, size, is_read):
+    member, content = entry("a.png", b"x")
+    member.pax_headers = {"comment": "x" * (size - len("16384 comment=\n"))}
+    tar = write_tar(tmp_path / "x.tar", (member, content), format=tarfile.PAX_FORMAT)
+    if is_read:
+        assert ImageFiles.open([tar]).read("a.png") == b"x"
+    else:
+        with pytest.raises(UserError, match="a header has more than 16,384 bytes"):
+            ImageFiles.open([tar])
+
+
+def test_a_picture_of_the_largest_size_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.data.images.image_files.MAX_BYTES", 4)
+    (tmp_path / "in").mkdir()
+    for name, content in (("a.png", b"1234"), ("b.png", b"12345")):
+        (tmp_path / "in" / name).write_bytes(content)
+    tar = write_tar(tmp_path / "x.tar", entry("a.png", b"1234"), entry("b.png", b"12345"))
+    for root in (tar, tmp_path / "in"):
+        files = ImageFiles.open([root])
+        assert files.read("a.png") == b"1234"
+        with pytest.raises(UserError, match="more than 4"):
+            files.read("b.png")
+
+
+def test_pictures_of_other_kinds_outside_of_the_folders_are_not_looked_for(tmp_path, folder):
+    (tmp_path / "secret.tif").write_bytes(b"x")
+    (folder / "scans").mkdir()
+    (folder / "scans" / "s.tif").write_bytes(b"x")
+    (folder / "folder.tif").mkdir()
+    files = ImageFiles.open([folder])
+    with pytest.raises(UserError, match=r"the picture scans/s\.tif is there, but .tif files are not read"):
+        files.read("scans/s.tif")
+    for name in ("../secret.tif", str(tmp_path / "secret.tif"), "folder.tif", "other.tif", "scans/s.txt"):
+        with pytest.raises(UserError, match="there is no picture"):
+            files.read(name)
+    tar = write_tar(
+        tmp_path / "x.tar", entry("a.png", b"x"), entry("l.tif", type=tarfile.SYMTYPE), entry("s.tif", b"x")
+    )
+    for name, said in (("l.tif", "there is no picture l.tif in"), ("s.tif", "is there, but .tif files are not read")):
+        with pytest.raises(UserError, match=said):
+            ImageFiles.open([tar]).read(name)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from translucid.data.images.pixels import MAX_BYTES, MAX_PIXELS, pixels, read_image
+from translucid.data.images.pixels import MAX_BYTES, MAX_PIXELS, Picture, pixels, read_image
 from translucid.ground.errors import UserError
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
@@ -288,3 +288,32 @@ def test_without_pillow_one_line_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UserError: reading pictures needs the package PIL. Install it with pip install '" in done.stderr
     assert "'pillow" in done.stderr
+
+
+@pytest.mark.parametrize(("scans", "is_refused"), [(300, False), (301, True)])
+def test_a_jpeg_may_have_so_many_scans(scans, is_refused):
+    data = saved(Image.new("RGB", (8, 8)), "JPEG", progressive=True)
+    last = data[data.rindex(b"\xff\xda") : -2]
+    many = data[:-2] + (scans - data.count(b"\xff\xda")) * last + data[-2:]
+    if is_refused:
+        with pytest.raises(UserError, match="is a JPEG of more than 300 scans"):
+            read_image(many, "x")
+    else:
+        assert read_image(many, "x").size == (8, 8)
+    png_with_scans = saved(half_red()) + b"\xff\xda" * 1000
+    assert read_image(png_with_scans, "x").size == (40, 20)
+
+
+def test_the_orientation_may_be_nonsense():
+    as_text = b"Exif\0\0II*\0" + struct.pack("<IHHHI4sI", 8, 1, 0x0112, 2, 2, b"6", 0)
+    for value in (0, 9):
+        exif = Image.Exif()
+        exif[0x0112] = value
+        for data in (exif, as_text):
+            assert read_image(saved(half_red(), "PNG", exif=data), "x").size == (40, 20)
+
+
+def test_the_features_of_a_picture_come_before_its_pixels():
+    square, features = np.zeros((2, 2, 3), np.uint8), np.ones((4, 5), np.float32)
+    assert Picture("x", square).source is square
+    assert Picture("x", square, features).source is features

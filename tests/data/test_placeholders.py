@@ -174,20 +174,20 @@ def test_which_words_may_be_names():
 
 
 def test_how_many_words_of_a_pair_are_replaced():
-    pairs = [Pair(f"Ana Eva Ida {number}x", f"Ida Eva Ana {number}y") for number in range(3000)]
+    pairs = [Pair(f"Ana Eva Ida {number}x", f"Ida Eva Ana {number}y") for number in range(1200)]
     counts = [len(pieces) for pieces in replaced(pairs)]
     assert set(counts) == {1, 2, 3}
-    assert counts.count(1) / 3000 == pytest.approx(0.7, abs=0.03)
-    assert counts.count(2) / 3000 == pytest.approx(0.3 * 0.7, abs=0.03)
+    assert counts.count(1) / 1200 == pytest.approx(0.7, abs=0.04)
+    assert counts.count(2) / 1200 == pytest.approx(0.3 * 0.7, abs=0.04)
     some = [pieces for pieces in replaced(pairs, 0.3) if pieces]
-    assert len(some) / 3000 == pytest.approx(0.3, abs=0.03)
+    assert len(some) / 1200 == pytest.approx(0.3, abs=0.04)
 
 
 def test_how_often_a_piece_is_put_at_an_end():
-    pairs = [Pair(f"see {'x' * number}", f"ver {'x' * number}") for number in range(2000)]
+    pairs = [Pair(f"see {'x' * number}", f"ver {'x' * number}") for number in range(1000)]
     sources = [pair.source for pair in masked_pairs(pairs, 1, 1)]
     first, last = sum(source[0] == "⟦" for source in sources), sum(source[-1] == "⟧" for source in sources)
-    assert first / 2000 == pytest.approx(0.125, abs=0.025) and last / 2000 == pytest.approx(0.125, abs=0.025)
+    assert first / 1000 == pytest.approx(0.125, abs=0.035) and last / 1000 == pytest.approx(0.125, abs=0.035)
     assert list(masked_pairs([Pair("", "7")] * 9, 1, 1)) == [Pair("", "7")] * 9
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.filtering import Filter
+from translucid.data.readers.bad_lines import BadLine, BadLines
 from translucid.data.readers.corpus import Pair
 from translucid.data.stores import encoded
 from translucid.data.stores.chunked import INDEX
@@ -120,9 +121,14 @@ def test_damage_is_found(tokenizer, tmp_path, name, how):
     assert len(build(tmp_path / "corpus", tokenizer).pairs) > 300, "it can be made again"
 
 
-def test_a_vocabulary_too_large_for_two_bytes_takes_four(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenizer, "target_size", 70_000)
-    assert build(tmp_path / "corpus", tokenizer).pairs.target_ids.dtype == np.int32
+@pytest.mark.parametrize("side", ["source_size", "target_size"])
+@pytest.mark.parametrize(("size", "kind"), [(1 << 16, np.uint16), ((1 << 16) + 1, np.int32)])
+def test_a_vocabulary_too_large_for_two_bytes_takes_four(tokenizer, tmp_path, monkeypatch, side, size, kind):
+    monkeypatch.setattr(tokenizer, side, size)
+    stored = build(tmp_path / "corpus", tokenizer, corpora=[PAIRS[:70]])
+    assert stored.pairs.source_ids.dtype == stored.pairs.target_ids.dtype == kind
+    assert stored.pairs.source_offsets.dtype == stored.pairs.target_offsets.dtype == np.int64
+    assert same(stored, EncodedCorpus.encode(PAIRS[:70], tokenizer, max_tokens=30))
 
 
 def test_text_without_a_usable_pair_is_refused(tokenizer, tmp_path):
@@ -146,3 +152,59 @@ def test_a_flipped_bit_anywhere_in_the_index_is_found(tokenizer, tmp_path):
         (folder / INDEX).write_bytes(damaged)
         assert CorpusStore(folder).open("this") is None
     assert same(build(folder, tokenizer), whole.pairs)
+
+
+def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
+    counts, bad = [], BadLines()
+    store = CorpusStore(tmp_path / "corpus")
+    given = {"identity": "this", "max_tokens": 30, "processes": 1}
+
+    def corpus():
+        yield from PAIRS[:70]
+        bad(BadLine("a.tsv", 71, "what", "text"))
+
+    store.build([corpus(), PAIRS[390:]], tokenizer, Filter(), on_pairs=counts.append, bad=bad, **given)
+    assert counts == [0, 60, 10, 0, 10]
+    reasons = store.open("this").skipped.reasons
+    assert (reasons["no pairs"], reasons["empty"]) == (1, 1)
+    rows = (tmp_path / "corpus" / INDEX).read_text().splitlines(keepends=True)
+    (tmp_path / "corpus" / INDEX).write_text("".join(rows[:-2]))
+    again = []
+    store.build([PAIRS[:70], PAIRS[390:]], tokenizer, Filter(), on_pairs=again.append, **given)
+    assert again == [70, 0, 10]
+    assert store.open("this").skipped.reasons["no pairs"] == 0
+
+
+def test_a_corpus_without_a_pair_among_others(tokenizer, tmp_path):
+    stored = build(tmp_path / "corpus", tokenizer, corpora=[[PAIRS[-1]], PAIRS[:5], []])
+    assert stored.sizes == [0, 4, 0] and len(stored.pairs) == 4
+
+
+def test_a_store_takes_the_place_of_another(tokenizer, tmp_path):
+    new, old = CorpusStore(tmp_path / "new"), CorpusStore(tmp_path / "old")
+    build(tmp_path / "new", tokenizer, corpora=[PAIRS[:5]], identity="new")
+    build(tmp_path / "old", tokenizer, corpora=[PAIRS[:9]], identity="old")
+    new.replace(old)
+    assert len(old.open("new").pairs) == 4 and not (tmp_path / "new").exists()
+    old.remove()
+    assert not (tmp_path / "old").exists()
+    old.remove()
+
+
+def test_where_nothing_can_be_written_one_line_says_so(tokenizer, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"can't be made \(.*Choose another --out"):
+        build(tmp_path / "file" / "corpus", tokenizer)
+    for rows in (0, 1):
+        calls = []
+
+        def full(descriptor, rows=rows, calls=calls):
+            calls.append(descriptor)
+            if len(calls) > 1 + rows * len(FILES):  # the first call belongs to the head of the index
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("os.fsync", full)
+        with pytest.raises(UserError, match=r"can't be written .No space left.*give the same command again"):
+            build(tmp_path / f"corpus{rows}", tokenizer)
+    monkeypatch.undo()
+    assert len(build(tmp_path / "corpus0", tokenizer).pairs) > 300

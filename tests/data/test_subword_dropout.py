@@ -1,7 +1,9 @@
 """Segmentations that vary, and by nothing but the seed."""
 
 import hashlib
+import math
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -112,3 +114,41 @@ def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
             assert varied.source(i).tolist() == [*before, *without.source(i).tolist()]
             assert varied.target(i).tolist() == without.target(i).tolist()
             assert tokenizer.tag not in without.source(i)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
+    """The pools are drawn word by word in the order of the text; an epoch picks one segmentation for each word."""
+    pairs = [*PAIRS, SyntheticPair("the town", "más"), Pair("lower", "más " * 40 + "tal")]
+    options = TokenizerOptions(kind=kind, vocabulary=38)
+    tokenizer = Tokenizer.learn(PAIRS * 2, options, seed=1, tagged=True)
+    generator, epoch = random.Random(7), np.random.default_rng(np.random.SeedSequence([1, 2]))
+    expected = []
+    sides = []
+    for side, segmenter in enumerate((tokenizer.source_segmenter, tokenizer.target_segmenter)):
+        texts = [words_of(segmenter.normalise(pair[side])) for pair in pairs]
+        counts = Counter(word for words in texts for word in words)
+        pools = {}
+        for word, count in counts.items():
+            size = min(max(count, 4), 32)
+            if kind == "bpe":
+                drawn = [bpe_dropout(word, segmenter.ranks(), 0.3, generator, segmenter.whole) for _ in range(size)]
+                pools[word] = [list(map(segmenter.number, pieces)) for pieces in drawn]
+            else:
+                found = segmenter.likeliest(word, 64)
+                weights = [math.exp(-0.2 * math.log10(0.3) * (score - found[0][1])) for _, score in found]
+                pools[word] = [ids for ids, _ in generator.choices(found, weights, k=size)]
+        sides.append((texts, pools))
+    for side, (texts, pools) in enumerate(sides):
+        sizes = np.array([len(pools[word]) for words in texts for word in words])
+        picks = iter(epoch.integers(sizes).tolist())
+        rows = []
+        for pair, words in zip(pairs, texts, strict=True):
+            ids = [number for word in words for number in pools[word][next(picks)]]
+            is_tagged = side == 0 and isinstance(pair, SyntheticPair)
+            rows.append([*([tokenizer.tag] if is_tagged else []), *ids, 3])
+        expected.append(rows)
+    found = VariedCorpus(pairs, tokenizer, 0.3, 7).draw([1, 2])
+    assert [found.source(i).tolist() for i in range(len(pairs))] == expected[0]
+    assert [found.target(i).tolist() for i in range(len(pairs))] == expected[1]
+    assert max(map(len, sides[1][1].values())) == 32 and min(map(len, sides[1][1].values())) == 4

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from translucid.corpora.phrasebook import generate
+from translucid.data.readers.bad_lines import BadLine, BadLines
 from translucid.data.readers.corpus import Pair
 from translucid.data.stores import text_store
 from translucid.data.stores.chunked import INDEX
@@ -157,3 +158,22 @@ def test_writing_and_reading_hold_little_of_the_text(tokenizer, tmp_path):
 def test_nothing_but_blank_lines_is_refused(tokenizer, tmp_path):
     with pytest.raises(UserError, match=r"no texts are left \(0 texts; skipped 2: 2 empty\)"):
         build(tmp_path / "texts", tokenizer, corpora=[[Pair("", ""), Pair(" ", "x")]])
+
+
+def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
+    counts, bad, store = [], BadLines(), TextStore(tmp_path / "texts")
+
+    def corpus():
+        yield from TEXTS[:70]
+        bad(BadLine("a.txt", 71, "what", "text"))
+
+    store.build([corpus(), TEXTS[225:]], tokenizer, identity="this", on_texts=counts.append, bad=bad)
+    assert counts == [0, 50, 25]
+    assert store.open("this").skipped.reasons == {"empty": 1, "no texts": 1}
+    rows = (tmp_path / "texts" / INDEX).read_text().splitlines(keepends=True)
+    (tmp_path / "texts" / INDEX).write_text("".join(rows[:2]))
+    again = []
+    store.build([TEXTS[:70], TEXTS[225:]], tokenizer, identity="this", on_texts=again.append)
+    assert again == [50, 25] and store.open("this").skipped.reasons == {"empty": 1}
+    store.remove()
+    assert store.open("this") is None and not (tmp_path / "texts").exists()

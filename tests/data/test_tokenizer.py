@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.learning import _explained, _possible_size
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
@@ -330,3 +331,47 @@ def test_a_presets_vocabulary_gives_way_to_the_text(options, text, said, size):
     assert tokenizer.decode(tokenizer.encode_target([text])[0]) == text
     with pytest.raises(UserError, match=r"Set data\.tokenizer\.vocabulary="):
         Tokenizer.learn(pairs, TokenizerOptions(**options), seed=1)
+
+
+def test_what_normalisation_changes_and_which_size_is_possible_are_reported_for_each_side():
+    told = []
+    pairs = [Pair("a b c", "x² y² ﬁ…")] * 12
+    options = TokenizerOptions(vocabulary=8000, joint=False)
+    tokenizer = Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=told.append)
+    larger = "the preset's, 8,000, is larger than it supports"
+    assert told == [
+        f"the source text gets a vocabulary of {tokenizer.source_size}: {larger}",
+        "normalisation (adaptive) changes characters of the target text: ﬁ 12 times",
+        "normalisation (adaptive) leaves alone in the target text: ² 24 times, … 12 times",
+        f"the target text gets a vocabulary of {tokenizer.target_size}: {larger}",
+    ]
+    told.clear()
+    options = TokenizerOptions(vocabulary=20, normalisation="nfkc")
+    Tokenizer.learn(pairs, options, seed=1, flexible=True, tell=told.append)
+    assert told[0] == (
+        "normalisation (nfkc) changes characters of the training text: ² 24 times, ﬁ 12 times, … 12 times; "
+        "data.tokenizer.normalisation=adaptive keeps what is often there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "size"),
+    [
+        ("Vocabulary size too high (40). Please set it to a value <= 23.", 23),
+        ("Vocabulary size is smaller than required_chars. 6 vs 8.", 8),
+        ("Something else", None),
+    ],
+)
+def test_the_size_in_a_message_of_sentencepiece(message, size):
+    assert _possible_size(message) == size
+    error = _explained(message, 40, "the text")
+    if size is None:
+        assert type(error) is RuntimeError and str(error) == "SentencePiece failed: Something else"
+    else:
+        assert isinstance(error, UserError) and f"at {'most' if size == 23 else 'least'} {size}" in str(error)
+
+
+def test_only_the_source_is_tagged():
+    pairs = PAIRS * 3
+    apart = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=45, joint=False), seed=1, tagged=True)
+    assert apart.source_pieces([4]) == ["<bt>"] and apart.target_pieces([4]) != ["<bt>"]

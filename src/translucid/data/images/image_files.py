@@ -156,7 +156,7 @@ class ImageFiles:
 
     def _add_from_tar(self, root: Path) -> None:
         with _Headers(root.open("rb", buffering=0)) as stream:
-            beginning = stream.read(6)
+            beginning = stream.read(max(map(len, _PACKED)))
             if beginning.startswith(_PACKED):
                 fix = "Unpack it to a plain .tar, as with gunzip."
                 raise UserError("is compressed, but pictures are read in any order", file=root, fix=fix)

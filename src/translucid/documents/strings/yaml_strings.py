@@ -106,11 +106,13 @@ def _scalars(text: str) -> Iterator[_Scalar]:
                 yield node, keys, flow
                 continue
             flow = flow or bool(getattr(node, "flow_style", False))
+            # Reversed, so that an anchor is visited before its aliases.
             if isinstance(node, yaml.MappingNode):
-                for key, value in node.value:
-                    stack.append((value, (*keys, str(getattr(key, "value", ""))[:80]), flow))
+                for key, value in reversed(node.value):
+                    name = key.value[:80] if isinstance(key, yaml.ScalarNode) else "?"
+                    stack.append((value, (*keys, name), flow))
             elif isinstance(node, yaml.SequenceNode):
-                stack += ((value, keys, flow) for value in node.value)
+                stack += ((value, keys, flow) for value in reversed(node.value))
 
 
 def _written(new: str, raw: str, style: str | None, flow: bool) -> str:

@@ -85,6 +85,20 @@ def test_what_we_wrote_comes_back(tmp_path, changes, joint):
         torch.testing.assert_close(again(ids, target), model(ids, target), atol=1e-5, rtol=0)
 
 
+def test_one_list_of_pieces_may_have_other_embeddings_on_each_side(tmp_path):
+    pairs = [Pair(*pair) for pair in zip(*sentences(), strict=True)]
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150), seed=1)
+    model = build_model(TransformerOptions(**SMALL, share_embeddings=False), 150, 150)
+    export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
+    import_model(tmp_path / "out", tmp_path / "run")
+    again, _, configuration = opened(tmp_path / "run")
+    assert not again.options.share_embeddings
+    assert configuration.data.tokenizer.joint and not configuration.data.tokenizer.shared_ids
+    weights = dict(model.named_parameters())
+    for name, weight in again.named_parameters():
+        torch.testing.assert_close(weight, weights[name], atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize(
     ("quantization", "off"),
     [("int8", 0.02), ("int16", 0.003), ("float16", 0.002), ("bfloat16", 0.004), ("int8_bfloat16", 0.02)],

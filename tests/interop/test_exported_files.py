@@ -4,7 +4,9 @@ import json
 
 import numpy as np
 import pytest
+import torch
 import yaml
+from safetensors.torch import load_file
 
 from tests.interop.test_huggingface_export import SMALL, made
 from tests.probes.foreign import many_languages_folder, marian_file
@@ -18,6 +20,7 @@ from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
 from translucid.interop.marian_export import export_marian, save_marian
+from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
 from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import TransformerOptions
@@ -90,6 +93,7 @@ def test_a_marian_model_of_two_vocabularies(tmp_path):
         "unk_token": "<unk>",
         "eos_token": "</s>",
     }
+    assert not any("positions" in name for name in load_file(out / "model.safetensors"))
     assert [*read(out / "vocab.json")] == tokenizer.source_pieces(range(tokenizer.source_size))
     assert [*read(out / "target_vocab.json")] == tokenizer.target_vocabulary
     files = {"README.md", "config.json", "generation_config.json", "model.safetensors", "source.spm", "target.spm"}
@@ -112,6 +116,10 @@ def test_a_pegasus_model_of_long_texts(tmp_path):
     assert (config["model_type"], config["max_position_embeddings"], config["vocab_size"]) == ("pegasus", 700, 150)
     assert "decoder_vocab_size" not in config and "share_encoder_decoder_embeddings" not in config
     assert read(out / "generation_config.json")["max_length"] == 700
+    weights = load_file(out / "model.safetensors")
+    for side in ("encoder", "decoder"):
+        table = sinusoidal_positions(700, 16, kind="sinusoidal-halves")
+        assert torch.equal(weights[f"model.{side}.embed_positions.weight"], table)
     facts = read(out / "tokenizer_config.json")
     assert (facts["model_max_length"], facts["separate_vocabs"], facts["source_lang"]) == (700, False, None)
     assert not (out / "target_vocab.json").exists()

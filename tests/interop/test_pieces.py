@@ -278,7 +278,7 @@ def test_ctranslate2s_special_tokens_are_those_of_its_configuration(tmp_path):
     [
         (b"---\na: 0\n", {"a": 0}),
         (b"a: 0\r\n\r\nb:1 \n", {"a": 0, "b": 1}),
-        (b"'': 0\n'a: 1\n\": 2\n", {"": 0, "'a": 1, '"': 2}),
+        (b"'': 0\n'a: 1\n\": 2\n\"b: 3\nc': 4\nd\": 5\n", {"": 0, "'a": 1, '"': 2, '"b': 3, "c'": 4, 'd"': 5}),
         (b'"\\_b\\"c": 0\n', {'_b"c': 0}),
         (b'"\\x41\\\\x42": 3\n', {"A\\x42": 3}),
         (b"? a b\n: 5\n", {"a b": 5}),

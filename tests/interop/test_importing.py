@@ -1,0 +1,169 @@
+"""Which reader a folder gets, what a new run holds, and which imports are kept in the cache."""
+
+import json
+import re
+
+import pytest
+
+from tests.probes.foreign import many_languages_folder, marian_file, marian_folder
+from translucid.ground.errors import UserError
+from translucid.interop import importing, run_resolution
+from translucid.interop.ctranslate2 import from_ctranslate2
+from translucid.interop.huggingface import from_huggingface
+from translucid.interop.importing import import_model, reader
+from translucid.interop.marian import from_marian
+from translucid.runs.run_folder import RunFolder
+
+
+def test_the_reader_depends_on_the_files(tmp_path):
+    with pytest.raises(UserError, match=r"gone: is not there. Give a folder, or an \.npz file of Marian"):
+        reader(tmp_path / "gone")
+    for name in ("a.txt", "a"):
+        (tmp_path / name).mkdir() if name == "a" else (tmp_path / name).touch()
+        with pytest.raises(UserError, match=r"holds no model that can be imported. Hugging Face's have config.json"):
+            reader(tmp_path / name)
+    (tmp_path / "a.npz").touch()
+    assert reader(tmp_path / "a.npz") is from_marian
+    (tmp_path / "a" / "b.npz").touch()
+    assert reader(tmp_path / "a") is from_marian
+    (tmp_path / "a" / "config.json").touch()
+    assert reader(tmp_path / "a") is from_huggingface
+    (tmp_path / "a" / "model.bin").touch()
+    assert reader(tmp_path / "a") is from_ctranslate2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("theirs") / "opus"
+    marian_folder(place, languages=("es", "pt"))
+    return place
+
+
+def test_a_new_run_has_no_state_and_says_where_it_comes_from(folder, tmp_path):
+    found, configuration = import_model(folder, tmp_path / "run", target_language="pt")
+    run = RunFolder(tmp_path / "run")
+    assert configuration.data.languages == run.configuration().data.languages == (None, "pt")
+    model = run.load_sequence_model(run.configuration(), run.tokenizer())
+    # Shared weights count once.
+    assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
+    (line,) = (tmp_path / "run" / "provenance.jsonl").read_text().splitlines()
+    noted = json.loads(line)
+    assert (noted["imported"], noted["kind"]) == (str(folder), "MarianMT")
+    assert {file.name for file in run.path.iterdir() if not file.name.startswith(".")} == {
+        "config.yaml",
+        "model.safetensors",
+        "provenance.jsonl",
+        "source.model",
+        "target.model",
+    }
+    for overwrite, message in ((False, "holds a run already"), (True, None)):
+        if message:
+            with pytest.raises(UserError, match=message):
+                import_model(folder, tmp_path / "run", overwrite=overwrite)
+        else:
+            import_model(folder, tmp_path / "run", source_language="en", overwrite=overwrite)
+    assert run.configuration().data.languages == ("en", None)
+
+
+def test_languages_that_the_model_lacks_are_refused_before_the_run_is_written(folder, tmp_path):
+    for source in ("en", None):  # a piece in the source names the target alone
+        with pytest.raises(UserError, match="knows no target language 'fr'"):
+            import_model(folder, tmp_path / "run", source_language=source, target_language="fr")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_with_a_language_on_each_side_may_get_the_other_one_later(tmp_path):
+    many_languages_folder(tmp_path / "m2m")
+    _, configuration = import_model(tmp_path / "m2m", tmp_path / "run", target_language="es")
+    assert configuration.data.languages == (None, "es")
+    with pytest.raises(UserError, match="knows no target language 'fr'"):
+        import_model(tmp_path / "m2m", tmp_path / "other", source_language="en", target_language="fr")
+
+
+@pytest.mark.parametrize("error", importing._DAMAGE)
+def test_damage_of_any_kind_is_one_line(folder, tmp_path, monkeypatch, error):
+    def read(given):
+        raise error("what happened")
+
+    monkeypatch.setattr(importing, "from_huggingface", read)
+    what = f"is damaged, or of a kind that can't be imported ({error.__name__}: "
+    with pytest.raises(UserError, match=re.escape(what) + ".*what happened.*Get the folder again"):
+        import_model(folder, tmp_path / "run")
+
+
+def test_a_folder_of_marian_is_imported_with_its_vocabularies(tmp_path):
+    marian_file(tmp_path / "theirs")
+    vocabulary = tmp_path / "theirs" / "vocab.yml"
+    elsewhere = tmp_path / "theirs" / "decoder.yml"
+    found = from_marian(tmp_path / "theirs")
+    assert found.kind == "Marian" and found.settings["data"]["max_tokens"] == 512
+    assert found.settings["data"]["tokenizer"] == {
+        "joint": False,
+        "shared_ids": True,
+        "languages": {},
+        "vocabulary": len(found.tokenizer.target_vocabulary),
+    }
+    # Their decoder.yml names paths of another machine, and decides if all of its files exist.
+    other = vocabulary.rename(tmp_path / "theirs" / "other.yml")
+    by_model = from_marian_with(elsewhere, ["/their/source.spm", "/their/target.spm"]).tokenizer.fingerprint
+    assert by_model != found.tokenizer.fingerprint
+    assert from_marian_with(elsewhere, ["/their/other.yml", "/their/gone.yml"]).tokenizer.fingerprint == by_model
+    again = from_marian_with(elsewhere, ["/their/other.yml"])
+    assert again.tokenizer.fingerprint == found.tokenizer.fingerprint
+    elsewhere.unlink()
+    for name in ("b-vocab.yml", "c-vocab.yml", "d-vocab.yml"):
+        (tmp_path / "theirs" / name).write_bytes(other.read_bytes())
+    with pytest.raises(UserError, match=r"3 vocabularies stand beside it, and it needs one or two. Put a decoder.yml"):
+        from_marian(tmp_path / "theirs")
+    (tmp_path / "theirs" / "d-vocab.yml").unlink()
+    assert from_marian(tmp_path / "theirs").tokenizer.fingerprint == found.tokenizer.fingerprint
+
+
+def test_marians_languages_may_have_embeddings_of_their_own(tmp_path):
+    marian_file(tmp_path, ties="target")
+    found = from_marian(tmp_path)
+    options, model = found.settings["data"]["tokenizer"], found.settings["model"]
+    assert (options["joint"], options["shared_ids"]) == (False, False)
+    assert (model["share_embeddings"], model["tie_output"]) == (False, True)
+
+
+def from_marian_with(decoder, names):
+    decoder.write_text(f"vocabs: [{', '.join(names)}]\n")
+    return from_marian(decoder.parent)
+
+
+def test_so_many_imports_are_kept(folder, tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(run_resolution, "find_kept", lambda kind, made_from: None)
+    monkeypatch.setattr(run_resolution, "keep", lambda kind, made_from, make, most: kept.append((kind, most)))
+    run_resolution.resolve_run(folder)
+    assert kept == [("imported", 4)]
+
+
+def test_the_fingerprint_of_a_folder_is_that_of_its_files(tmp_path, monkeypatch):
+    folder = tmp_path / "folder"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "a").write_text("1")
+    (folder / "b").write_text("1")
+    first = run_resolution._fingerprint(folder)
+    (folder / "inside" / "c").write_text("1")
+    assert run_resolution._fingerprint(folder) == first and len(first) == 64
+    found = {first}
+    (folder / "b").write_text("12")
+    found.add(run_resolution._fingerprint(folder))
+    (folder / "b").rename(folder / "c")
+    found.add(run_resolution._fingerprint(folder))
+    monkeypatch.setattr(run_resolution, "__version__", "0")
+    found.add(run_resolution._fingerprint(folder))
+    folder.rename(tmp_path / "moved")
+    found.add(run_resolution._fingerprint(tmp_path / "moved"))
+    assert len(found) == 5
+
+
+def test_a_path_of_several_parts_is_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "b" / "config.yaml").touch()
+    assert str(run_resolution.resolve_run("a/b")) == "a/b"
+    (tmp_path / "runs" / "a" / "config.yaml").touch()
+    assert str(run_resolution.resolve_run("a")) == "runs/a"

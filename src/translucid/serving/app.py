@@ -159,7 +159,8 @@ def _with_heads(routes: APIRouter) -> APIRouter:
     """Let every GET route answer HEAD as well, which FastAPI does not."""
     for route in list(routes.routes):
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
-            routes.head(route.path, include_in_schema=False)(route.endpoint)
+            path = route.path.removeprefix(routes.prefix)  # the router adds its prefix again
+            routes.head(path, include_in_schema=False)(route.endpoint)
     return routes
 
 

@@ -1,0 +1,117 @@
+"""Metrics, the log of requests, and routes that need no model."""
+
+import json
+import logging
+import re
+from types import SimpleNamespace
+
+import pytest
+from fastapi.testclient import TestClient
+
+from translucid.serving.app import create_app
+from translucid.serving.catalogue import Catalogue
+from translucid.serving.edge import measuring
+from translucid.serving.edge.failures import ClientLeft
+from translucid.serving.server_options import ServerOptions
+
+
+@pytest.fixture
+def app():
+    """Create an application without models: app(log="json") is a client of it."""
+
+    def client(catalogue=None, **options):
+        given = ServerOptions(hosts=("testserver",), **options)
+        return TestClient(create_app(catalogue or Catalogue(), given), raise_server_exceptions=False)
+
+    return client
+
+
+def figures(client, **headers):
+    """Return the metrics of a server without labels, and the numbers of requests by path and status."""
+    text = client.get("/metrics", headers=headers).text
+    plain = dict(re.findall(r"^(translucid_\w+) ([0-9.e+]+)$", text, re.MULTILINE))
+    counts = re.findall(r'_seconds_count\{path="(.*?)",status="(\d+)"\} ([0-9.]+)', text)
+    return {name: float(value) for name, value in plain.items()}, {one[:2]: float(one[2]) for one in counts}
+
+
+def test_metrics_count_requests_bytes_and_work(app):
+    waiting = [SimpleNamespace(batcher=SimpleNamespace(sentences=count)) for count in (3, 4)]
+    catalogue = Catalogue(waiting)
+    catalogue.close = lambda: None
+    client = app(catalogue)
+    for length in ("7", "99999999999", "100000000000", "-3", "x"):
+        client.post("/nowhere", headers={"content-length": length, "host": "evil.example"})
+    client.get("/health")
+    plain, counts = figures(client)
+    assert plain == {
+        "translucid_http_requests_in_flight": 1,
+        "translucid_http_bytes_total": 7 + 99_999_999_999,
+        "translucid_sentences_waiting": 7,
+        "translucid_work_inside": 0,
+    } | {name: value for name, value in plain.items() if name.endswith("_created")}
+    assert counts == {("other", "421"): 5, ("/health", "200"): 1}
+    assert figures(client)[1][("/metrics", "200")] == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json", "off"])
+def test_the_log_of_requests(app, caplog, monkeypatch, form):
+    ticks = iter([10.0, 10.04017] * 9)
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    client = app(log=form)
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        client.get("/health")
+        client.post("/download_file/a-secret", content=b"12345")
+    lines = [record.getMessage() for record in caplog.records if record.name == "translucid.serving.requests"]
+    if form == "off":
+        assert lines == []
+    elif form == "text":
+        times, rest = zip(*(line.split(" ", 1) for line in lines), strict=True)
+        assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", time) for time in times)
+        assert rest == (
+            "- GET /health 200 0.040 s 0 bytes",
+            "- POST /download_file/{key} 405 0.040 s 5 bytes",
+        )
+    else:
+        records = [json.loads(line) for line in lines]
+        assert len({len(record.pop("time")) for record in records}) == 1
+        first = {"client": "-", "key": "", "method": "GET", "path": "/health", "status": 200, "seconds": 0.0402}
+        assert records[0] == {**first, "bytes": 0}
+        assert records[1] == {**first, "method": "POST", "path": "/download_file/{key}", "status": 405, "bytes": 5}
+
+
+def test_a_request_without_an_answer_is_one_of_a_client_that_left(app, caplog):
+    client = app(log="text")
+    broken = client.app
+
+    @broken.get("/leaves")
+    async def leaves():
+        raise ClientLeft
+
+    with caplog.at_level(logging.INFO, "translucid.serving.requests"):
+        assert client.get("/leaves").status_code == 499
+    assert " GET /leaves 499 " in caplog.records[-1].getMessage()
+
+
+def test_paths_below_a_prefix(app):
+    client = app(url_prefix="/mt", log="text")
+    redirected = client.get("/mt", follow_redirects=False)
+    assert (redirected.status_code, redirected.headers["location"]) == (307, "/mt/")
+    assert client.get("/mt/health").json() == client.get("/health").json() == {"status": "ok"}
+    assert client.get("/mt/spec").json()["servers"] == [{"url": "/mt"}]
+    assert client.get("/mt/v2/nowhere").json() == {"message": "Not Found"}
+    assert "servers" not in app().get("/spec").json()
+    assert app().get("", follow_redirects=False).status_code == 200
+
+
+def test_every_get_route_answers_head(app):
+    client = app()
+    for path, operations in client.get("/spec").json()["paths"].items():
+        assert "head" not in operations
+        if "get" in operations and "{" not in path:
+            get, head = client.get(path), client.head(path)
+            assert (head.status_code, head.content) == (get.status_code, b""), path
+    assert client.get("/openapi.json").json()["info"]["title"] == "Translucid"
+    assert client.get("/redoc").status_code == 404
+    for path in ("/docs", "/", "/swagger-ui.css", "/swagger-ui-bundle.js", "/page.js"):
+        assert client.get(path).status_code == client.head(path).status_code == 200
+    assert client.get("/index.html").status_code == client.get("/docs.html").status_code == 404

@@ -12,7 +12,6 @@ BROWSER = (
     "tests/lessons/test_figures.py",
     "tests/lessons/test_live.py",
     "tests/serving/test_page*.py",
-    "tests/serving/test_text_models.py",
 )
 TRAIN = (
     "tests/contracts/test_*.py",

@@ -204,3 +204,55 @@ def test_what_is_too_long_to_be_a_sentence_is_cut_between_words_if_it_has_some(t
     assert max(map(len, layout.sentences)) <= LONGEST
     assert len(layout.sentences) == -(-len(text) // LONGEST)
     assert " " not in text or all(sentence.endswith(("word", "end")) for sentence in layout.sentences)
+
+
+def test_a_request_that_does_not_fit_waits_for_the_next_batch_and_others_go_first(slow, task):
+    batcher = Batcher(queue=100, batch=3)
+    batcher.submit(task, slow, ["z"])
+    assert slow.began.wait(10)
+    asked = (("one", "ab"), ("two", "cd"), ("three", "e"), ("four", "f"))
+    futures = [batcher.submit(RequestTask(client, 60), slow, list(texts)) for client, texts in asked]
+    large = batcher.submit(RequestTask("five", 60), slow, list("ghijk"))
+    assert (batcher.sentences, [*batcher.clients]) == (11, ["one", "two", "three", "four", "five"])
+    slow.go.set()
+    assert [future.result(10) for future in futures] == [["A", "B"], ["C", "D"], ["E"], ["F"]]
+    assert large.result(10) == list("GHIJK")
+    batcher.close()
+    assert batcher.sentences == 0 and not batcher.clients
+    assert slow.batches[1:] in (
+        [["a", "b", "e"], ["f", "c", "d"], list("ghijk")],
+        [["a", "b", "e"], ["c", "d", "f"], list("ghijk")],
+    )
+
+
+def test_the_queue_is_counted_in_sentences(slow, task):
+    batcher = Batcher(queue=3, batch=10)
+    batcher.submit(task, slow, ["a"])
+    assert slow.began.wait(10)
+    until_taken = time.monotonic() + 10
+    while batcher.sentences:
+        assert time.monotonic() < until_taken
+        time.sleep(0.001)
+    large = batcher.submit(task, slow, list("bcdef"))  # an empty queue accepts more than its limit
+    with pytest.raises(ApiError) as refused:
+        batcher.submit(task, slow, ["g"])
+    assert (refused.value.status, refused.value.retry_after) == (503, 2)
+    assert refused.value.message == "The server is busy, please come again"
+    slow.go.set()
+    assert large.result(10) == list("BCDEF")
+    batcher.close()
+    with pytest.raises(ApiError) as closed:
+        batcher.submit(task, slow, ["h"])
+    assert (closed.value.message, closed.value.retry_after) == ("The server is shutting down", 10)
+
+
+def test_a_cancelled_future_gets_no_result(slow, task):
+    batcher = Batcher(queue=10, batch=10)
+    first = batcher.submit(task, slow, ["a"])
+    assert slow.began.wait(10)
+    second, third = batcher.submit(task, slow, ["b"]), batcher.submit(task, slow, ["c"])
+    assert second.cancel() and first.cancel()
+    slow.go.set()
+    assert third.result(10) == ["C"]
+    batcher.close()
+    assert [text for batch in slow.batches for text in batch] == ["a", "c"]

@@ -44,12 +44,23 @@ def test_a_text_in_a_language_that_is_not_served_is_in_the_first_one_with_no_per
         ("doce letras x", 0.89, ("en", 0)),  # eleven
         ("doce letras xy", 0.89, ("es", 89)),
         ("once letras", 0.9, ("es", 90)),
+        ("12 once letras", 0.89, ("en", 0)),
     ],
 )
 def test_a_short_text_is_in_a_language_only_if_that_is_nearly_sure(probable, text, share, expected):
     probable(es=share, en=1 - share)
     ((code, percent),) = detect_sources([text], ["en", "es"])
     assert (code, percent) == (expected[0], pytest.approx(expected[1]))
+
+
+def test_the_beginning_of_a_long_text_is_enough(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        detection, "language_probabilities", lambda text: asked.append(text) or {"en": 0.25, "es": 0.25}
+    )
+    assert detect("1" * 1999 + "ab", ["es", "en"]) == [("es", 50), ("en", 50)]
+    assert asked == ["1" * 1999 + "a"]
+    assert detect("a", []) == [] and detect("a", ["en-GB", "en-US"]) == [("en-GB", 100), ("en-US", 100)]
 
 
 def test_each_text_has_a_language_of_its_own(monkeypatch):

@@ -17,7 +17,7 @@ from translucid.serving import texts
 from translucid.serving.queue import job_files
 from translucid.serving.queue.job_files import JobFiles
 from translucid.serving.routes import document_jobs
-from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.routes.document_jobs import DocumentJobs, Job, disposition
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -301,3 +301,40 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
     monkeypatch.setattr(document_jobs, "between_steps", step)
     document_jobs._give_way(served, 1000)  # until nobody waits
     assert len(steps) == 5
+
+
+def test_the_estimated_time():
+    job = Job("", "notes.v2.txt", None, "en", "es", None, None, {}, state="translating", began=100.0, characters=50)
+    assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
+    job.characters_done = 20
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(document_jobs.time, "monotonic", lambda: 110.0)
+        assert job.seconds_left == 15
+        job.state = "done"
+        assert job.seconds_left is None
+
+
+def test_a_document_gives_way_for_some_time_while_requests_wait(monkeypatch):
+    clock, steps = SimpleNamespace(now=100.0), []
+    clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
+    monkeypatch.setattr(document_jobs, "time", clock)
+    monkeypatch.setattr(document_jobs, "between_steps", lambda: steps.append(clock.now))
+    served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
+    document_jobs._give_way(served, 0.025)
+    assert steps == pytest.approx([100, 100.01, 100.02, 100.03])
+    served.batcher.sentences = 0
+    document_jobs._give_way(served, 9)
+    assert len(steps) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a b.txt", 'attachment; filename="a b.txt"'),
+        ("Über uns.txt", "attachment; filename*=UTF-8''%C3%9Cber%20uns.txt"),
+        ('a"\r\n.txt', "attachment; filename*=UTF-8''a%22%0D%0A.txt"),
+        ("a\ud800.txt", "attachment; filename*=UTF-8''a%3F.txt"),
+    ],
+)
+def test_the_name_under_which_a_file_is_saved(name, header):
+    assert disposition(name) == header

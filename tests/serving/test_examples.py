@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from translucid.runs.run_folder import RunFolder
+from translucid.serving.routes import examples
 from translucid.serving.routes.examples import LONGEST, examples_of
 
 PAIRS = "".join(f"{' '.join(['word'] * count)}\t{' '.join(['palabra'] * count)}\n" for count in (3, 5, 5, 7, 7, 9, 60))
@@ -58,3 +59,44 @@ def test_they_are_told_by_name(run, tmp_path, serve):
     shutil.copytree(run, moved)
     (moved / "examples.txt").write_text("I like soccer\n")
     assert serve(str(moved), str(run)).get("/examples").json() == {"moved": ["I like soccer"], "tiny": []}
+
+
+def test_of_each_length_the_first_and_at_most_six(run, folder):
+    counts = [4, 5, 6, 7, 8, 9, 10, 11, 12, 5, 11]
+    lines = [f"{' '.join([f'w{i}'] * count)}\tx\n" for i, count in enumerate(counts)]
+    (folder / "corpus" / "valid.tsv").write_text("".join(lines))
+    chosen = [" ".join([f"w{i}"] * count) for i, count in ((1, 5), (3, 7), (5, 9), (7, 11))]
+    assert told(run, folder, valid=["corpus/valid.tsv"]) == chosen
+    many = [f"{i}." for i in range(9)]
+    (folder / "examples.txt").write_text("\n".join(many))
+    assert told(run, folder) == many[:6]
+
+
+def test_only_the_first_pairs_are_read(run, folder):
+    for before, chosen in ((299, ["a b c d e"]), (300, [])):
+        (folder / "corpus" / "valid.tsv").write_text("x\ty\n" * before + "a b c d e\tf\n")
+        assert told(run, folder, valid=["corpus/valid.tsv"]) == chosen
+
+
+def test_a_large_file_is_not_read(run, folder, monkeypatch):
+    file = folder / "examples.txt"
+    file.write_text("One.\n")
+    assert examples.LARGEST == 64 << 20
+    for largest, chosen in ((5, ["One."]), (4, [])):
+        monkeypatch.setattr(examples, "LARGEST", largest)
+        assert told(run, folder, valid=[]) == chosen
+
+
+def test_the_longest_ending_of_a_path_counts(run, folder):
+    for name, text in (("valid.tsv", "one"), ("corpus/valid.tsv", "two")):
+        (folder / name).write_text(f"{text} a b c d\tx\n")
+    assert told(run, folder, valid=["x/corpus/valid.tsv"]) == ["two a b c d"]
+    assert told(run, folder, valid=["/srv/run/valid.tsv", "none.tsv"]) == ["one a b c d"]
+    assert told(run, folder, valid=["valid.tsv", "corpus/valid.tsv"]) == ["one a b c d"]
+
+
+def test_the_demo_has_examples_of_its_own(run, folder):
+    configuration = RunFolder(run).configuration()
+    demo = examples_of(folder, configuration.model_copy(update={"preset": "demo"}))
+    assert demo == list(examples.ENGLISH_BOOK)[:6]
+    assert examples_of(folder, configuration.model_copy(update={"preset": "base"})) == []

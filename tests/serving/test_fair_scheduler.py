@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -150,3 +151,77 @@ def test_the_workshop_has_room_for_others_than_one_client():
         future.result(60)
     worker_pool.submit(RequestTask("one", 60), wait).result(60)
     worker_pool.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(turns, "time", clock)
+    monkeypatch.setattr(turns, "_LOOK_AGAIN", 0.001)
+    return clock
+
+
+def line_up(place, **used):
+    """Let work that has used its time so far, and which nobody wants once it has to wait, line up for its turn."""
+    asked = iter([False])
+    turn = turns._Turn(lambda: next(asked, True), **used)
+    with place.lock:
+        place._line_up(turn)
+    return turn
+
+
+def test_waiting_reduces_the_time_that_counts_as_used():
+    assert [turns._Turn(bool, worked=1.0, waited=waited).rank() for waited in (0, 4, 10, 20)] == [1, 0.6, 0, 0]
+
+
+def test_a_turn_lasts_its_seconds_and_then_the_work_that_used_least_is_next(clock):
+    place = FairScheduler(1.0)
+    first = line_up(place)
+    assert place.working is first and first.go.is_set()
+    clock.now = 100.5
+    others = [line_up(place, worked=worked) for worked in (0.75, 0.5, 0.5)]
+    assert place.waiting == others
+    clock.now = 100.9
+    place._ask(first)
+    assert place.working is first and (first.worked, first.since) == (0, 100)
+    clock.now, first.over = 101, iter([False, True]).__next__
+    with pytest.raises(Cancelled):  # while it waits for its next turn
+        place._ask(first)
+    assert place.working is others[1] and place.waiting == [others[0], others[2]]
+    assert (first.worked, first.waited, first.since) == (1, 0, 101)
+    assert [(other.waited, other.since) for other in others] == [(0.5, 101)] * 3
+    assert not first.go.is_set() and others[1].go.is_set()
+
+
+def test_work_goes_on_if_the_others_have_used_more(clock):
+    place = FairScheduler(1.0)
+    first = line_up(place)
+    other = line_up(place, worked=9)
+    clock.now = 102
+    place._ask(first)
+    assert place.working is first and place.waiting == [other]
+    assert (first.worked, first.since, other.waited, other.since) == (2, 102, 2, 102)
+
+
+def test_of_equal_work_the_one_that_waits_is_next(clock):
+    place = FairScheduler(0.0)
+    first, other = line_up(place), line_up(place)
+    first.over = iter([False, True]).__next__
+    with pytest.raises(Cancelled):
+        place._ask(first)
+    assert place.working is other and not place.waiting
+
+
+def test_work_that_leaves_makes_room_for_the_next(clock):
+    place = FairScheduler(1.0)
+    first, second, third = (line_up(place) for _ in range(3))
+    clock.now = 103
+    with place.lock:
+        place._leave(second)
+        assert place.working is first and place.waiting == [third]
+        place._leave(second)
+        place._leave(first)
+        assert place.working is third and not place.waiting and (third.waited, third.worked) == (3, 0)
+        place._leave(third)
+    assert place.working is None

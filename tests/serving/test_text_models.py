@@ -1,18 +1,14 @@
-"""POST /classify and /generate, and their part of the page."""
+"""POST /classify and /generate."""
 
 import json
-from itertools import pairwise
+import math
 
 import pytest
-from playwright.sync_api import expect
 
 from translucid import Generator, TextClassifier
 from translucid.cli.main import run as command
-from translucid.inspection.explain import explain
+from translucid.inspection.explain import explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.label_case import LabelCase
-
-from .test_clients import serving
-from .test_page import watched
 
 GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
@@ -127,41 +123,128 @@ def test_both_are_documented(client):
         assert "application/json" in paths[path]["post"]["requestBody"]["content"]
 
 
-@pytest.fixture(scope="module")
-def address(models):
-    with serving(*models) as place:
-        yield place
+def refused(client, path, **fields):
+    answer = client.post(path, json=fields)
+    assert answer.status_code == 400, answer.text
+    return answer.json()["error"].removeprefix("Invalid request: ")
 
 
-def test_the_page_shows_labels_words_and_what_was_considered(context, address, models):
-    with watched(context, address) as page:
-        expect(page.locator("#judging")).to_be_visible()
-        expect(page.locator("#kinds")).to_be_hidden()
-        page.fill("#judge-text", BAD)
-        expect(page.locator("#labels b").first).to_have_text("bad")
-        words = page.locator("#judge-words span")
-        assert words.all_inner_texts() == BAD.split()
-        after = [0.5, *case_of(models[0], "bad").unfolding().tolist()]
-        rises = [now - before for before, now in pairwise(after)]
-        highest = words.nth(rises.index(max(rises)))
-        assert "rgba(37, 99, 235" in highest.evaluate("one => getComputedStyle(one).backgroundColor")
-        page.select_option("#judge-method", "erasure")
-        expect(page.locator("#judge-note")).to_contain_text("words support bad")
-        page.fill("#judge-text", "the film")
-        page.click("#write")
-        expect(page.locator("#written button").first).to_be_visible()
-        page.locator("#written button").first.hover()
-        expect(page.locator("#considered li")).to_have_count(6)
-        pieces = [{"piece": one, "probability": 0.5, "considered": []} for one in ("▁was", "▁good", "ness", "</s>")]
-        page.route("**/generate", lambda route: route.fulfill(json={"pieces": pieces, "backwards": False}))
-        page.click("#write")
-        expect(page.locator("#written")).to_have_text("the film was goodness (end)", use_inner_text=True)
+def test_the_whole_answer_of_a_classifier(client, models):
+    answer = client.post("/classify", json={"q": BAD, "model": "mood"}).json()
+    found = TextClassifier.load(models[0]).classify(BAD)
+    words = answer.pop("words")
+    assert answer == {
+        "model": "mood",
+        "label": found.label,
+        "probabilities": {name: pytest.approx(value, abs=1e-5) for name, value in found.probabilities.items()},
+    }
+    assert all(value == round(value, 6) for value in answer["probabilities"].values())
+    assert all(
+        set(row) == {"word", "probability"} and row["probability"] == round(row["probability"], 5) for row in words
+    )
+    after = case_of(models[0], "good").unfolding().tolist()
+    good = client.post("/classify", json={"q": BAD, "label": "good"}).json()
+    assert good["label"] == "bad"
+    assert [row["probability"] for row in good["words"]] == pytest.approx(after, abs=1e-5)
 
 
-def test_beside_a_translator_the_page_has_parts_to_choose(context, models, run):
-    with serving(str(run), *models) as place, watched(context, place) as page:
-        expect(page.locator("#texts")).to_be_visible()
-        expect(page.locator("#on-images")).to_be_hidden()
-        page.click("#on-judging")
-        expect(page.locator("#judging")).to_be_visible()
-        expect(page.locator("#texts")).to_be_hidden()
+def test_the_whole_explanation_of_a_label(client, models):
+    answer = client.post("/classify", json={"q": BAD, "explain": "erasure"}).json()
+    case = case_of(models[0], "bad")
+    found = explain(case, "erasure")
+    assert answer["explanation"] == {
+        "method": "erasure",
+        "label": "bad",
+        "fit": found.fit,
+        "faithfulness": pytest.approx(faithfulness(case, found)._asdict(), abs=1e-5),
+        "random": pytest.approx(random_faithfulness(case)._asdict(), abs=1e-5),
+    }
+    values = [row["importance"] for row in answer["words"]]
+    assert values == pytest.approx(found.importance[0].tolist(), abs=1e-4)
+    assert values == [round(value, 4) for value in values]
+
+
+def test_texts_of_the_greatest_length(client):
+    assert client.post("/classify", json={"q": "good ".ljust(5000)}).status_code == 200
+    assert refused(client, "/classify", q="good ".ljust(5001)) == "5001 characters exceed the limit of 5000"
+    explained = {"explain": "erasure", "q": "good ".ljust(2000)}
+    assert client.post("/classify", json=explained).status_code == 200
+    long = refused(client, "/classify", explain="erasure", q="good ".ljust(2001))
+    assert long == "2001 characters exceed the limit of 2000 for explain"
+    assert refused(client, "/generate", q="x" * 5001) == "5001 characters exceed the limit of 5000"
+
+
+def test_a_text_of_which_nothing_is_left_has_no_words(client):
+    answer = client.post("/classify", json={"q": "\u200b", "explain": "erasure"})
+    assert answer.status_code == 200 and answer.json()["words"] == [] and "explanation" not in answer.json()
+
+
+def test_the_whole_answer_of_a_language_model(client, models):
+    asked = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 3}
+    answer = client.post("/generate", json=asked).json()
+    found = Generator.load(models[1]).generate("the film", seed=3, temperature=0.7, max_tokens=3)
+    (hypothesis,) = found.nbest
+    assert answer == {
+        "model": "language",
+        "text": found.text,
+        "ended": hypothesis.ended,
+        "backwards": found.backwards,
+        "pieces": [
+            {"piece": piece.text, "probability": pytest.approx(math.exp(piece.log_probability), abs=1e-4)}
+            for piece in hypothesis.written
+        ],
+    }
+    assert len(answer["pieces"]) <= 3
+    empty = client.post("/generate", json={"beam": 2, "max_tokens": 1}).json()
+    assert len(empty["pieces"]) == 1
+
+
+def test_the_settings_of_a_language_model(client, models):
+    generator = Generator.load(models[1])
+    for settings in (
+        {"top_k": 1},
+        {"top_p": 0.01},
+        {"beam": 3},
+        {"temperature": "0.2", "seed": 5},
+        {"top_k": "2", "seed": 7},
+    ):
+        numbers = {
+            name: float(value) if name in ("temperature", "top_p") else int(value) for name, value in settings.items()
+        }
+        found = generator.generate("the film", **numbers, max_tokens=50)
+        answer = client.post("/generate", json={"q": "the film", **settings}).json()
+        assert answer["text"] == found.text, settings
+    assert client.post("/generate", json={"q": "good", "max_tokens": 200, "considered": 8}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"max_tokens": 0}, "max_tokens is less than 1"),
+        ({"max_tokens": 201}, "max_tokens is more than 200"),
+        ({"considered": 9}, "considered is more than 8"),
+        ({"temperature": None}, "temperature is not a number"),
+        ({"top_p": "x"}, "top_p is not a number"),
+        ({"top_k": 1_000_001}, "top_k is more than 1000000"),
+        ({"seed": 2**31 + 1}, "seed is more than 2147483648"),
+        ({"beam": 11}, "beam is more than 10"),
+        ({"beam": 1.5}, "beam is not a whole number"),
+        ({"model": "mood"}, "there is no model 'mood' that goes on with a text"),
+    ],
+)
+def test_settings_of_a_language_model_that_are_refused(client, fields, message):
+    assert refused(client, "/generate", q="good", **fields) == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"label": "x" * 60}, f"there is no label {'x' * 50!r}"),
+        ({"explain": "m" * 30}, f"there is no explanation by {'m' * 20!r} here"),
+        ({"explain": "attention"}, "there is no explanation by 'attention' here"),
+        ({"q": "\n "}, "there are no words to classify"),
+        ({"q": None}, "missing q parameter"),
+    ],
+)
+def test_classifications_that_are_refused(client, fields, message):
+    assert refused(client, "/classify", **{"q": "good", **fields}) == message

@@ -1,0 +1,334 @@
+"""Whole answers of our own routes and of LibreTranslate's, and what their errors say."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
+from translucid.decoding.limits import length_limit
+from translucid.documents.kinds import KINDS
+from translucid.serving.routes import inspection
+from translucid.serving.routes.libretranslate import name_of, suggested_pairs
+
+ASKED = {"q": "I like soccer", "source": "en", "target": "es"}
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all()
+
+
+@pytest.fixture(scope="module")
+def many(serve_for_all, m2m):
+    return serve_for_all(str(m2m))
+
+
+@pytest.fixture(scope="module")
+def own(run):
+    return Translator.load(run, engine="torch")
+
+
+def refused(client, path, **fields):
+    answer = client.post(path, json={**ASKED, **fields})
+    assert answer.status_code == 400, answer.text
+    return answer.json()["error"].removeprefix("Invalid request: ")
+
+
+def test_translations_with_everything_that_may_be_asked_for(client, own):
+    best = own.translate("I like soccer", nbest=3).alternatives
+    answer = client.post("/translate", json={**ASKED, "alternatives": 2, "confidence": True})
+    assert answer.json() == {"translatedText": best[0], "alternatives": best[1:], "confidence": None}
+    asked = {**ASKED, "q": ["I like soccer", ""], "alternatives": "2"}
+    assert client.post("/translate", json=asked).json() == {
+        "translatedText": [best[0], ""],
+        "alternatives": [best[1:], []],
+    }
+    html = client.post("/translate", json={**ASKED, "format": "html", "alternatives": 2, "confidence": "true"}).json()
+    assert html == {"translatedText": best[0], "alternatives": [], "confidence": None}
+
+
+def test_a_detected_language(client, many, own):
+    english = "The children are reading a book in the garden"
+    one = client.post("/translate", json={"q": english, "source": "auto", "target": "es"}).json()
+    percent = one["detectedLanguage"].pop("confidence")
+    assert one == {"translatedText": own.translate(english).text, "detectedLanguage": {"language": "en"}}
+    assert isinstance(percent, int) and 90 < percent <= 100
+    several = client.post("/translate", json={"q": [english, "?"], "source": "auto", "target": "es"}).json()
+    assert several["detectedLanguage"] == [
+        {"confidence": percent, "language": "en"},
+        {"confidence": 0, "language": "en"},
+    ]
+    (first, second) = client.post("/detect", json={"q": ["Los niños", "leen un libro"]}).json()
+    assert first["language"] == "es" and second == {"confidence": round(100 - first["confidence"], 1), "language": "en"}
+    assert first["confidence"] == round(first["confidence"], 1)
+    same = {"q": "Los niños leen un libro", "source": "es", "target": "es"}
+    assert many.post("/translate", json=same).json() == {"translatedText": same["q"]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"format": "x" * 30}, "x" * 20 + " format is not supported"),
+        ({"alternatives": 6}, "alternatives is more than 5"),
+        ({"confidence": 3}, "confidence is neither true nor false"),
+        ({"source": "auto", "target": "en"}, "en is not supported"),
+        ({"source": "es", "target": "en"}, "en is not available as a target language from es"),
+    ],
+)
+def test_translations_that_are_refused(client, fields, message):
+    assert refused(client, "/translate", **fields) == message
+
+
+def test_the_settings_of_a_page(client, serve_for_all):
+    settings = client.get("/frontend/settings").json()
+    methods = ["erasure", "lime", "gradients"]
+    assert settings == {
+        "apiKeys": False,
+        "charLimit": 5000,
+        "filesTranslation": True,
+        "frontendTimeout": 500,
+        "explanations": methods,
+        "imageExplanations": methods,
+        "keyRequired": False,
+        "language": {"source": {"code": "en", "name": "English"}, "target": {"code": "es", "name": "Spanish"}},
+        "lessons": False,
+        "suggestions": False,
+        "supportedFilesFormat": [ending for kind in KINDS for ending in kind.endings],
+    }
+    closed = serve_for_all(api_keys={"secret": None}, characters=7)
+    changed = {"apiKeys": True, "keyRequired": True, "charLimit": 7}
+    assert closed.get("/frontend/settings").json() == {**settings, **changed}
+    assert client.post("/frontend/key", json={}).json() == {"valid": True}
+    suggestion = client.post("/suggest", json={**ASKED, "s": "b"})
+    assert (suggestion.status_code, suggestion.json()) == (403, {"error": "Suggestions are disabled on this server."})
+
+
+def test_names_of_languages():
+    assert [name_of(code) for code in ("es", "pt-BR", "zh-Hans", "xx-nonsense", "")] == [
+        "Spanish",
+        "Portuguese (Brazil)",
+        "Chinese (Simplified)",
+        "xx-nonsense",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "better", "pairs"),
+    [
+        (" a\n\n b \n", "c\n\nd", [("a", "c"), (" b", "d")]),
+        ("a\nb", "c\n \n", [("a\nb", "c\n \n")]),
+        ("a\nb", "c", [("a\nb", "c")]),
+        (" a ", " b ", [(" a ", " b ")]),
+        ("a\n\nb", "c\nd\ne", [("a", "c"), ("b", "e")]),
+        ("a\nb\nc", "d\n\ne", [("a", "d"), ("c", "e")]),
+    ],
+)
+def test_suggestions_of_several_lines(text, better, pairs):
+    assert suggested_pairs(text, better) == [Pair(*pair) for pair in pairs]
+
+
+def test_a_file_is_translated_by_one_request(client, own):
+    form = {"source": "en", "target": "es"}
+    answer = client.post("/translate_file", data=form, files={"file": ("a.txt", b"I sing.\n")})
+    url = answer.json()["translatedFileUrl"]
+    assert answer.json() == {"translatedFileUrl": url} and url.startswith("http://testserver/download_file/")
+    assert client.get(url).text == own.translate("I sing.").text + "\n"
+    missing = client.post("/translate_file", data=form, files={"other": ("a.txt", b"x")})
+    assert (missing.status_code, missing.json()) == (400, {"error": "Invalid request: missing file parameter"})
+    for path in ("/download_file/none", "/documents/none", "/documents/none/result", "/documents/none/segments"):
+        gone = client.get(path)
+        assert (gone.status_code, gone.json()) == (404, {"error": "There is no such file, or not any more"})
+
+
+def test_a_sentence_with_its_attention(client, own):
+    answer = client.post("/look", json={**ASKED, "q": " I like soccer. 足"}).json()
+    first, second = answer.pop("sentences")
+    best = own.translate("I like soccer.")
+    assert answer == {
+        "model": "tiny",
+        "source": "en",
+        "target": "es",
+        "translation": f" {first['text']} {second['text']}",
+    }
+    (piece,) = first.pop("pieces")
+    assert first == {
+        "source_text": "I like soccer.",
+        "text": best.text,
+        "warnings": first["warnings"],
+        "confidence": None,
+        "origin": "model",
+    }
+    assert [one["kind"] for one in piece["maps"]] == ["cross"] * 7 + ["rollout"]
+    assert [one for word in piece["tokens"] for one in word] == [*best.nbest[0].hypotheses[0].tokens, own.model.eos]
+    everything = client.post("/look", json={**ASKED, "maps": "all"}).json()["sentences"][0]["pieces"][0]["maps"]
+    assert {one["kind"] for one in everything} == {"cross", "encoder", "decoder"}
+    assert "unknown characters: 足" in second["warnings"]
+    empty = client.post("/look", json={**ASKED, "q": " \n"}).json()
+    assert empty == {**answer, "translation": " \n", "sentences": []}
+
+
+def test_given_translations(client, own):
+    asked = {**ASKED, "q": "I sing.  We sing.", "translations": ["Canto.", "Cantamos."]}
+    answer = client.post("/look", json=asked).json()
+    assert answer["translation"] == "Canto.  Cantamos."
+    for row, (source, target) in zip(
+        answer["sentences"], (("I sing.", "Canto."), ("We sing.", "Cantamos.")), strict=True
+    ):
+        (piece,) = row.pop("pieces")
+        assert row == {"source_text": source, "text": target, "warnings": [], "confidence": None, "origin": "model"}
+        tokens = own.tokenizer.encode_target([target])[0]
+        assert [one for word in piece["tokens"] for one in word] == [*tokens, own.model.eos]
+        assert piece["target"] == [target, "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "message"),
+    [
+        ("/look", {"q": "a" * 501}, "501 characters exceed the limit of 500"),
+        ("/look", {"q": None}, "missing q parameter"),
+        ("/look", {"source": None}, "missing source parameter"),
+        ("/look", {"target": None}, "missing target parameter"),
+        ("/look", {"maps": "some"}, "maps is neither cross nor all"),
+        ("/look", {"explain": "magic"}, "there is no explanation by 'magic' here"),
+        ("/look", {"model": "other"}, "there is no model 'other' for en to es"),
+        ("/look", {"translations": "a"}, "translations is not a list of texts"),
+        ("/look", {"translations": ["a", 3]}, "translations is not a list of texts"),
+        ("/look", {"translations": [" "]}, "translations is not a list of texts"),
+        ("/look", {"translations": []}, "translations are not 1 texts of up to 1000 characters"),
+        ("/look", {"translations": ["a" * 1001]}, "translations are not 1 texts of up to 1000 characters"),
+        ("/look", {"translations": ["a", "b"]}, "translations are not 1 texts of up to 1000 characters"),
+        ("/beam", {"source": "auto"}, "auto is not supported"),
+        ("/continue", {"prefix": None}, "prefix is not a list of token ids"),
+        ("/continue", {"prefix": [3]}, "the ids of prefix are not between 4 and {last}"),
+        ("/continue", {"prefix": [True]}, "the ids of prefix are not between 4 and {last}"),
+        ("/continue", {"prefix": [4.0]}, "the ids of prefix are not between 4 and {last}"),
+        ("/continue", {"prefix": [4] * 99}, "prefix is longer than a translation of this text may be"),
+    ],
+)
+def test_inspections_that_are_refused(client, own, path, fields, message):
+    last = own.tokenizer.target_size - 1
+    assert refused(client, path, **fields) == message.format(last=last)
+    if "last" in message:
+        assert refused(client, path, prefix=[last + 1]) == message.format(last=last)
+        assert client.post(path, json={**ASKED, "prefix": [last]}).status_code == 200
+
+
+def test_texts_of_the_greatest_length_are_inspected(client):
+    translated = client.post("/look", json={**ASKED, "q": "I " * 250, "translations": ["y" * 1000]})
+    assert translated.status_code == 200 and translated.json()["translation"] == "y" * 1000 + " "
+
+
+def test_continuations_of_a_prefix(client, own):
+    piece = own.pipeline.encode("I like soccer")
+    most = length_limit(len(piece.ids) - 1, own.configuration.decoding, own.model.max_length)
+    first = client.post("/continue", json={**ASKED, "prefix": []}).json()
+    assert len(first) == 8 and set(first[0]) == {"next", "probability", "text", "tokens"}
+    for row in first:
+        assert (
+            row["text"] == own.tokenizer.decode(row["tokens"])
+            and row["text"].split()[:1] == [row["next"]][: len(row["text"])]
+        )
+    tokens = first[0]["tokens"]
+    again = client.post("/continue", json={**ASKED, "prefix": tokens[:2]}).json()
+    assert again[0]["tokens"] == tokens and all(row["tokens"][:2] == tokens[:2] for row in again)
+    longest = [tokens[0]] * most
+    assert client.post("/continue", json={**ASKED, "prefix": longest}).status_code == 200
+    assert client.post("/continue", json={**ASKED, "prefix": [*longest, tokens[0]]}).status_code == 400
+
+
+def test_trees_of_the_first_three_sentences(client, own):
+    trees = client.post("/beam", json={**ASKED, "q": "I sing. We sing. You sing. They sing."}).json()["trees"]
+    texts = [tree["finished"][0]["text"] for tree in trees]
+    assert texts == [own.translate(text).text for text in ("I sing.", "We sing.", "You sing.")]
+    assert {(tree["beam"], tree["own"]) for tree in trees} == {(own.configuration.decoding.beam,) * 2}
+
+
+def test_a_wide_beam_is_drawn_narrower(monkeypatch):
+    asked = []
+    options = SimpleNamespace(beam=7, length_penalty=0.5)
+    translator = SimpleNamespace(
+        configuration=SimpleNamespace(decoding=options),
+        trace=lambda sentence, beam: asked.append((sentence, beam)),
+        tokenizer="tokenizer",
+    )
+    monkeypatch.setattr(inspection, "beam_record", lambda *given: {"given": given})
+    record = inspection._tree(SimpleNamespace(translator=translator), "I sing.")
+    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [("I sing.", 6)]
+
+
+def test_the_first_word_of_pieces():
+    assert [inspection.first_word(pieces) for pieces in (["▁hel", "lo", "▁you"], ["</s>"], [])] == ["hello", "</s>", ""]
+
+
+def test_a_detected_language_to_inspect(many, serve_for_all, run):
+    spanish = "Los niños leen un libro en el jardín"
+    answer = many.post("/look", json={"q": spanish, "source": "auto", "target": "es"}).json()
+    percent = answer["detectedLanguage"]["confidence"]
+    assert (answer["source"], answer["target"]) == ("es", "en") and percent == round(percent, 1) > 90
+    assert answer["detectedLanguage"] == {"language": "es", "confidence": percent}
+    answer = many.post("/look", json={"q": spanish, "source": "auto", "target": "en", "model": "none"}).json()
+    assert (answer["source"], answer["target"], answer["model"]) == ("es", "en", "many")
+    two = serve_for_all(str(run), f"fr-de={run}")
+    for text, source, target in (
+        ("Les enfants lisent un livre dans le jardin", "fr", "de"),
+        ("12", "en", "es"),
+    ):
+        answer = two.post("/look", json={"q": text, "source": "auto", "target": "es", "model": "x"}).json()
+        assert (answer["source"], answer["target"]) == (source, target)
+
+
+def test_routes_for_all_models(client, many):
+    assert client.get("/models").json() == [{"name": "tiny", "reads": "text", "sources": ["en"], "targets": ["es"]}]
+    assert client.get("/examples").json() == {"tiny": []}
+    assert many.get("/models").json()[0]["sources"] == ["en", "es"]
+
+
+def limits_of(schema):
+    """Return the numbers between which the values of a field lie, and the most characters of a text."""
+    return {name: schema[name] for name in ("minimum", "maximum", "maxLength") if name in schema}
+
+
+def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, scene):
+    client = serve_for_all(str(run), str(eyes))
+    paths = client.get("/spec").json()["paths"]
+    checked = set()
+    for path in ("/caption", "/translate"):
+        (kind, content), *_ = paths[path]["post"]["requestBody"]["content"].items()
+        for name, schema in content["schema"]["properties"].items():
+            for limit, value in limits_of(schema).items():
+                for wrong in map(int, (value, value + (-1 if limit == "minimum" else 1))):
+                    if kind == "multipart/form-data":
+                        text = "a " * (wrong // 2) + "a" * (wrong % 2) if limit == "maxLength" else str(wrong)
+                        answer = client.post(
+                            path, data={"caption": "a red star", name: text}, files={"file": ("a.png", scene)}
+                        )
+                    else:
+                        answer = client.post(path, json={**ASKED, name: wrong})
+                    assert (answer.status_code == 400) is (wrong != value), (path, name, limit, wrong, answer.text)
+                checked.add((path, name, limit))
+    assert checked == {
+        ("/translate", "alternatives", "minimum"),
+        *(("/caption", name, limit) for name in ("beam", "ways") for limit in ("minimum", "maximum")),
+        ("/caption", "nbest", "minimum"),
+        *(("/caption", name, "maxLength") for name in ("prefix", "caption")),
+    }
+    segments = {
+        one["name"]: limits_of(one["schema"])
+        for one in paths["/documents/{key}/segments"]["get"]["parameters"]
+        if one["in"] == "query"
+    }
+    assert segments == {
+        "first": {"minimum": 0},
+        "count": {"minimum": 0, "maximum": 500},
+        "doubtful": {"minimum": 0, "maximum": 1},
+    }
+    generate = paths["/generate"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert {name: limits_of(generate[name]) for name in ("max_tokens", "considered", "beam")} == {
+        "max_tokens": {"minimum": 1, "maximum": 200},
+        "considered": {"minimum": 0, "maximum": 8},
+        "beam": {"minimum": 1, "maximum": 10},
+    }
+    assert json.dumps(paths).count('"nullable": true') == 1

@@ -1,0 +1,253 @@
+"""Which models are served under which names and languages, without loading any."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.serving import catalogue as catalogue_module
+from translucid.serving import language_pairs
+from translucid.serving.catalogue import Catalogue, Named, load
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.language_pairs import LanguagePairs, begin_with, is_language, offer
+from translucid.serving.server_options import ServerOptions
+
+
+class Translator:
+    def __init__(self, *names):
+        self.names = names
+
+    def between(self, source, target):
+        return Translator(*self.names, source, target)
+
+    def with_terms(self, terms):
+        return Translator(*self.names, *terms)
+
+
+def pairs(name, sources, targets, **more):
+    """Return a model; languages are a text of codes, or a dictionary from usual codes to those of the model."""
+    sides = []
+    for side in (sources, targets):
+        sides.append(side if isinstance(side, dict) else dict.fromkeys(side.split()))
+    return LanguagePairs(name, *sides, Translator(name), SimpleNamespace(close=lambda: closed.append(name)), **more)
+
+
+closed = []
+MANY = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn"}
+
+
+@pytest.fixture
+def served():
+    return Catalogue([pairs("first", "en", "es"), pairs("second", "en de", "es fr"), pairs("many", MANY, MANY)])
+
+
+def refused(work, *given):
+    with pytest.raises(ApiError) as error:
+        work(*given)
+    return error.value.status, error.value.message
+
+
+def test_the_languages_of_all_models(served):
+    assert served.languages == ["de", "en", "es", "fr"]
+    assert [served.targets(code) for code in ("en", "de", "fr", "es")] == [
+        ["en", "es", "fr"],
+        ["de", "es", "fr"],
+        ["en", "es", "fr"],
+        ["en", "es", "fr"],
+    ]
+    assert Catalogue([pairs("first", "en", "es")]).targets("es") == ["es"]
+    assert served.sources("es") == ["en", "de", "es", "fr"]
+    assert served.sources("fra_Latn") == ["en", "de", "es", "fr"]
+    assert served.sources("de") == []
+    assert served.candidates("fr") == ["en", "de", "es", "fr"]
+    assert Catalogue([pairs("first", "en de", "es")]).candidates("es") == ["en", "de", "es"]
+    assert refused(served.candidates, "x" * 30) == (400, "x" * 20 + " is not supported")
+
+
+def test_the_first_model_of_a_pair_answers_unless_another_one_is_named(served):
+    assert [served.find(*asked).name for asked in (("en", "es"), ("en", "fr"), ("fr", "en"), ("es", "fr"))] == [
+        "first",
+        "second",
+        "many",
+        "many",
+    ]
+    assert [served.find("en", "es", name).name for name in ("first", "second", "many")] == ["first", "second", "many"]
+    assert refused(served.find, "en", "fr", "first") == (400, "there is no model 'first' for en to fr")
+    assert refused(served.find, "en", "es", "x" * 60) == (400, f"there is no model {'x' * 50!r} for en to es")
+    assert refused(served.find, "xx" * 20, "es") == (400, "xx" * 10 + " is not supported")
+    assert refused(served.find, "en", "xx") == (400, "xx is not supported")
+    assert refused(served.find, "fr", "de") == (400, "de is not available as a target language from fr")
+    assert refused(served.find, "es", "es") == (400, "es is not available as a target language from es")
+
+
+def test_a_model_of_one_pair_may_have_a_language_on_both_sides():
+    same = Catalogue([pairs("plain", "en", "en")])
+    assert same.find("en", "en").name == "plain"
+
+
+def test_a_pair_has_the_models_own_codes_and_terms_belong_to_the_first_pair():
+    model = pairs("many", MANY, MANY, terms=("a term",))
+    assert (model.pair, begin_with({"es": None}, {"es": None})) == (("en", "es"), ("es", "es"))
+    english, spanish = model.between("en-GB", "spa_Latn"), model.between("es", "en")
+    assert (english.name, english.source, english.target) == ("many", "en", "es")
+    assert english.translator.names == ("many", "eng_Latn", "spa_Latn", "a term")
+    assert spanish.translator.names == ("many", "spa_Latn", "eng_Latn")
+    assert model.between("en", "es") is english and english.batcher is model.batcher
+    assert model.between("de", "en") is None and model.between("en", "de") is None
+    assert model.has("fr") and model.has("fra_Latn") and not model.has("de")
+    one_way = pairs("first", "en", "es")
+    assert [one_way.has(code) for code in ("en", "es", "fr")] == [True, True, False]
+    assert one_way.between("en-US", "es").translator.names == ("first", None, None)
+
+
+def test_models_that_do_not_translate_are_found_by_name():
+    two = [Named("one", 1), Named("two", 2)]
+    others = Catalogue(captioners=two, generators=two[:1])
+    assert [others.captioner().name, others.captioner("two").name, others.generator().name] == ["one", "two", "one"]
+    unknown = f"there is no model {'x' * 50!r} that "
+    assert refused(others.captioner, "x" * 60) == (400, unknown + "writes about images")
+    assert refused(others.generator, "x" * 60) == (400, unknown + "goes on with a text")
+    for name in (None, "one"):
+        assert refused(others.classifier, name) == (400, "No model that says what a text is is served here")
+    paths = "No translator is served here, only other models (/caption, /generate)"
+    for work, given in ((others.need_translators, ()), (others.find, ("en", "es")), (others.candidates, ("es",))):
+        assert refused(work, *given) == (400, paths)
+    Catalogue([pairs("first", "en", "es")]).need_translators()
+
+
+def test_all_queues_are_closed(served):
+    closed.clear()
+    served.close()
+    assert closed == ["first", "second", "many"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "label", "folder"),
+    [
+        ("runs/demo", (None, None), "runs/demo"),
+        ("en-es=runs/demo", ("en", "es"), "runs/demo"),
+        ("pt-BR-zh-Hans=a=b", ("pt-BR", "zh-Hans"), "a=b"),
+        ("en-pt-BR=a", ("en", "pt-BR"), "a"),
+        ("*-es=a", ("*", "es"), "a"),
+    ],
+)
+def test_languages_before_a_folder(argument, label, folder):
+    assert catalogue_module._languages_and_folder(argument) == (label, folder)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("en=a", "'en' does not name two languages. Write en-es=a"),
+        ("eng-spa=a", "'eng-spa' does not name two languages. Write en-es=a"),
+        ("eng-deu=a", "'eng-deu' does not name two languages. Write en-de=a"),
+        ("english-spanish=", "'english-spanish' does not name two languages. Write en-es=FOLDER"),
+        ("en-de=", "names no run folder. Write en-de=FOLDER"),
+    ],
+)
+def test_languages_that_are_none(argument, message):
+    with pytest.raises(UserError) as error:
+        catalogue_module._languages_and_folder(argument)
+    codes = ", with the codes of the source and the target language."
+    assert str(error.value) == f"{argument}: {message}{codes}"
+
+
+def test_a_folder_may_have_a_name_with_an_equals_sign(tmp_path):
+    (tmp_path / "en-es=x").mkdir()
+    assert catalogue_module._languages_and_folder(f"{tmp_path}/en-es=x") == ((None, None), f"{tmp_path}/en-es=x")
+
+
+def test_names_of_models_are_unique():
+    names = {"a", "a 2", "b"}
+    assert [catalogue_module._unused(name, names) for name in ("a", "b", "c")] == ["a 3", "b 2", "c"]
+
+
+@pytest.mark.parametrize(
+    ("code", "known"),
+    [
+        ("en", True),
+        ("ast", True),
+        ("pt-BR", True),
+        ("es-419", True),
+        ("zh-Hans", True),
+        ("zh-Hans-CN", True),
+        ("e", False),
+        ("enx", False),
+        ("en-us", False),
+        ("en-USA", False),
+        ("en-41", False),
+        ("zh-hans", False),
+        ("en-", False),
+    ],
+)
+def test_codes_of_languages(code, known):
+    assert is_language(code) is known
+
+
+def offered(*label, languages=None, told=None, default=("en", "es")):
+    """Return the usual codes that a run offers, with the model's own codes."""
+    configuration = resolve()
+    source, target = default
+    data = configuration.data.model_copy(update={"source_language": source, "target_language": target})
+    if languages:
+        tokenizer = SimpleNamespace(languages=languages, told=told)
+        data = SimpleNamespace(tokenizer=tokenizer, languages=default)
+    return offer(SimpleNamespace(data=data), *(label or (None, None)), "runs/x")
+
+
+def test_languages_of_a_run_of_one_pair():
+    assert offered() == ({"en": None}, {"es": None})
+    assert offered("de", "fr") == ({"de": None}, {"fr": None})
+    assert offered("*", "fr") == ({"en": None}, {"fr": None})
+    assert offered("de", "*", default=(None, "it")) == ({"de": None}, {"it": None})
+    for default, label in (((None, "es"), (None, None)), (("en", None), ("de", None)), ((None, None), ("*", "fr"))):
+        with pytest.raises(UserError) as error:
+            offered(*label, default=default)
+        assert str(error.value) == (
+            "runs/x: does not say which languages it translates. Write en-es=runs/x (with its codes)."
+        )
+
+
+NLLB = ["spa_Latn", "eng_Latn", "fra_Latn", "zho_Hant", "made_up"]
+
+
+def test_languages_of_a_run_of_many():
+    told = "each on its own side"
+    sources, targets = offered(languages=NLLB, told=told, default=("fra_Latn", "spa_Latn"))
+    codes = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn", "made_up": "made_up", "zh-Hant": "zho_Hant"}
+    assert dict(sources) == dict(targets) == codes
+    assert [*sources][:2] == ["fr", "en"] and [*targets][:2] == ["es", "en"]
+    sources, targets = offered(languages=NLLB, told=told, default=(None, None))
+    assert [*sources] == [*targets] == ["en", *sorted(set(codes) - {"en"})]
+    sources, targets = offered("fr", "zh-TW", languages=NLLB, told=told)
+    assert (sources, targets) == ({"fr": "fra_Latn"}, {"zh-Hant": "zho_Hant"})
+
+
+def test_codes_that_are_usual_for_two_languages_of_a_model():
+    codes = language_pairs._by_usual_code(["spa_Latn", "fra_Latn", "fra", "made_up"])
+    assert list(codes.items()) == [("es", "spa_Latn"), ("fr", "fra"), ("fra_Latn", "fra_Latn"), ("made_up", "made_up")]
+
+
+def test_languages_of_a_run_of_many_targets():
+    sources, targets = offered("en", "*", languages=NLLB, told="the target alone", default=(None, None))
+    assert sources == {"en": "en"} and len(targets) == 5 and next(iter(targets)) == "en"
+    sources, _ = offered(languages=NLLB, told="the target alone", default=("eng_Latn", None))
+    assert sources == {"en": "eng_Latn"}
+    with pytest.raises(UserError) as error:
+        offered(languages=NLLB, told="the target alone", default=(None, None))
+    assert str(error.value) == "runs/x: does not say which language it reads. Write 'en-*=runs/x' (with its code)."
+
+
+def test_a_language_that_a_run_does_not_have():
+    for count, more in ((20, ""), (21, ", …")):
+        codes = [f"l{i:02}" for i in range(count)]
+        with pytest.raises(UserError) as error:
+            offered(None, "xx", languages=codes, told="each on its own side")
+        assert str(error.value) == f"runs/x: has no language 'xx'. It has {', '.join(codes[:20])}{more}."
+
+
+def test_a_wrong_label_is_reported_before_any_model_is_loaded(monkeypatch):
+    monkeypatch.setattr(catalogue_module, "resolve_run", None)
+    with pytest.raises(UserError, match="does not name two languages"):
+        load(["runs/a", "x=runs/b"], "cpu", ServerOptions())

@@ -1,0 +1,395 @@
+"""The jobs of documents by themselves, with a worker pool and a clock that the tests control."""
+
+import asyncio
+import io
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.documents.document import Segment, Target, most_segments
+from translucid.documents.kinds import kind_of
+from translucid.documents.tagged_text import Mark, TaggedText
+from translucid.ground.cancellation import Cancelled
+from translucid.ground.errors import UserError
+from translucid.serving.edge.failures import INTERNAL, ApiError, GoneError
+from translucid.serving.routes import document_jobs
+from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.server_options import ServerOptions
+
+
+class Pool:
+    """A worker pool whose work runs when a test says so."""
+
+    def __init__(self):
+        self.works, self.room = [], 99
+
+    def submit(self, task, work):
+        if not self.room:
+            raise ApiError(503, "The server is busy")
+        self.room -= 1
+        self.works.append((task, work, Future()))
+        return self.works[-1][2]
+
+    def run(self, number=0):
+        """Run some work to its end."""
+        _, work, future = self.works.pop(number)
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
+    monkeypatch.setattr(document_jobs, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def make(clock, monkeypatch):
+    """Create the jobs of a server that translates English into Spanish capitals: make(documents=3)."""
+    made = []
+
+    def translated(context, served, sources, nbest=1):
+        for source in sources:
+            clock.now += 1
+            yield Target(TaggedText(source.text.upper(), source.marks))
+
+    def find(*asked):
+        if asked[:2] not in (("en", "es"), ("en", "fr")):
+            raise ApiError(400, "not available")
+        found.append(asked)
+        return SimpleNamespace(source="en", target="es", translator="translator", batcher=SimpleNamespace(sentences=0))
+
+    def candidates(target):
+        if target != "es":
+            raise ApiError(400, "no candidates")
+        return ["en", "es"]
+
+    found = []
+    monkeypatch.setattr(document_jobs, "translated", translated)
+
+    def create(**options):
+        catalogue = SimpleNamespace(languages=["en", "es"], find=find, candidates=candidates)
+        context = SimpleNamespace(catalogue=catalogue, options=ServerOptions(**options), worker_pool=Pool())
+        jobs = DocumentJobs(context)
+        jobs.found = found
+        made.append(jobs)
+        return jobs
+
+    yield create
+    for jobs in made:
+        jobs.clean()
+
+
+def send(jobs, content=b"I sing.\n\nYou sing.\n", name="a.txt", client="somebody", source="en", target="es", **more):
+    return jobs.submit(client, name, io.BytesIO(content), source, target, **more)
+
+
+def refused(work, *given, **named):
+    with pytest.raises(ApiError) as error:
+        work(*given, **named)
+    return error.value.status, error.value.message, error.value.retry_after
+
+
+def test_a_job_from_its_beginning_to_its_end(make, clock):
+    jobs = make()
+    job = send(jobs, client="client", model="tiny", terms={"a": "b"})
+    assert (job.client, job.name, job.kind, job.source, job.target) == ("client", "a.txt", kind_of("a.txt"), "en", "es")
+    assert (job.model, job.terms, job.state, job.segments, job.done, job.seconds_left) == (
+        ("tiny", {"a": "b"}, "waiting", 0, 0, None)
+    )
+    assert jobs.find(job.id) is job and (len(job.id), len(job.key)) == (32, 64) and jobs.working == 1
+    assert job.task.client == "client" and job.task.seconds == 3600
+    job.terms = {}
+    jobs.context.worker_pool.run()
+    assert (job.state, job.error, job.segments, job.done, job.characters, job.characters_done) == (
+        "done",
+        "",
+        2,
+        2,
+        16,
+        16,
+    )
+    assert jobs.working == 0 and job.ended.is_set() and job.touched == clock.now == 102 and job.seconds_left is None
+    assert (job.written, job.corrections, job.files.result.read_bytes()) == (0, 0, b"I SING.\n\nYOU SING.\n")
+    assert jobs.found == [("en", "es", "tiny")] * 2
+    clock.now = 110
+    assert jobs.find(job.id).touched == 110
+    for key in ("", job.key):
+        with pytest.raises(GoneError):
+            jobs.find(key)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("a.txt", "a.txt"),
+        ("../x/a.txt", "a.txt"),
+        ("C:\\x\\a.txt", "a.txt"),
+        ("x/y\\a\0\n.txt", "a.txt"),
+        ("x" * 300 + ".txt", "x" * 196 + ".txt"),
+    ],
+)
+def test_names_have_no_folders(make, given, name):
+    assert send(make(), name=given).name == name
+
+
+def test_documents_that_are_refused(make):
+    jobs = make(file_bytes=10)
+    name = "x" * 60
+    assert refused(send, jobs, name=name) == (
+        400,
+        f"Invalid request: {'x' * 50!r} is of no kind that is translated here",
+        None,
+    )
+    assert send(jobs, b"0123456789").files.content == b"0123456789"
+    assert refused(send, jobs, b"0123456789a") == (413, "Invalid request: the file has more than 10 bytes", None)
+    assert refused(send, jobs, b"x", source=None, target="fr")[1] == "no candidates"
+    assert refused(send, jobs, b"x", source="es", target="en")[1] == "not available"
+    assert refused(send, jobs, b"x", source="xx", target="xx")[1] == "not available"
+    assert send(jobs, b"x", source="en", target="en").source == "en"
+    assert send(jobs, b"x", source=None).source is None
+    assert len(jobs.jobs) == len(list(jobs.folder.iterdir())) == 3
+
+
+def test_the_number_of_documents_is_limited(make, monkeypatch):
+    busy = (503, "Too many documents are being translated, please come again", 30)
+    jobs = make(documents=3)
+    for _ in range(3):
+        send(jobs)
+    assert refused(send, jobs) == busy
+    jobs.context.worker_pool.run()
+    send(jobs)
+    monkeypatch.setattr(document_jobs, "SHARE", 2)
+    jobs = make(documents=3)
+    for client in ("one", "one", "other"):
+        send(jobs, client=client)
+    assert refused(send, jobs, client="third") == busy
+    jobs = make(documents=9)
+    for client in ("one", "one", "other", "third"):
+        send(jobs, client=client)
+    assert refused(send, jobs, client="one") == busy
+    assert len(jobs.jobs) == 4
+
+
+def test_two_documents_are_translated_at_once(make):
+    jobs = make()
+    pool = jobs.context.worker_pool
+    sent = [send(jobs) for _ in range(4)]
+    assert (len(pool.works), jobs.working, [*jobs.waiting]) == (2, 2, sent[2:])
+    pool.run(1)
+    assert (len(pool.works), jobs.working, [*jobs.waiting]) == (2, 2, sent[3:])
+    assert [job.state for job in sent] == ["waiting", "done", "waiting", "waiting"]
+    while pool.works:
+        pool.run()
+    assert (jobs.working, [job.state for job in sent]) == (0, ["done"] * 4)
+
+
+def test_a_document_waits_for_room_in_the_pool(make):
+    jobs = make()
+    pool, pool.room = jobs.context.worker_pool, 0
+    job = send(jobs)
+    assert (jobs.working, [*jobs.waiting]) == (0, [job])
+    pool.room = 1
+    jobs.tidy_up()
+    assert (jobs.working, [*jobs.waiting]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "status", "message"),
+    [
+        (Cancelled(), "cancelled", 503, "It took more than 2.5 seconds"),
+        (UserError("is no text", file="a.txt"), "failed", 400, "a.txt: is no text."),
+        (ZeroDivisionError(), "failed", 500, INTERNAL),
+    ],
+)
+def test_jobs_that_fail(make, error, state, status, message):
+    jobs = make(document_seconds=2.5)
+    job = send(jobs)
+    jobs.context.worker_pool.works.pop()[2].set_exception(error)
+    assert (job.state, job.status, job.error, job.ended.is_set(), jobs.working) == (state, status, message, True, 0)
+    retry = None if state == "failed" else 5
+    assert refused(asyncio.run, jobs.answer(None, job)) == (status, message, retry)
+    waiting = jobs.wait(SimpleNamespace(receive=lambda: asyncio.sleep(60)), job)
+    assert refused(asyncio.run, waiting) == (status, message, None)
+    assert job.id not in jobs.jobs and not list(jobs.folder.iterdir())
+
+
+def test_a_cancelled_job_ends_and_leaves_nothing(make):
+    jobs = make()
+    pool = jobs.context.worker_pool
+    first, second, third = (send(jobs) for _ in range(3))
+    jobs.delete(third)
+    assert third.ended.is_set() and not jobs.waiting and len(list(jobs.folder.iterdir())) == 2
+    jobs.delete(first)
+    assert (first.state, first.error, first.task.left, first.ended.is_set()) == (
+        ("cancelled", "It was cancelled", True, False)
+    )
+    assert len(list(jobs.folder.iterdir())) == 2
+    pool.run()
+    assert first.ended.is_set() and first.state == "cancelled" and [*jobs.jobs] == [second.id]
+    assert [folder.name for folder in jobs.folder.iterdir()] == [second.files.folder.name]
+    jobs.close()
+    assert second.task.left and not jobs.jobs
+
+
+def finished(jobs, count):
+    """Return this many finished documents, whose last requests were a second apart."""
+    done = []
+    for number in range(count):
+        done.append(send(jobs))
+        jobs.context.worker_pool.run()
+        done[-1].touched = 200.0 + number
+    return done
+
+
+def test_documents_are_kept_for_some_time_after_the_last_request(make, clock):
+    jobs = make(keep_seconds=60)
+    first, second = finished(jobs, 2)
+    clock.now = 260
+    jobs.tidy_up()
+    assert [*jobs.jobs] == [first.id, second.id]
+    clock.now = 260.5
+    jobs.tidy_up()
+    assert [*jobs.jobs] == [second.id]
+    assert len(list(jobs.folder.iterdir())) == 1
+
+
+def test_a_number_of_documents_and_of_bytes_is_kept(make, clock, monkeypatch):
+    clock.now = 300
+    jobs = make()
+    done = finished(jobs, 4)
+    done[1].touched = 210.0
+    waiting = send(jobs)
+    monkeypatch.setattr(document_jobs, "KEPT", 4)
+    jobs.tidy_up()
+    assert [*jobs.jobs] == [job.id for job in (done[1], done[2], done[3], waiting)]
+    size = done[1].files.size
+    assert {job.files.size for job in done[1:]} == {size}
+    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size)
+    jobs.tidy_up()
+    assert [*jobs.jobs] == [done[1].id, done[3].id, waiting.id]
+    monkeypatch.setattr(document_jobs, "KEPT_BYTES", 2 * size - 1)
+    jobs.tidy_up()
+    assert [*jobs.jobs] == [done[1].id, waiting.id]
+
+
+def test_a_folder_that_the_system_deleted_is_made_again(make):
+    jobs = make()
+    jobs.clean()
+    send(jobs)
+    jobs.context.worker_pool.run()
+    assert len(list(jobs.folder.iterdir())) == 1 and jobs.folder.stat().st_mode & 0o777 == 0o700
+    assert jobs.folder.name.startswith("translucid-documents-")
+
+
+def test_large_segments_are_refused(make, monkeypatch):
+    marks = tuple(Mark(0, "<br>") for _ in range(3))
+    jobs = make(document_segments=7)
+    limits = []
+    for text, count, message in (
+        ("x" * 5, 3, ""),
+        ("x" * 6, 3, "line 1 has more than 5 characters"),
+        ("x", 4, "3 tags"),
+    ):
+        segment = Segment(TaggedText(text, (*marks, marks[0])[:count]), "line 1")
+
+        def read(name, content, languages, segment=segment):
+            limits.append(most_segments())
+            return SimpleNamespace(segments=[segment], filled=lambda targets: b"")
+
+        monkeypatch.setattr(document_jobs, "asked_for", lambda document, again: [0])
+        monkeypatch.setattr(document_jobs, "read_document", read)
+        monkeypatch.setattr(document_jobs, "LONGEST", 5)
+        monkeypatch.setattr(document_jobs, "MOST_MARKS", 3)
+        job = send(jobs)
+        jobs.context.worker_pool.run()
+        assert job.state == ("failed" if message else "done") and message in job.error
+        assert not message or (job.status, job.error.endswith("Split it.")) == (400, True)
+    assert limits == [7] * 3
+
+
+def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
+    jobs = make()
+    content = b'msgid "I sing."\nmsgstr "Canto."\n\nmsgid "You sing"\nmsgstr ""\n\nmsgid "We"\nmsgstr ""\n'
+    job = send(jobs, content, "a.po")
+    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: ([number] for number in numbers))
+    states, keep = [], job.files.translated
+
+    def stored(targets):
+        keep(targets)
+        states.append((job.state, job.done, job.characters, job.characters_done, job.seconds_left))
+
+    job.files.translated = stored
+    jobs.context.worker_pool.run()
+    first = job.characters_done - len("You sing") - len("We")
+    assert (job.state, job.done, job.segments, job.characters_done) == ("done", 3, 3, job.characters)
+    assert first == len("I sing.")
+    assert states == [("translating", 1, 17, 7, 1 / 7 * 10), ("translating", 2, 17, 15, 2 / 15 * 2)]
+
+
+def test_short_requests_come_between_the_parts_of_a_document(make, monkeypatch, clock):
+    paused = []
+    monkeypatch.setattr(document_jobs, "_give_way", lambda served, seconds: paused.append(seconds))
+    monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: [[0], [1]])
+    jobs = make()
+    send(jobs)
+    jobs.context.worker_pool.run()
+    assert paused == [0, 3]  # three times the second that the first part took
+
+
+def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeypatch):
+    asked = []
+
+    def detect(texts, languages):
+        asked.append((texts, languages))
+        return [("es", 90.0)]
+
+    monkeypatch.setattr(document_jobs, "detect_sources", detect)
+    jobs = make()
+    job = send(jobs, b"a" * 1500 + b"\n" + b"b" * 1500 + b"\nc\n", source=None)
+    jobs.context.worker_pool.run()
+    assert asked == [(["a" * 1500 + " " + "b" * 500], ["en", "es"])]
+    assert (job.source, job.state, job.done) == ("es", "done", 0)  # it is in the target language already
+    assert job.files.result.read_bytes() == job.files.content
+    texts = [SimpleNamespace(source=TaggedText(text)) for text in ("a" * 2000, "b")]
+    assert list(document_jobs._first_texts(SimpleNamespace(segments=texts))) == ["a" * 2000]
+
+
+def result_of(jobs, job):
+    async def result(request, future):
+        jobs.context.worker_pool.run()
+        return future.result()
+
+    async def answer():
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(document_jobs.RequestTask, "result", lambda self, *given: result(*given))
+            response = await jobs.answer(None, job)
+        return response, b"".join([part async for part in response.body_iterator])
+
+    return asyncio.run(answer())
+
+
+def test_an_answer_has_all_corrections(make):
+    jobs = make()
+    job = send(jobs)
+    assert refused(asyncio.run, jobs.answer(None, job)) == (503, "The document is not translated yet", 5)
+    jobs.context.worker_pool.run()
+    response, content = result_of(jobs, job)
+    assert content == b"I SING.\n\nYOU SING.\n" and response.media_type == "text/plain"
+    assert {name: value for name, value in response.headers.items() if name != "content-type"} == {
+        "content-disposition": 'attachment; filename="a_es.txt"',
+        "x-content-type-options": "nosniff",
+        "content-length": str(len(content)),
+    }
+    jobs.correct(job, {1: Target(TaggedText("Cantas."), "person")})
+    assert (job.corrections, job.written) == (1, 0)
+    assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.written == 1
+    before = job.files.result
+    assert result_of(jobs, job)[1] == b"I SING.\n\nCantas.\n" and job.files.result == before
+    jobs._write_result(job)  # of an earlier request: there is nothing new
+    assert job.files.result == before

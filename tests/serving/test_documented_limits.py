@@ -1,0 +1,64 @@
+"""The limits in the documentation are those of the server."""
+
+from pathlib import Path
+
+import pytest
+
+from translucid.serving.edge import connections, incoming, rate_limits
+from translucid.serving.queue import worker_pool
+from translucid.serving.routes import document_jobs, glossaries, inspection, memory
+from translucid.serving.server_options import ServerOptions
+from translucid.serving.texts import SHORT
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MIB = 1 << 20
+NUMBERS = {1: "one", 2: "two", 4: "four", 10: "ten", 12: "twelve", 1_000_000: "a million"}
+OPTIONS = ServerOptions()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"After {NUMBERS[rate_limits.WRONG_KEYS]} wrong keys within a minute",
+        f"An IPv6 /{rate_limits.IPV6_PREFIX} network counts as one client",
+        f"at most {connections.MOST:,}, or what the file descriptors allow",
+        f"A request's head may take {connections.HEAD_SECONDS:g} seconds, its body {incoming.SECONDS:g};",
+        f"a client may take {connections.READ_SECONDS} seconds to read the response",
+        f"documents {OPTIONS.file_bytes / MIB:g} MiB (`--file-bytes`), images {OPTIONS.image_bytes / MIB:g} MiB",
+        f"a document over {incoming.IN_MEMORY / MIB:g} MiB goes to an unnamed file",
+        f"Each {incoming.SLOWEST / 1000:g} kB adds a second",
+        f"All bodies over {incoming.SMALL / 1024:g} kB together have {incoming.TOGETHER / MIB:g} MiB",
+        f"requests of up to {SHORT} characters are batched",
+        f"At most {worker_pool.PLACES} jobs may run or wait, {worker_pool.SHARE} per client",
+        f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
+        f"{OPTIONS.document_segments:,} segments and {document_jobs.MOST_MARKS:,} tags each",
+        f"{glossaries.MOST}, in memory; one expires after a week without use",
+        f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",
+    ],
+)
+def test_limits_in_the_page_on_security(text):
+    assert text in (DOCS / "security.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Attention is shown for texts of up to {inspection.LOOKED} characters",
+        f"each of at most {document_jobs.LONGEST:,} characters and {document_jobs.MOST_MARKS:,} tags",
+        f"| {OPTIONS.documents}, {document_jobs.SHARE} per client |",
+        f"| stored documents | {document_jobs.KEPT}, {document_jobs.KEPT_BYTES / 2**30:g} GiB of files |",
+        f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",
+        f"in memory, up to {glossaries.SHARE} for each client. One expires after a week without use; when"
+        f" {glossaries.MOST} exist",
+    ],
+)
+def test_limits_in_the_page_on_the_server(text):
+    assert text in " ".join((DOCS / "serving.md").read_text(encoding="utf-8").split())
+    assert glossaries.LIFETIME == 7 * 86_400
+
+
+def test_limits_in_the_page_on_deployment():
+    text = (DOCS / "deployment.md").read_text(encoding="utf-8")
+    assert f"without the memory for {memory.PAUSE:g} seconds" in text
+    assert f"running or waiting; at {worker_pool.PLACES}, further ones get 503" in text
+    assert f"at `--queue` ({OPTIONS.queue}), further requests get 503" in text

@@ -1,0 +1,242 @@
+"""Whole answers of the routes of documents on the page."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import Pair
+from translucid.documents.document import Segment, Target
+from translucid.documents.tagged_text import Mark, TaggedText
+from translucid.serving.queue.job_files import Row
+from translucid.serving.routes import document_review, editing
+
+from .test_documents import ended, send
+
+HTML = b"<p>I <b>sing</b>.<br>And you?</p><p>You sing.</p><p>I like \xe8\xb6\xb3\xe7\x90\x83.</p>"
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all):
+    return serve_for_all()
+
+
+@pytest.fixture(scope="module")
+def of(run):
+    return lambda text: Translator.load(run).translate(text).text
+
+
+def refused(answer):
+    (name,) = answer.json()
+    return answer.status_code, answer.json()[name].removeprefix("Invalid request: ")
+
+
+def test_the_progress_of_a_document(client):
+    first = send(client, HTML, "a.html", model="tiny").json()
+    progress = ended(client, first)
+    assert progress == {
+        "id": first["id"],
+        "name": "a.html",
+        "kind": "HTML",
+        "source": "en",
+        "target": "es",
+        "state": "done",
+        "error": "",
+        "segments": 3,
+        "done": 3,
+        "accepted": 0,
+        "doubtful": progress["doubtful"],
+        "seconds_left": None,
+    }
+    assert progress["doubtful"] >= 1 and set(first) == set(progress)
+    assert send(client, b"", "a.txt").json()["segments"] == 0
+    assert refused(send(client, model="other")) == (400, "there is no model 'other' for en to es")
+    none = client.post("/documents", data={"source": "en", "target": "es"}, files={"other": ("a.txt", b"x")})
+    assert refused(none) == (400, "missing file parameter")
+    deleted = client.delete(f"/documents/{first['id']}")
+    assert deleted.json() == {"state": "cancelled"}
+    assert client.get(f"/documents/{first['id']}").status_code == 404
+
+
+def test_segments_and_corrections(client, of):
+    place = f"/documents/{ended(client, send(client, HTML, 'a.html').json())['id']}/segments"
+    rows = client.get(place).json()
+    plain = {"note": None, "longest": None, "existing": None, "accepted": False}
+    assert rows[1] == {
+        **plain,
+        "number": 1,
+        "place": rows[1]["place"],
+        "source": "You sing.",
+        "tags": {},
+        "target": of("You sing."),
+        "origin": "model",
+        "confidence": None,
+        "doubts": rows[1]["doubts"],
+    }
+    assert [row["place"] for row in rows] == ["line 1"] * 3
+    assert rows[0]["tags"] == {"⟨1⟩": "<b>", "⟨/1⟩": "</b>", "⟨2/⟩": "<br>"}
+    corrected = client.put(f"{place}/1", json={"text": "Tú cantas."}).json()
+    accepted = {**rows[1], "target": "Tú cantas.", "origin": "person", "doubts": [], "accepted": True}
+    assert corrected == {**accepted, "remembered": False}
+    assert client.get(place, params={"first": 1, "count": 1}).json() == [accepted]
+    doubtful = [row for row in rows if row["doubts"] and row["number"] != 1]
+    assert client.get(f"{place}?doubtful=1").json() == doubtful and doubtful
+    assert client.get(f"{place}?doubtful=0&first=3").json() == []
+    for query, message in (
+        ("first=4", "first is more than 3"),
+        ("count=501", "count is more than 500"),
+        ("doubtful=2", "doubtful is more than 1"),
+        ("count=x", "count is not a whole number"),
+    ):
+        assert refused(client.get(f"{place}?{query}")) == (400, message)
+    for number, text, status, message in (
+        (3, "x", 404, "There is no such segment"),
+        (-1, "x", 404, "There is no such segment"),
+        (1, " \n", 400, "The translation is empty"),
+        (1, None, 400, "missing text parameter"),
+        (0, "x", 400, "⟨1⟩ is missing. Put it where it belongs."),
+    ):
+        assert refused(client.put(f"{place}/{number}", json={"text": text})) == (status, message)
+    for number in (-1, 3):
+        assert refused(client.get(f"{place}/{number}/hints")) == (404, "There is no such segment")
+    assert client.get(f"{place}/0/hints").json() == {"matches": [], "terms": []}
+
+
+def test_at_first_there_are_100_segments(client):
+    job = ended(client, send(client, b"I\n" * 101).json())
+    assert len(client.get(f"/documents/{job['id']}/segments").json()) == 100
+    assert len(client.get(f"/documents/{job['id']}/segments?count=101").json()) == 101
+
+
+def test_an_empty_document_has_no_segments(client):
+    job = ended(client, send(client, b"").json())
+    assert client.get(f"/documents/{job['id']}/segments").json() == []
+    assert client.post(f"/documents/{job['id']}/accept", json={"rest": True}).json() == {
+        "accepted": 0,
+        "problems": {},
+        "remembered": False,
+    }
+
+
+def test_a_document_that_is_not_read_yet(jobs, serve, monkeypatch):
+    client = serve()
+    job = ended(client, send(client).json())
+    mine = jobs[-1].jobs[job["id"]]
+    mine.segments = 0
+    mine.ended.clear()
+    for path in ("segments", "segments/0/hints"):
+        answer = client.get(f"/documents/{job['id']}/{path}")
+        assert refused(answer) == (503, "The document is not read yet") and answer.headers["retry-after"] == "2"
+    mine.error = "It is wrong"
+    assert refused(client.get(f"/documents/{job['id']}/segments")) == (503, "It is wrong")
+    mine.ended.set()
+
+
+@pytest.mark.parametrize(
+    ("texts", "status", "message"),
+    [
+        (["a"], 400, "texts does not name translations by the number of their segment"),
+        ({"0": 3}, 400, "texts does not name translations by the number of their segment"),
+        ({"0": " "}, 400, "texts does not name translations by the number of their segment"),
+        ({"x": "a"}, 400, "texts does not name translations by the number of their segment"),
+        ({"-1": "a"}, 400, "texts does not name translations by the number of their segment"),
+        ({"٣": "a"}, 400, "texts does not name translations by the number of their segment"),
+        ({f"{0:010}": "a"}, 400, "texts does not name translations by the number of their segment"),
+        ({f"{i}": "a" for i in range(501)}, 400, "501 texts exceed the limit of 500"),
+        ({"3": "a"}, 404, "There is no such segment"),
+    ],
+)
+def test_accepted_texts_that_are_refused(client, texts, status, message):
+    job = ended(client, send(client, HTML, "a.html").json())
+    answer = client.post(f"/documents/{job['id']}/accept", json={"texts": texts})
+    assert refused(answer) == (status, message)
+
+
+def test_numbers_of_segments():
+    texts = {f"{i:09}": "a" for i in range(500)}
+    assert document_review._texts({"texts": texts}, 500) == dict.fromkeys(range(500), "a")
+    assert document_review._texts({}, 0) == {}
+
+
+def test_accepting_several_translations(client):
+    place = f"/documents/{ended(client, send(client, HTML, 'a.html').json())['id']}"
+    rows = client.get(f"{place}/segments").json()
+    clear = [row["number"] for row in rows if not row["doubts"] and row["number"] > 1]
+    texts = {"texts": {"0": "sin marcas", "1": "Tú cantas."}}
+    answer = client.post(f"{place}/accept", json=texts).json()
+    problem = {"0": "⟨1⟩ is missing. Put it where it belongs."}
+    assert answer == {"accepted": 1, "problems": problem, "remembered": False}
+    answer = client.post(f"{place}/accept", json={**texts, "rest": True}).json()
+    assert answer == {"accepted": 1 + len(clear), "problems": problem, "remembered": False}
+    answer = client.post(f"{place}/accept", json={"rest": True, "doubtful": True}).json()
+    assert answer == {"accepted": 3 - 1 - len(clear), "problems": {}, "remembered": False}
+    after = client.get(f"{place}/segments").json()
+    assert [row["accepted"] for row in after] == [True] * 3 and {row["origin"] for row in after} == {"person"}
+    assert [row["target"] for row in after] == [rows[0]["target"], "Tú cantas.", rows[2]["target"]]
+    for name in ("rest", "doubtful"):
+        wrong = client.post(f"{place}/accept", json={name: 3})
+        assert refused(wrong) == (400, f"{name} is neither true nor false")
+
+
+def test_all_segments_are_gone_through_in_parts(monkeypatch):
+    steps, asked = [], []
+    monkeypatch.setattr(document_review, "between_steps", lambda: steps.append(1))
+
+    def rows(first, count):
+        asked.append((first, count))
+        return [SimpleNamespace(number=number) for number in range(first, min(first + 2, 5))]
+
+    every = document_review._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
+    assert [row.number for row in every] == [0, 1, 2, 3, 4]
+    assert asked == [(0, 500), (2, 500), (4, 500), (5, 500)] and len(steps) == 3
+
+
+def review_of(rows):
+    """Accept translations of these rows without a server."""
+    stored = {}
+    files = SimpleNamespace(rows=lambda first, count: rows[first : first + count])
+    jobs = SimpleNamespace(correct=lambda job, targets: stored.update(targets))
+    review = document_review.DocumentReview(None, jobs)
+
+    def accept(texts, **which):
+        stored.clear()
+        pairs, problems = review._accept(SimpleNamespace(files=files), texts, **which)
+        return {number: target.marked.text for number, target in stored.items()}, pairs, problems
+
+    return accept
+
+
+def test_the_rest_is_what_nobody_has_accepted_and_what_is_not_doubtful():
+    def row(number, target="x", *, accepted=False, doubts=()):
+        marked = None if target is None else Target(TaggedText(target), "model", doubts=doubts)
+        return Row(number, Segment(TaggedText(f"s{number}"), ""), marked, accepted)
+
+    accept = review_of(
+        [row(0, "a"), row(1, None), row(2, "c", accepted=True), row(3, "d", doubts=("lost: 1",)), row(4, "e")]
+    )
+    assert accept({}, rest=False, doubtful=True) == ({}, [], {})
+    assert accept({}, rest=True, doubtful=False) == ({0: "a", 4: "e"}, [Pair("s0", "a"), Pair("s4", "e")], {})
+    stored, pairs, _ = accept({4: "y", 2: "z"}, rest=True, doubtful=True)
+    assert stored == {4: "y", 2: "z", 0: "a", 3: "d"}
+    assert pairs == [Pair("s4", "y"), Pair("s2", "z"), Pair("s0", "a"), Pair("s3", "d")]
+
+
+def test_a_long_tag_is_shortened():
+    for length, shown in ((1000, "x" * 1000), (1001, "x" * 1000 + "…")):
+        source = TaggedText("", (Mark(0, "x" * length),))
+        record = editing._record(Row(0, Segment(source, "line 1"), None, accepted=False))
+        assert record["tags"] == {"⟨1/⟩": shown}
+    assert record == {
+        "number": 0,
+        "place": "line 1",
+        "note": None,
+        "longest": None,
+        "source": "⟨1/⟩",
+        "tags": record["tags"],
+        "existing": None,
+        "target": None,
+        "origin": None,
+        "confidence": None,
+        "doubts": [],
+        "accepted": False,
+    }

@@ -1,0 +1,320 @@
+"""Bodies and fields of requests: which are read, how large and how slow they may be, and what the errors say."""
+
+import asyncio
+import json
+
+import pytest
+from starlette.requests import Request
+
+from translucid.serving.edge import incoming
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import (
+    IN_MEMORY,
+    MOST_FIELDS,
+    SMALL,
+    Bodies,
+    flag_field,
+    method_field,
+    number_field,
+    read_fields,
+    read_image,
+    read_upload,
+    source_field,
+    text_field,
+    texts_field,
+)
+from translucid.serving.server_options import ServerOptions
+
+OPTIONS = ServerOptions(characters=10, texts=3, file_bytes=1000, image_bytes=100)
+FIELDS_LIMIT = 12 * 10 + 20_000
+"""The most bytes of a request without a file under these options."""
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+def request(*chunks, kind=JSON, query="", wait=0.0, **headers):
+    """Return a request whose body arrives in chunks; each but the first arrives after some seconds."""
+    messages = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+    messages.append({"type": "http.request", "body": b"", "more_body": False})
+
+    async def receive():
+        if len(messages) <= len(chunks):
+            await asyncio.sleep(wait)
+        return messages.pop(0)
+
+    pairs = {"content-type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    encoded = [(name.encode(), value.encode()) for name, value in pairs.items() if value is not None]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": query.encode(), "headers": encoded}
+    return Request(scope, receive)
+
+
+def fields_of(*chunks, options=OPTIONS, **given):
+    return asyncio.run(read_fields(request(*chunks, **given), Bodies(), options))
+
+
+def refused(work, *given, **named):
+    """Return the status and the message with which work is refused."""
+    with pytest.raises(ApiError) as error:
+        work(*given, **named)
+    return error.value.status, error.value.message
+
+
+def multipart(*parts):
+    """Return a form of (name, content) pairs, or of (name, file name, content)."""
+    body = b""
+    for name, *file, content in parts:
+        disposition = f'form-data; name="{name}"' + "".join(f'; filename="{one}"' for one in file)
+        body += b"--x\r\nContent-Disposition: " + disposition.encode() + b"\r\n\r\n" + content + b"\r\n"
+    return body + b"--x--\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "expected"),
+    [
+        (b'{"q": "a", "n": [1, true, null]}', JSON, {"q": "a", "n": [1, True, None]}),
+        (b'{"q": "a"}', "Application/JSON; charset=utf-8", {"q": "a"}),
+        (b' \n{"q": "a"}', None, {"q": "a"}),
+        (b"q=a&q=b&s=&t=%C3%A9", None, {"q": ["a", "b"], "s": "", "t": "é"}),
+        (b"q=a+b&target=es", FORM, {"q": "a b", "target": "es"}),
+        (b"", FORM, {}),
+        (multipart(("q", b"a"), ("q", b"b"), ("s", b"")), MULTIPART, {"q": ["a", "b"], "s": ""}),
+        (multipart(("q", "é".encode()), ("file", "a.txt", b"x")), MULTIPART, {"q": "é"}),
+        (b'{"a\\ud800": ["\\udfff", {"b": "\\ud83d\\ude00"}]}', JSON, {"a?": ["?", {"b": "😀"}]}),
+    ],
+)
+def test_fields_of_bodies_of_each_kind(body, kind, expected):
+    assert fields_of(body, kind=kind) == expected
+    assert fields_of(body[:3], body[3:], kind=kind, query="first=1&second=2") == {
+        "first": "1",
+        "second": "2",
+        **expected,
+    }
+
+
+def test_a_field_in_the_body_overrides_the_same_field_in_the_query():
+    for body, kind in ((b'{"q": "body"}', JSON), (b"q=body", FORM), (multipart(("q", b"body")), MULTIPART)):
+        assert fields_of(body, kind=kind, query="q=query") == {"q": "body"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "message"),
+    [
+        (b"{", JSON, 400, "the body is neither JSON nor a form"),
+        (b"\xff", FORM, 400, "the body is neither JSON nor a form"),
+        (b"[" * 20_000, JSON, 400, "the body is neither JSON nor a form"),
+        (b"[]", JSON, 400, "the body is not a JSON object"),
+        (b"3", JSON, 400, "the body is not a JSON object"),
+        (b"{}", "text/plain", 415, "send application/json or a form, not text/plain"),
+        (b"{}", "x" * 60, 415, "send application/json or a form, not " + "x" * 50),
+        (b"--y\r\n", MULTIPART, 400, "the form can't be read"),
+        (multipart(("q", b"a")), "multipart/form-data", 400, "the form can't be read"),
+        (multipart(("a", "a.txt", b"1"), ("b", "b.txt", b"2")), MULTIPART, 400, "the form can't be read"),
+    ],
+)
+def test_bodies_that_cannot_be_read(body, kind, status, message):
+    assert refused(fields_of, body, kind=kind) == (status, f"Invalid request: {message}")
+
+
+def test_the_number_of_fields_in_a_form_is_limited():
+    most = [(f"f{i}", b"") for i in range(MOST_FIELDS)]
+    assert MOST_FIELDS == 1000
+    options = ServerOptions(characters=10_000)
+    assert len(fields_of(multipart(*most), kind=MULTIPART, options=options)) == MOST_FIELDS
+    more = multipart(*most, ("one more", b""))
+    assert refused(fields_of, more, kind=MULTIPART, options=options) == (400, "Invalid request: the form can't be read")
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_the_size_of_a_body_is_limited(announced):
+    too_large = (413, f"Invalid request: more than {FIELDS_LIMIT} bytes")
+    for size in (FIELDS_LIMIT, FIELDS_LIMIT + 1):
+        body = json.dumps({"q": "x"}).encode().ljust(size)
+        length = {"content_length": str(size)} if announced else {}
+        if size == FIELDS_LIMIT:
+            assert fields_of(body, **length) == {"q": "x"}
+        else:
+            assert refused(fields_of, body, **length) == too_large
+            assert refused(fields_of, body[:20], body[20:], **length) == too_large
+
+
+@pytest.mark.parametrize(
+    ("length", "accepted"),
+    [("9" * 5000, False), (f"{2:016}", False), (f"{2:015}", True), ("-1", True), ("x", True)],
+)
+def test_an_announced_length_may_be_anything(length, accepted):
+    if accepted:
+        assert fields_of(b"{}", content_length=length) == {}
+    else:  # before any byte is read
+        unread = request(content_length=length)
+        unread._receive = None
+        assert refused(asyncio.run, Bodies().read(unread, 100)) == (413, "Invalid request: more than 100 bytes")
+
+
+def test_a_body_that_stops_arriving_is_refused():
+    slow = request(b"{", b"}", wait=60)
+    waiting = asyncio.wait_for(Bodies(seconds=0.05).read(slow, 100), 10)
+    assert refused(asyncio.run, waiting) == (408, "The body took more than 0.05 seconds to come in")
+
+
+def test_each_byte_of_a_body_adds_to_its_time(monkeypatch):
+    assert (incoming.SECONDS, incoming.SLOWEST) == (30, 100_000)
+    monkeypatch.setattr(incoming, "SLOWEST", 1000)
+    body = [b"x" * 100] * 3  # a tenth of a second more for each
+    assert asyncio.run(Bodies(seconds=0.03).read(request(*body, wait=0.07), 1000)) == b"x" * 300
+    monkeypatch.setattr(incoming, "SLOWEST", 100_000)
+    waiting = asyncio.wait_for(Bodies(seconds=0.03).read(request(*body, wait=0.07), 1000), 10)
+    assert refused(asyncio.run, waiting)[0] == 408
+
+
+def test_large_bodies_are_counted_together_until_they_are_answered():
+    bodies = Bodies(together=2 * SMALL + 2)
+    small, first, second, third = (request(*body) for body in ([b"x" * SMALL], *[[b"x" * SMALL, b"x"]] * 3))
+    for one in (small, first, second):
+        asyncio.run(bodies.read(one, 10 * SMALL))
+    assert SMALL == 65_536 and bodies.held == 2 * SMALL + 2
+    with pytest.raises(ApiError) as error:
+        asyncio.run(bodies.read(third, 10 * SMALL))
+    assert (error.value.status, error.value.retry_after) == (503, 10)
+    assert error.value.message == "The server is busy with large requests, please come again"
+    for one, held in (
+        (third, 2 * SMALL + 2),
+        (small, 2 * SMALL + 2),
+        (first, SMALL + 1),
+        (first, SMALL + 1),
+        (second, 0),
+    ):
+        bodies.release(one.scope)
+        assert bodies.held == held
+    assert Bodies().together == 64 << 20
+
+
+def upload_of(*parts, kind=MULTIPART, options=OPTIONS):
+    return asyncio.run(read_upload(request(multipart(*parts), kind=kind), Bodies(), options))
+
+
+def test_an_upload_is_a_form_with_a_file():
+    fields, file = upload_of(("source", b"en"), ("file", "a.txt", b"content"), ("more", b"1"), ("more", b"2"))
+    assert (fields, file.filename, file.file.read()) == ({"source": "en", "more": ["1", "2"]}, "a.txt", b"content")
+    assert upload_of(("source", b"en")) == ({"source": "en"}, None)
+    assert upload_of(("file", b"a text")) == ({"file": "a text"}, None)
+    assert upload_of(("other", "a.txt", b"content")) == ({}, None)
+    for kind in (JSON, FORM, "image/png", None):
+        assert refused(upload_of, kind=kind) == (400, "Invalid request: send a form with a file")
+
+
+def test_the_size_of_an_upload_is_limited_and_a_large_one_is_not_in_memory():
+    around = len(multipart(("file", "a.txt", b"")))
+    assert upload_of(("file", "a.txt", b"x" * (21_000 - around)))[1].size == 21_000 - around
+    too_large = (413, "Invalid request: more than 21000 bytes")
+    assert refused(upload_of, ("file", "a.txt", b"x" * (21_001 - around))) == too_large
+    for size, on_disk in ((IN_MEMORY, False), (IN_MEMORY + 1, True)):
+        _, file = upload_of(("file", "a.txt", b"x" * size), options=ServerOptions())
+        assert (IN_MEMORY, file.file._rolled) == (1 << 20, on_disk)
+
+
+def image_of(*chunks, kind=MULTIPART, query=""):
+    return asyncio.run(read_image(request(*chunks, kind=kind, query=query), Bodies(), OPTIONS))
+
+
+def test_an_image_is_the_body_or_a_file_of_a_form():
+    assert image_of(b"pix", b"els", kind="image/png", query="beam=3") == ({"beam": "3"}, b"pixels")
+    form = multipart(("beam", b"4"), ("file", "a.png", b"pixels"))
+    assert image_of(form, query="beam=3&nbest=2") == ({"beam": "4", "nbest": "2"}, b"pixels")
+    missing = (400, "Invalid request: missing file parameter, an image")
+    assert refused(image_of, b"", kind="image/png") == missing
+    assert refused(image_of, multipart(("beam", b"4"))) == missing
+    assert refused(image_of, multipart(("file", "a.png", b""))) == missing
+    for kind, name in ((JSON, JSON), (None, "nothing that says what it is"), ("y" * 60, "y" * 50)):
+        message = f"Invalid request: send a form with a file, or an image as image/jpeg, not {name}"
+        assert refused(image_of, b"x", kind=kind) == (415, message)
+
+
+def test_the_size_of_an_image_is_limited():
+    assert image_of(b"x" * 100, kind="image/png")[1] == b"x" * 100
+    assert image_of(multipart(("file", "a.png", b"x" * 100)))[1] == b"x" * 100
+    too_large = (413, "Invalid request: more than 100 bytes")
+    assert refused(image_of, b"x" * 101, kind="image/png") == too_large
+    assert refused(image_of, multipart(("file", "a.png", b"x" * 101))) == too_large
+    around = len(multipart(("file", "a.png", b"x"), ("q", b"")))
+    assert image_of(multipart(("file", "a.png", b"x"), ("q", b"y" * (20_100 - around))))[1] == b"x"
+    form = multipart(("file", "a.png", b"x"), ("q", b"y" * (20_101 - around)))
+    assert refused(image_of, form) == (413, "Invalid request: more than 20100 bytes")
+
+
+def test_a_field_that_is_a_text():
+    fields = {"q": "a", "empty": "", "none": None, "list": ["a"], "number": 3}
+    assert [text_field(fields, "q"), text_field(fields, "empty"), text_field(fields, "q", "other")] == ["a", "", "a"]
+    assert [text_field(fields, "none", "other"), text_field(fields, "missing", "")] == ["other", ""]
+    for name in ("none", "missing"):
+        assert refused(text_field, fields, name) == (400, f"Invalid request: missing {name} parameter")
+    for name in ("list", "number"):
+        assert refused(text_field, fields, name, "other") == (400, f"Invalid request: {name} is not a text")
+    assert [source_field({"source": "auto"}), source_field({"source": "en"})] == [None, "en"]
+    assert refused(source_field, {}) == (400, "Invalid request: missing source parameter")
+
+
+def test_a_field_that_is_a_method():
+    assert method_field({"explain": "erasure"}, "explain") == "erasure"
+    assert [method_field({}, "explain"), method_field({"explain": ""}, "explain")] == ["", ""]
+    assert method_field({}, "method", "lime") == method_field({}, "method", "lime", images=True) == "lime"
+    wrong = (400, f"Invalid request: there is no explanation by {'m' * 20!r} here")
+    assert refused(method_field, {"explain": "m" * 30}, "explain") == wrong
+    assert refused(method_field, {"method": ""}, "method", "lime")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (2, 2),
+        (9, 9),
+        ("2", 2),
+        (" 9 ", 9),
+        ("0" * 18 + "5", 5),
+        (1, "is less than 2"),
+        (10, "is more than 9"),
+        ("10", "is more than 9"),
+        ("0" * 19 + "5", "is not a whole number"),
+        (-1, "is not a whole number"),
+        ("-1", "is not a whole number"),
+        ("3.0", "is not a whole number"),
+        (3.0, "is not a whole number"),
+        (True, "is not a whole number"),
+        (None, "is not a whole number"),
+        ([3], "is not a whole number"),
+        ("", "is not a whole number"),
+    ],
+)
+def test_a_field_that_is_a_number(value, result):
+    if isinstance(result, int):
+        assert number_field({"n": value}, "n", 7, 9, least=2) == result
+    else:
+        assert refused(number_field, {"n": value}, "n", 7, 9, least=2) == (400, f"Invalid request: n {result}")
+
+
+def test_a_number_has_a_default_and_may_be_zero():
+    assert number_field({}, "n", 7, 9) == 7
+    assert number_field({"n": 0}, "n", 7, 9) == number_field({"n": "0"}, "n", 7, 0) == 0
+
+
+def test_a_field_that_is_a_flag():
+    values = {"a": True, "b": "true", "c": False, "d": "false", "e": None, "f": 2, "g": "True", "h": ""}
+    assert [flag_field(values, name) for name in "abcdez"] == [True, True, False, False, False, False]
+    for name in "fgh":
+        assert refused(flag_field, values, name) == (400, f"Invalid request: {name} is neither true nor false")
+
+
+def test_a_field_of_one_or_several_texts():
+    assert texts_field({"q": "1234567890"}, OPTIONS) == (["1234567890"], False)
+    assert texts_field({"text": ["12345", "", "67890"]}, OPTIONS, "text") == (["12345", "", "67890"], True)
+    assert texts_field({"q": []}, OPTIONS) == ([], True)
+    for value, message in (
+        (None, "missing q parameter"),
+        (3, "q is neither a text nor a list of texts"),
+        (["a", 3], "q is neither a text nor a list of texts"),
+        ({"a": "b"}, "q is neither a text nor a list of texts"),
+        ([""] * 4, "4 texts exceed the limit of 3"),
+        (["12345", "678901"], "11 characters exceed the limit of 10"),
+        ("12345678901", "11 characters exceed the limit of 10"),
+    ):
+        assert refused(texts_field, {"q": value}, OPTIONS) == (400, f"Invalid request: {message}")

@@ -1,0 +1,156 @@
+"""The translation memory of a server by itself."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.data.readers.corpus import Pair
+from translucid.ground.errors import UserError
+from translucid.memory.database import MemoryBusyError
+from translucid.memory.translation_memory import TranslationMemory
+from translucid.serving.edge.failures import ApiError, ServerError
+from translucid.serving.routes import memory as module
+from translucid.serving.routes.memory import MemoryRoutes
+
+PAIR = Pair("You sing.", "Cantas.")
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = tmp_path / "mine.memory"
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("I like soccer.", "Me encanta.")], "Ana")
+    return file
+
+
+@pytest.fixture
+def memory(file):
+    opened = MemoryRoutes.open(file, ("en", "es"), grows=True)
+    yield opened
+    opened.close()
+
+
+def refused(work, *given):
+    with pytest.raises(ApiError) as error:
+        work(*given)
+    return error.value.status, error.value.message, error.value.retry_after
+
+
+def added(memory, *pairs):
+    return memory.add("en", "es", pairs or [PAIR], "who").result(10)
+
+
+def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, file):
+    assert memory.languages == ("en", "es") and memory.grows
+    with TranslationMemory.open(file) as stored:
+        assert stored.languages == ("en", "es")
+    again = MemoryRoutes.open(file, ("de", "fr"), grows=False)
+    assert again.languages == ("en", "es") and not again.grows
+    again.close()
+
+
+@pytest.mark.parametrize(("languages", "notes"), [((None, "es"), {"target language": "es"}), ((None, None), {})])
+def test_languages_that_nobody_knows_are_not_stored(file, languages, notes):
+    opened = MemoryRoutes.open(file, languages, grows=True)
+    assert opened.languages == languages
+    assert opened.recall("xx", "es-MX") and bool(opened.recall("xx", "yy")) is not notes.get("target language")
+    opened.close()
+    with TranslationMemory.open(file) as stored:
+        assert stored.languages == languages
+
+
+def test_any_corpus_can_be_looked_up_but_not_added_to(tmp_path):
+    corpus = tmp_path / "pairs.tsv"
+    corpus.write_text("I sing.\tCanto.\n")
+    opened = MemoryRoutes.open(corpus, ("en", "es"), grows=False)
+    assert opened.recall("en", "es").used("I sing.").target == "Canto."
+    assert refused(opened.add, "en", "es", [PAIR], "who") == (403, "Suggestions are disabled on this server.", None)
+    opened.close()
+    with pytest.raises(UserError) as error:
+        MemoryRoutes.open(corpus, ("en", "es"), grows=True)
+    assert str(error.value) == f"{corpus}: can't be added to. Name a memory to add to: mine.memory."
+
+
+def test_a_memory_is_of_its_languages(memory):
+    for pair, known in ((("en-GB", "es"), True), (("es", "en"), False), (("en", "fr"), False), (("de", "es"), False)):
+        assert bool(memory.recall(*pair)) is known
+        if not known:
+            message = "Invalid request: suggestions are taken from en to es"
+            assert refused(memory.add, *pair, [PAIR], "who") == (400, message, None)
+
+
+def test_characters_that_no_file_can_hold(memory):
+    message = "Invalid request: a suggestion has the character U+0001, which no file can hold"
+    assert (
+        refused(added, memory, Pair("a\x01", "b")) == refused(added, memory, Pair("a", "\x01b")) == (400, message, None)
+    )
+    added(memory, Pair("a\x01", "b"), PAIR)  # the others of several are stored
+    assert memory.recall("en", "es").used("You sing.").target == "Cantas."
+    assert memory.recall("en", "es").used("a") is None
+
+
+def test_pairs_that_are_too_long(memory):
+    too_long = "Invalid request: a suggestion has two texts of some thousand characters at most"
+    assert refused(added, memory, Pair("a" * 100_000, "b")) == (400, too_long, None)
+    added(memory, Pair("a" * 100_000, "b"), PAIR)
+
+
+def test_a_full_memory(memory, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 2)
+    added(memory)
+    message = "No more suggestions are taken: the memory is full"
+    assert refused(added, memory, Pair("We sing.", "Cantamos.")) == (403, message, None)
+
+
+def test_errors_of_the_file(memory, monkeypatch, caplog):
+    def fail(*_):
+        raise next(errors)
+
+    errors = iter([MemoryBusyError("is locked"), UserError("is damaged")])
+    monkeypatch.setattr(TranslationMemory, "add", fail)
+    busy = "Another program is writing to the translation memory, please come again"
+    assert refused(added, memory) == (503, busy, 30)
+    assert caplog.messages == ["a suggestion was not taken: is locked."]
+    with pytest.raises(ServerError, match="is damaged"):
+        added(memory)
+
+
+def test_additions_that_wait_are_limited(memory, monkeypatch):
+    go = threading.Event()
+    memory._pending = threading.BoundedSemaphore(2)
+    monkeypatch.setattr(MemoryRoutes, "_add", lambda *_: go.wait(10))
+    waiting = [memory.add("en", "es", [PAIR], "who") for _ in range(2)]
+    busy = "Too many suggestions are waiting, please come again"
+    assert refused(memory.add, "en", "es", [PAIR], "who") == (503, busy, 10)
+    go.set()
+    assert all(future.result(10) for future in waiting)
+    memory.add("en", "es", [PAIR], "who").result(10)
+
+
+def test_a_memory_that_cannot_be_read_is_left_alone_for_a_while(memory, monkeypatch, caplog):
+    clock = SimpleNamespace(now=50.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    asked = []
+
+    def fail(self, text, *more):
+        asked.append(text)
+        raise UserError("is locked")
+
+    with monkeypatch.context() as patched:
+        for name in ("exact", "matches"):
+            patched.setattr(TranslationMemory, name, fail)
+        assert memory.memory.exact("I like soccer.") is None
+        clock.now = 59.5
+        assert memory.memory.matches("I like soccer.") == []
+        assert asked == ["I like soccer."]
+        clock.now = 60
+        assert memory.memory.matches("again") == [] and asked == ["I like soccer.", "again"]
+    warning = "texts are translated without the memory for 10 seconds: is locked."
+    assert caplog.messages == [warning] * 2
+    clock.now = 70
+    assert memory.memory.exact("I like soccer.").target == "Me encanta."
+    assert [match.percent for match in memory.memory.matches("I like soccer.")] == [100]
+    assert memory.memory.matches("I like soccer too.", 80) == []
+    assert len(memory.memory.matches("I like soccer too.", 70)) == 1
+    assert memory.memory.matches("I like soccer too.", 70, 0) == []

@@ -1,0 +1,50 @@
+"""The part of the page for text models."""
+
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_clients import serving
+from .test_page import watched
+from .test_text_models import BAD, case_of, models  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def address(models):  # noqa: F811
+    with serving(*models) as place:
+        yield place
+
+
+def test_the_page_shows_labels_words_and_what_was_considered(context, address, models):  # noqa: F811
+    with watched(context, address) as page:
+        expect(page.locator("#judging")).to_be_visible()
+        expect(page.locator("#kinds")).to_be_hidden()
+        page.fill("#judge-text", BAD)
+        expect(page.locator("#labels b").first).to_have_text("bad")
+        words = page.locator("#judge-words span")
+        assert words.all_inner_texts() == BAD.split()
+        after = [0.5, *case_of(models[0], "bad").unfolding().tolist()]
+        rises = [now - before for before, now in pairwise(after)]
+        highest = words.nth(rises.index(max(rises)))
+        assert "rgba(37, 99, 235" in highest.evaluate("one => getComputedStyle(one).backgroundColor")
+        page.select_option("#judge-method", "erasure")
+        expect(page.locator("#judge-note")).to_contain_text("words support bad")
+        page.fill("#judge-text", "the film")
+        page.click("#write")
+        expect(page.locator("#written button").first).to_be_visible()
+        page.locator("#written button").first.hover()
+        expect(page.locator("#considered li")).to_have_count(6)
+        pieces = [{"piece": one, "probability": 0.5, "considered": []} for one in ("▁was", "▁good", "ness", "</s>")]
+        page.route("**/generate", lambda route: route.fulfill(json={"pieces": pieces, "backwards": False}))
+        page.click("#write")
+        expect(page.locator("#written")).to_have_text("the film was goodness (end)", use_inner_text=True)
+
+
+def test_beside_a_translator_the_page_has_parts_to_choose(context, models, run):  # noqa: F811
+    with serving(str(run), *models) as place, watched(context, place) as page:
+        expect(page.locator("#texts")).to_be_visible()
+        expect(page.locator("#on-images")).to_be_hidden()
+        page.click("#on-judging")
+        expect(page.locator("#judging")).to_be_visible()
+        expect(page.locator("#texts")).to_be_hidden()

@@ -1,0 +1,160 @@
+"""Which figure a request gets: its kind, its layer and head, its explanation."""
+
+import pytest
+import torch
+
+from translucid.api.captioner import Captioner
+from translucid.api.translator import Translator
+from translucid.inspection import plots
+from translucid.inspection.explain import explain
+from translucid.inspection.explain.case import Case
+
+ASKED = {"q": "I like soccer", "source": "en", "target": "es", "translation": "Me gusta el fútbol"}
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all, run, eyes):
+    return serve_for_all(str(run), str(eyes))
+
+
+@pytest.fixture(scope="module")
+def own(run):
+    return Translator.load(run, engine="torch")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that are drawn, by the names of their functions, with what these are given."""
+    calls = []
+    for name in ("draw_attention", "draw_beam", "draw_ribbons", "draw_lit", "draw_lit_rows"):
+        monkeypatch.setattr(plots, name, lambda *given, name=name: calls.append((name, *given)))
+    monkeypatch.setattr("translucid.inspection.plots.saving.rendered", lambda figure, kind: kind.encode())
+    return calls
+
+
+def draw(client, drawn, **fields):
+    answer = client.post("/picture", json={**ASKED, **fields})
+    assert (answer.content, answer.headers["content-type"]) == (b"pdf", "application/pdf"), answer.text
+    (call,) = drawn
+    drawn.clear()
+    return call
+
+
+def same(drawn, expected):
+    assert (drawn.source, drawn.target, drawn.opening) == (expected.source, expected.target, expected.opening)
+    torch.testing.assert_close(drawn.weights, expected.weights, atol=1e-4, rtol=0)
+
+
+def test_a_map_of_the_attention_to_the_source(client, own, drawn):
+    (inspected,) = own.inspect([(ASKED["q"], ASKED["translation"])])
+    for fields, chosen in (
+        ({}, (None, None)),
+        ({"layer": 0}, (0, None)),
+        ({"layer": 1, "head": 1}, (1, 1)),
+        ({"head": None}, (None, None)),
+    ):
+        name, words, probabilities = draw(client, drawn, view="map", **fields)
+        assert name == "draw_ribbons"
+        same(words, inspected.words(inspected.cross(*chosen)))
+        assert list(probabilities) == pytest.approx(list(inspected.word_log_probs()), abs=1e-4)
+    name, words, probabilities = draw(client, drawn, view="map", kind="rollout")
+    same(words, inspected.words(inspected.rollout()))
+    assert list(probabilities) == pytest.approx(list(inspected.word_log_probs()), abs=1e-4)
+
+
+def test_a_map_of_self_attention(client, own, drawn):
+    (inspected,) = own.inspect([(ASKED["q"], ASKED["translation"])])
+    for kind, layer, head in (("encoder", 0, None), ("decoder", 0, None), ("decoder", 1, 1)):
+        fields = {name: value for name, value in (("layer", layer), ("head", head)) if value is not None}
+        name, words = draw(client, drawn, view="map", kind=kind, **fields)
+        assert name == "draw_ribbons"
+        same(words, inspected.word_map(f"{kind}.{layer}.self", head))
+
+
+def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
+    name, inspected, kind = draw(client, drawn, view="heads")
+    assert (name, kind) == ("draw_attention", "cross")
+    assert inspected.source == own.inspect([(ASKED["q"], ASKED["translation"])])[0].source
+    assert draw(client, drawn, view="heads", kind="encoder")[2] == "encoder"
+    name, tree = draw(client, drawn, view="beam")
+    expected = own.trace(ASKED["q"], own.configuration.decoding.beam)
+    assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
+    name, words = draw(client, drawn, view="why")
+    found = explain(Case(own.model, own.pipeline, ASKED["q"], ASKED["translation"]), "erasure")
+    torch.testing.assert_close(words.weights, found.importance / found.importance.abs().max(), atol=2e-3, rtol=0)
+    assert (name, words.weights.abs().max().item()) == ("draw_ribbons", pytest.approx(1))
+    gradients = draw(client, drawn, view="why", method="gradients")[1]
+    assert not torch.allclose(gradients.weights, words.weights, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"view": "all"}, "view is none of map, heads, beam, why"),
+        ({"view": None}, "missing view parameter"),
+        ({"translation": None}, "missing translation parameter"),
+        ({"translation": " "}, "there are no texts, or translation has over 1000 characters"),
+        ({"q": " "}, "there are no texts, or translation has over 1000 characters"),
+        ({"translation": "a" * 1001}, "there are no texts, or translation has over 1000 characters"),
+        ({"layer": "1"}, "layer is not a number"),
+        ({"head": True}, "head is not a number"),
+        ({"head": 1.0}, "head is not a number"),
+        ({"view": "why", "method": "magic"}, "there is no explanation by 'magic' here"),
+    ],
+)
+def test_figures_that_are_refused(client, drawn, fields, message):
+    answer = client.post("/picture", json={**ASKED, "view": "map", **fields})
+    assert (answer.status_code, answer.json()) == (400, {"error": f"Invalid request: {message}"})
+    assert not drawn
+
+
+def test_maps_that_are_not_there(client, drawn):
+    for fields in ({"layer": 2}, {"layer": 0, "head": 2}, {"kind": "encoder", "layer": 1}, {"kind": "other"}):
+        answer = client.post("/picture", json={**ASKED, "view": "map", **fields})
+        assert answer.status_code == 400 and "Internal" not in answer.text, fields
+    longest = {**ASKED, "view": "map", "translation": "a" * 1000}
+    assert client.post("/picture", json=longest).status_code == 200
+
+
+def draw_image(client, scene, drawn, **fields):
+    answer = client.post(
+        "/caption/picture", data={"caption": " a red star ", **fields}, files={"file": ("a.png", scene)}
+    )
+    assert (answer.content, answer.headers["content-type"]) == (b"pdf", "application/pdf"), answer.text
+    (call,) = drawn
+    drawn.clear()
+    return call
+
+
+def test_figures_of_an_image(client, eyes, scene, drawn):
+    captioner = Captioner.load(eyes)
+    looked = captioner.inspect(captioner.picture(scene), "a red star")
+    for fields in ({}, {"layer": "0"}, {"layer": 0, "head": 0}):
+        name, overlay = draw_image(client, scene, drawn, view="map", **fields)
+        assert name == "draw_lit" and overlay.words[:3] == ["a", "red", "star"]
+    name, rows = draw_image(client, scene, drawn, view="heads")
+    assert name == "draw_lit_rows" and len(list(rows)) == len(looked.ways())
+    name, tree = draw_image(client, scene, drawn, view="beam")
+    expected = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
+    assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
+    name, overlay = draw_image(client, scene, drawn, view="why")
+    assert name == "draw_lit" and overlay.words == ["a", "red", "star"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"view": "all"}, "view is none of map, heads, beam, why"),
+        ({"caption": " "}, "there is no caption, or it has over 500 characters"),
+        ({"caption": "a" * 501}, "there is no caption, or it has over 500 characters"),
+        ({"layer": "1000"}, "layer is more than 999"),
+        ({"head": "1000"}, "head is more than 999"),
+        ({"layer": "-1"}, "layer is not a whole number"),
+        ({"method": "magic"}, "there is no explanation by 'magic' here"),
+    ],
+)
+def test_figures_of_images_that_are_refused(client, scene, drawn, fields, message):
+    asked = {"caption": "a red star", "view": "map", **fields}
+    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
+    assert (answer.status_code, answer.json()) == (400, {"error": f"Invalid request: {message}"})
+    assert not drawn

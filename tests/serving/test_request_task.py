@@ -1,0 +1,107 @@
+"""The time limit of a request, and the end of its work when nobody waits for it."""
+
+import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.ground.cancellation import Cancelled
+from translucid.serving.edge.failures import ApiError, ClientLeft
+from translucid.serving.queue import request_task
+from translucid.serving.queue.request_task import RequestTask
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(request_task, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """The seconds for which tasks wait for their results; they do not wait so long."""
+    seconds, wait = [], asyncio.wait
+
+    async def quickly(futures, timeout, return_when):
+        seconds.append(timeout)
+        return await wait(futures, timeout=min(timeout, 0.01), return_when=return_when)
+
+    monkeypatch.setattr(request_task.asyncio, "wait", quickly)
+    return seconds
+
+
+def request(*messages):
+    """Return a request that receives these messages, and nothing afterwards."""
+    coming = [{"type": f"http.{name}"} for name in messages]
+
+    async def receive():
+        return coming.pop(0) if coming else await asyncio.sleep(60)
+
+    return SimpleNamespace(receive=receive)
+
+
+def result(task, future, *messages):
+    async def main():
+        value = await task.result(request(*messages), future)
+        await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not others, "a task still waits for the client"
+        return value
+
+    return asyncio.run(main())
+
+
+def ended(value=None, error=None):
+    future = Future()
+    if error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+    return future
+
+
+def test_a_task_is_over_when_its_time_is_up_or_its_client_has_left(clock):
+    task = RequestTask("somebody", 60)
+    assert (task.client, task.seconds, task.end, task.over()) == ("somebody", 60, 160, False)
+    for now, over in ((159.9, False), (160, True), (170, True)):
+        clock.now = now
+        assert task.over() is over
+    other = RequestTask("somebody", 60)
+    other.left = True
+    assert other.over()
+
+
+def test_a_result_is_waited_for_until_the_time_limit(clock, waited):
+    task = RequestTask("somebody", 60)
+    clock.now = 110
+    assert result(task, ended("done"), "request") == "done" and not task.left
+    clock.now = 200  # a result that is there is returned although the time is up
+    assert result(task, ended("done")) == "done"
+    assert waited == [50, 0]
+
+
+@pytest.mark.parametrize("error", [None, Cancelled()])
+def test_work_that_takes_too_long_is_cancelled(waited, error):
+    task, future = RequestTask("somebody", 2.5), ended(error=error) if error else Future()
+    with pytest.raises(ApiError) as late:
+        result(task, future, "request", "request")
+    assert (late.value.status, late.value.retry_after) == (503, 10)
+    assert late.value.message == "It took more than 2.5 seconds"
+    assert task.left is (error is None) and future.cancelled() is (error is None)
+
+
+def test_work_ends_when_the_client_leaves():
+    task, future = RequestTask("somebody", 60), Future()
+    with pytest.raises(ClientLeft):
+        result(task, future, "request", "disconnect")
+    assert task.left and future.cancelled()
+
+
+def test_an_error_of_the_work_is_raised(waited):
+    task = RequestTask("somebody", 60)
+    with pytest.raises(ZeroDivisionError):
+        result(task, ended(error=ZeroDivisionError()))
+    assert not task.left

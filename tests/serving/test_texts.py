@@ -1,0 +1,235 @@
+"""Texts of requests: their sentences, where these are translated, and how their translations are joined."""
+
+import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from translucid.documents.document import Target
+from translucid.documents.tagged_text import TaggedText
+from translucid.serving import texts
+from translucid.serving.language_pairs import Served
+from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
+from translucid.serving.queue.request_context import ON_THE_LOOP, off_the_loop
+from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "between"),
+    [
+        ("", [], [""]),
+        (" \n\t ", [], [" \n\t "]),
+        (
+            " I sing.  You sing.\n\n\tShe sings \r\n",
+            ["I sing.", "You sing.", "She sings"],
+            [" ", "  ", "\n\n\t", " \r\n"],
+        ),
+        ("a\u2028b\vc", ["a", "b", "c"], ["", "\u2028", "\v", ""]),
+    ],
+)
+def test_a_layout_has_sentences_and_the_white_space_between_them(text, sentences, between):
+    layout = Layout.of(text, "en")
+    assert (layout.sentences, layout.between) == (sentences, between)
+    assert layout.fill(layout.sentences) == text
+    assert layout.fill([f"<{one}>" for one in sentences]).count("<") == len(sentences)
+
+
+def test_texts_and_lines_that_a_memory_has_are_not_split():
+    whole = Layout.of(" I sing. You sing.\n", "en", "I sing. You sing.".__eq__)
+    assert (whole.sentences, whole.between) == (["I sing. You sing."], [" ", "\n"])
+    asked = []
+
+    def has(part):
+        asked.append(part)
+        return part == "I sing. You sing."
+
+    text = "\n\t I sing. You sing. \r\nWe sing. They sing.\n \nI sing."
+    layout = Layout.of(text, "en", has)
+    assert layout.sentences == ["I sing. You sing.", "We sing.", "They sing.", "I sing."]
+    assert layout.between == ["\n\t ", " \r\n", " ", "\n \n", ""]
+    assert asked == [text.strip(), "I sing. You sing.", "We sing. They sing.", "I sing."]
+    assert layout.fill("abcd") == "\n\t a \r\nb c\n \nd"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "between"),
+    [
+        ("x" * LONGEST, ["x" * LONGEST], ["", ""]),
+        ("x" * (2 * LONGEST + 1), ["x" * LONGEST, "x" * LONGEST, "x"], [""] * 4),
+        # The last space in the second half of the limit counts; one in the first half does not.
+        ("x" * 1000 + " " + "y" * 1500, ["x" * 1000, "y" * 1500], ["", " ", ""]),
+        ("x" * 999 + " " + "y" * 1500, ["x" * 999 + " " + "y" * 1000, "y" * 500], [""] * 3),
+        ("x" * 1999 + " " + "y" * 9, ["x" * 1999, "y" * 9], ["", " ", ""]),
+        ("x" * 2000 + " " + "y" * 9, ["x" * 2000, " " + "y" * 9], [""] * 3),
+        ("ab " * 900 + "end", [("ab " * 666).strip(), "ab " * 234 + "end"], ["", " ", ""]),
+    ],
+)
+def test_a_long_sentence_is_cut_at_a_space_if_it_can_be(text, sentences, between):
+    assert LONGEST == 2000
+    layout = Layout.of(f"{text}\n", "en")
+    assert (layout.sentences, layout.between) == (sentences, [*between[:-1], between[-1] + "\n"])
+
+
+def test_each_language_is_translated_once_and_results_keep_their_order():
+    asked = []
+
+    async def translate(code, batch):
+        asked.append((code, batch))
+        return [f"{code} {text}" for text in batch]
+
+    translated = asyncio.run(by_language(["a", "b", "c", "d"], ["en", "de", "en", "fr"], translate))
+    assert translated == ["en a", "de b", "en c", "fr d"]
+    assert asked == [("en", ["a", "c"]), ("de", ["b"]), ("fr", ["d"])]
+    assert asyncio.run(by_language([], [], translate)) == []
+
+
+def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkeypatch):
+    monkeypatch.setattr(texts, "translate", lambda *given: given)
+    batcher = SimpleNamespace(submit=lambda *given: ("batched", *given))
+    pool = SimpleNamespace(submit=lambda task, work: ("pool", task, work()))
+    context, served = SimpleNamespace(worker_pool=pool), Served("", "en", "es", "translator", batcher)
+    assert SHORT == 600
+    short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
+    assert texts.begin(context, "task", served, short) == ("batched", "task", "translator", short, 1)
+    assert texts.begin(context, "task", served, long, 3) == ("pool", "task", ("translator", long, 3))
+
+
+def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
+    async def elsewhere(work):
+        return "elsewhere", work()
+
+    monkeypatch.setattr("translucid.serving.queue.request_context.run_in_threadpool", elsewhere)
+    assert ON_THE_LOOP == 2000
+    assert asyncio.run(off_the_loop(2000, lambda: 1)) == 1
+    assert asyncio.run(off_the_loop(2001, lambda: 1)) == ("elsewhere", 1)
+
+
+def test_terms_are_applied_by_another_translator_of_the_same_model():
+    translator = SimpleNamespace(with_terms=lambda terms: ("with", dict(terms)))
+    served = Served("tiny", "en", "es", translator, "batcher")
+    assert with_terminology(served, {}) is served
+    assert with_terminology(served, {"a": "b"}) == Served("tiny", "en", "es", ("with", {"a": "b"}), "batcher")
+
+
+def test_parts_of_long_requests():
+    assert (CHUNK_TEXTS, CHUNK_CHARACTERS) == (64, 1000)
+    assert list(in_chunks([], len)) == []
+    lengths = [400, 600, 1, 1000, 1001, 2, 3]
+    assert list(in_chunks(lengths, int)) == [[400, 600], [1], [1000], [1001], [2, 3]]
+    assert [len(part) for part in in_chunks([0] * 130, int)] == [64, 64, 2]
+
+
+def context_of(known=None):
+    """Return a context of a server, whose memory has these translations, and the work that it did."""
+    done = []
+
+    def submit(task, work):
+        future = Future()
+        future.set_result(work())
+        done.append(task)
+        return future
+
+    recall = SimpleNamespace(used=lambda text: SimpleNamespace(target=known[text]) if text in known else None)
+    memory = SimpleNamespace(recall=lambda source, target: recall if source == "en" else None)
+    pool = SimpleNamespace(submit=submit)
+    return SimpleNamespace(memory=None if known is None else memory, worker_pool=pool), done
+
+
+class Model:
+    """A translator that writes capitals, in as many versions as it is asked for; it loses placeholders in braces."""
+
+    def __init__(self):
+        self.asked = []
+
+    def submit(self, task, translator, sentences, nbest):
+        self.asked.append((list(sentences), nbest))
+        future = Future()
+        future.set_result([self.translation(sentence, nbest) for sentence in sentences])
+        return future
+
+    @staticmethod
+    def translation(sentence, nbest):
+        best = sentence.upper().replace("{A}", "")
+        versions = [best, *(f"{sentence.upper()}{i}" for i in range(1, nbest))]
+        return SimpleNamespace(source=sentence, text=best, alternatives=versions)
+
+    def confidences(self, translations):
+        return [0.5 if "b" in one.source else 0.25 for one in translations]
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """Translate texts with a model that writes capitals, and with a memory: ask(["a"], known={}) is the result."""
+
+    def again(context, served, sources, nbest):
+        for source in sources:
+            others = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
+            yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=others)
+
+    monkeypatch.setattr(texts, "translated", again)
+
+    async def result(request, future):
+        return future.result()
+
+    def translate(*given, known=None, source="en", **named):
+        ask.model = Model()
+        context, ask.done = context_of(known)
+        served = Served("tiny", source, "es", ask.model, ask.model)
+        work = texts.translate_texts(context, SimpleNamespace(result=result), None, served, *given, **named)
+        return asyncio.run(work)
+
+    def ask(*given, **named):
+        return translate(*given, **named)
+
+    return ask
+
+
+def test_translations_of_texts_without_a_memory(ask):
+    assert ask(["I sing. You run.", "", " be "]) == [
+        TextTranslation(["I SING. YOU RUN."]),
+        TextTranslation([""]),
+        TextTranslation([" BE "]),
+    ]
+    assert ask.model.asked == [(["I sing.", "You run.", "be"], 1)] and not ask.done
+    assert ask(["", "\n"]) == [TextTranslation([""]), TextTranslation(["\n"])]
+    assert ask.model.asked == []
+
+
+def test_alternatives_of_a_text_join_those_of_its_sentences(ask):
+    (text,) = ask(["I sing. You run."], 2)
+    assert text.versions == ["I SING. YOU RUN.", "I SING.1 YOU RUN.1", "I SING.2 YOU RUN.2"]
+    assert ask.model.asked == [(["I sing.", "You run."], 3)]
+
+
+def test_the_confidence_of_a_text_is_the_lowest_of_its_sentences(ask):
+    assert [text.confidence for text in ask(["I be. You run.", "be", ""], sure=True)] == [0.25, 0.5, None]
+    assert [text.confidence for text in ask(["be"])] == [None]
+
+
+def test_a_sentence_without_its_placeholder_is_translated_again(ask):
+    assert ask(["I {a} be. You run."], sure=True) == [TextTranslation(["again I {a} be. YOU RUN."], 0.125)]
+    (text,) = ask(["I {a}."], 2)  # the first translation has no {a}
+    assert text.versions == ["again I {a}.", "I {a}. 0", "I {a}. 1"]
+    assert texts._of_target(Target(TaggedText("a"), "model", 0.5, alternatives=(TaggedText("b"),)), ["c", "a"]) == (
+        TextTranslation(["a", "b", "c"], 0.5)
+    )
+
+
+def test_exact_matches_of_the_memory_are_not_translated(ask):
+    known = {"I sing.": "Canto.", "You run. We run.": "Corren."}
+    results = ask(["I sing. You run.", "I sing.", "You run. We run.", "we run\nYou run. We run."], known=known)
+    assert results == [
+        TextTranslation(["Canto. YOU RUN."], None, "mixed"),
+        TextTranslation(["Canto."], None, "memory"),
+        TextTranslation(["Corren."], None, "memory"),
+        TextTranslation(["WE RUN\nCorren."], None, "mixed"),
+    ]
+    assert ask.model.asked == [(["You run.", "we run"], 1)]
+    assert ask(["I sing."], known=known, source="de") == [TextTranslation(["I SING."])]
+
+
+def test_alternatives_to_matches_are_those_of_the_model(ask):
+    results = ask(["I sing. You run."], 1, known={"I sing.": "Canto.", "You run.": "YOU RUN."}, sure=True)
+    assert results == [TextTranslation(["Canto. YOU RUN.", "I SING. YOU RUN.1"], None, "memory")]
+    assert ask.model.asked == [(["I sing.", "You run."], 2)]

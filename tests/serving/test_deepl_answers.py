@@ -259,6 +259,8 @@ def test_glossaries_of_version_3_are_changed(client):
         ({"dictionaries": [GLOSSARY, "x"]}, "dictionaries is not a list of objects"),
         ({"dictionaries": [GLOSSARY, GLOSSARY]}, "two of the dictionaries are for the same languages"),
         ({"name": 3}, "name is not a text"),
+        ({"dictionaries": [GLOSSARY] * 100}, "two of the dictionaries are for the same languages"),
+        ({"dictionaries": [GLOSSARY] * 101}, "a glossary has 100 dictionaries and 5000 entries at most"),
     ],
 )
 def test_glossaries_of_version_3_that_are_refused(client, fields, message):

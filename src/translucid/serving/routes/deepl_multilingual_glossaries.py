@@ -13,7 +13,7 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.routes.deepl import DeepL
 from translucid.serving.routes.deepl_glossaries import dictionary_of, name_field
-from translucid.serving.routes.glossaries import Dictionary, Glossary, check_size
+from translucid.serving.routes.glossaries import DICTIONARIES, TOO_LARGE, Dictionary, Glossary, check_size
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,13 @@ class DeepLMultilingualGlossaries:
         """Return the dictionaries in the fields of a request.
 
         Raises:
-            ApiError: 400, a field is missing or invalid.
+            ApiError: 400, a field is missing or invalid, or there are too many dictionaries.
         """
         records = fields.get("dictionaries") or []
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise ApiError(400, "Invalid request: dictionaries is not a list of objects")
+        if len(records) > DICTIONARIES:  # comparing the languages of each with all others takes time
+            raise ApiError(400, TOO_LARGE)
         return [dictionary_of(self.deepl, record) for record in records]
 
 

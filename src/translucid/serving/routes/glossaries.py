@@ -29,6 +29,7 @@ DICTIONARIES = 100
 """The most dictionaries of a glossary."""
 LONGEST = 500
 """The most characters of a term."""
+TOO_LARGE = f"Invalid request: a glossary has {DICTIONARIES} dictionaries and {ENTRIES} entries at most"
 
 
 @dataclass(frozen=True)
@@ -204,8 +205,7 @@ def check_size(glossary: Glossary) -> None:
     """
     entries = sum(len(dictionary.entries) for dictionary in glossary.dictionaries)
     if entries > ENTRIES or len(glossary.dictionaries) > DICTIONARIES:
-        limits = f"{DICTIONARIES} dictionaries and {ENTRIES} entries"
-        raise ApiError(400, f"Invalid request: a glossary has {limits} at most")
+        raise ApiError(400, TOO_LARGE)
 
 
 def read_entries(text: str, form: str) -> dict[str, str]:

@@ -164,7 +164,7 @@ def test_a_sentence_with_its_attention(client, own):
     assert [one["kind"] for one in piece["maps"]] == ["cross"] * 7 + ["rollout"]
     assert [one for word in piece["tokens"] for one in word] == [*best.nbest[0].hypotheses[0].tokens, own.model.eos]
     everything = client.post("/look", json={**ASKED, "maps": "all"}).json()["sentences"][0]["pieces"][0]["maps"]
-    assert {one["kind"] for one in everything} == {"cross", "encoder", "decoder"}
+    assert {one["kind"] for one in everything} == {"cross", "encoder", "decoder", "rollout"}
     assert "unknown characters: 足" in second["warnings"]
     empty = client.post("/look", json={**ASKED, "q": " \n"}).json()
     assert empty == {**answer, "translation": " \n", "sentences": []}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from translucid.serving import app as application
 from translucid.serving.edge import connections, incoming, rate_limits
 from translucid.serving.queue import worker_pool
 from translucid.serving.routes import document_jobs, glossaries, inspection, memory
@@ -33,6 +34,7 @@ OPTIONS = ServerOptions()
         f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
         f"{OPTIONS.document_segments:,} segments and {document_jobs.MOST_MARKS:,} tags each",
         f"{glossaries.MOST}, in memory; one expires after a week without use",
+        f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
         f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",
     ],
 )

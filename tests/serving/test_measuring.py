@@ -1,5 +1,6 @@
 """Metrics, the log of requests, and routes that need no model."""
 
+import asyncio
 import json
 import logging
 import re
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi.testclient import TestClient
 
+from translucid.serving import app as application
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge import measuring
@@ -115,3 +117,50 @@ def test_every_get_route_answers_head(app):
     for path in ("/docs", "/", "/swagger-ui.css", "/swagger-ui-bundle.js", "/page.js"):
         assert client.get(path).status_code == client.head(path).status_code == 200
     assert client.get("/index.html").status_code == client.get("/docs.html").status_code == 404
+
+
+def test_the_server_ends_in_order():
+    """What still runs in the worker pool uses the folder of the jobs and the memory."""
+    ended = []
+
+    def part(name):
+        return SimpleNamespace(close=lambda: ended.append(name))
+
+    context = SimpleNamespace(catalogue=part("catalogue"), worker_pool=part("worker pool"), memory=part("memory"))
+    jobs = SimpleNamespace(close=lambda: ended.append("jobs"), clean=lambda: ended.append("folder"))
+
+    async def main():
+        async with application._lifespan(None, context, jobs):
+            before = asyncio.all_tasks()
+            assert len(before) == 2 and not ended
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+    assert ended == ["jobs", "catalogue", "worker pool", "folder", "memory"]
+    context.memory = None
+    ended.clear()
+    asyncio.run(main())
+    assert ended == ["jobs", "catalogue", "worker pool", "folder"]
+
+
+def test_memory_is_returned_after_work(monkeypatch, caplog):
+    returned, slept = [], []
+    work = iter([0.0, 0.1, 0.2, 0.21, 0.21, 0.41, 0.42, 0.42])
+    monkeypatch.setattr(application, "time", SimpleNamespace(process_time=lambda: next(work)))
+    monkeypatch.setattr(application, "give_memory_back", lambda: returned.append(len(slept)))
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 7:
+            raise asyncio.CancelledError
+
+    def tidy_up():
+        if len(slept) == 2:
+            raise OSError("gone")
+
+    monkeypatch.setattr(application, "asyncio", SimpleNamespace(sleep=sleep, to_thread=asyncio.to_thread))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(application._tidy_up(SimpleNamespace(tidy_up=tidy_up)))
+    assert returned == [4, 6] and set(slept) == {2.0}
+    assert "old documents could not be forgotten" in caplog.text

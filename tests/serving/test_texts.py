@@ -10,6 +10,7 @@ from translucid.documents.document import Target
 from translucid.documents.tagged_text import TaggedText
 from translucid.serving import texts
 from translucid.serving.language_pairs import Served
+from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
 from translucid.serving.queue.request_context import ON_THE_LOOP, off_the_loop
 from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
@@ -86,9 +87,9 @@ def test_each_language_is_translated_once_and_results_keep_their_order():
 
 def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkeypatch):
     monkeypatch.setattr(texts, "translate", lambda *given: given)
-    batcher = SimpleNamespace(submit=lambda *given: ("batched", *given))
+    queue = SimpleNamespace(submit=lambda *given: ("batched", *given))
     pool = SimpleNamespace(submit=lambda task, work: ("pool", task, work()))
-    context, served = SimpleNamespace(worker_pool=pool), Served("", "en", "es", "translator", batcher)
+    context, served = SimpleNamespace(worker_pool=pool), Served("", "en", "es", "translator", queue)
     assert SHORT == 600
     short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
     assert texts.begin(context, "task", served, short) == ("batched", "task", "translator", short, 1)
@@ -233,3 +234,18 @@ def test_alternatives_to_matches_are_those_of_the_model(ask):
     results = ask(["I sing. You run."], 1, known={"I sing.": "Canto.", "You run.": "YOU RUN."}, sure=True)
     assert results == [TextTranslation(["Canto. YOU RUN.", "I SING. YOU RUN.1"], None, "memory")]
     assert ask.model.asked == [(["I sing.", "You run."], 2)]
+
+
+def test_a_result_too_few_is_an_error():
+    async def too_few(code, batch):
+        return batch[1:]
+
+    with pytest.raises(ValueError, match="shorter"):
+        asyncio.run(by_language(["a", "b"], ["en", "en"], too_few))
+    for translations in (["a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="argument"):
+            Layout.of("I sing. You sing.", "en").fill(translations)
+    own = SimpleNamespace(model_copy=lambda update: None, beam=1)
+    translator = SimpleNamespace(configuration=SimpleNamespace(decoding=own), stream=lambda texts, options: texts[1:])
+    with pytest.raises(ValueError, match="shorter"):
+        batcher.translate(translator, ["a", "b"])

@@ -7,6 +7,11 @@ from translucid.documents.strings.codes import is_code
 
 CODES = (
     """
+#fff | url(x y) | calc(1px + 2px) | linear-gradient(a) | ../a | /usr | ~/x | C:\\x | a/b/c/ | camelCase() | a.b() | a_b
+-x | @a/b | en-Hans-CN | {12345678-1234-1234-1234-123456789abc} | 12345678 | v1 | 12:30 | 2024-01-31T10:00:00+01:00
+1.2.3-beta | 1-2 | GMT-10:30 | =SUM( | =$A$1 | =-A1 | =1+2 | ='x y'!A1 | =(1) | = A1 | US/Eastern | yyyy | d MMM | LLLL
+MM/dd | dd.MM. | mm ss | color: red; | --x: y; | -webkit-box-sizing: a; | fonts: x; | @media print { a } | function() {}
+async function () {}; | let y=2; | (a, b) => {} | a.b = c; | a.go(); | go(1); | 5xm | HH:mm 'x' | var x = 1; | EEEE
 #aabbcc | rgba(1, 2, 3, .5) | photo.jpg | a/b.png | yyyy/MM/dd | EEE, d MMM yyyy | h:mm a | HH:mm:ss | d 'de' MMMM
 MMMM | yyyyMMdd | MM.yyyy | Asia/Tokyo | America/Argentina/Buenos_Aires | UTC | GMT+2 | zh-Hant | pt-BR | es-419
 margin: 0; color: blue | .a { color: red; } b { margin: 0 } | alert('Hi'); | document.title = "x"; | javascript:go()
@@ -17,6 +22,10 @@ margin: 0; color: blue | .a { color: red; } b { margin: 0 } | alert('Hi'); | doc
 )
 WORDS = (
     """
+#ff | #fffffffff | #ffg | ./a b | a/b | a b/c.png | video/html | CamelCase | a.b. | _ | a b_c | ---x | -X | @ | en-us
+en-Foo | v | 3rd | 4th | 5am | 1-day | UTC+ | =Abc | =ABCD1 | Foo/Bar | yy | dd | d M | Mmm | GGGG | M/d | .dd x | . MM
+aa bb | yy. | color: red; x | a { x } | a { color: red } b | @media x | -foo-color: a; | const z = 3 | a.b == c; | go(1)
+go(1) x; | var x; | function x; | if (a) {} | a { color: red } b { x } | T | h 'o''clock' a | ; | { }
 Daddy | Hmm | Hmm, a | dad | Mama | add | buzz | Emma | 2nd | 1st | 80s | 5pm | 3-day | Yes/No | Asia/Pacific
 OK | and/or | Note: this; | See photo.jpg now | => next | May | easy | e-mail | Save (all);
 day | Color: red | no | it | on | function | return policy | Wi-Fi | Hello {name} | MM | a.m. today
@@ -44,3 +53,17 @@ def test_two_letters_are_a_language_where_the_key_says_so():
 @pytest.mark.parametrize("token", ["=", "p {", "a{color:red}", "color:red;", "f(", "a.", "'", "d ", "a/", "x-", "{"])
 def test_a_long_value_takes_linear_time(token):
     assert_linear(lambda count: lambda: is_code(token * count), 2_000, 32_000)
+
+
+def test_a_name_has_at_most_200_characters():
+    assert is_code("a_" + "b" * 198) and not is_code("a_" + "b" * 199)
+    assert is_code("=SUM(" + "b" * 200) and is_code("color: red;" * 30)
+
+
+@pytest.mark.parametrize(
+    ("key", "codes"),
+    [("lang", "en pt-br"), ("lang_code", "en pt-br"), ("languageCode", "en pt-br"), ("user.lang", "en pt-br")]
+    + [("Lang", "en pt-br"), ("hreflang", "en pt-br"), ("userLang", ""), ("slang", ""), ("lang2", ""), ("langs", "")],
+)
+def test_keys_of_languages(key, codes):
+    assert [value for value in ("en", "pt-br", "eng", "english", "e") if is_code(value, key)] == codes.split()

@@ -1,8 +1,8 @@
 """Lines of Markdown converted to CommonMark, one for each line of the file.
 
 Extensions of documentation tools are omitted, or become a block of CommonMark with the same text: the indented text of
-an admonition or a tab loses its indentation, a title becomes a heading, a definition becomes a list item. Only the
-structure is read from these lines; the text to translate is read from the lines of the file.
+an admonition or a tab loses its indentation, a title becomes a heading, a definition or a footnote becomes a list item.
+Only the structure is read from these lines; the text to translate is read from the lines of the file.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _TITLED = re.compile(
 """Titles of admonitions, tabs and blocks; meanings of abbreviations; lines of a line block."""
 _TITLES = "quoted", "plain", "bracketed", "directive", "abbreviation", "line"
 _INDENTS = re.compile(
-    rf"(?P<before>{_BEFORE})(?:!!!|\?\?\?\+?|={{3}}[!+]?(?=[ \t]+\"))(?:[ \t]+[\w-]+)*(?:[ \t]+\"[^\"]*\")?[ \t]*"
+    rf"(?P<before>{_BEFORE})(?:!!!|\?\?\?\+?|={{3}}[!+]?(?=[ \t]+\"))(?:[ \t]+[\w-]+)*(?:[ \t]+\".*\")?[ \t]*"
 )
 """The first line of a block whose text is indented below it."""
-_DEFINITION = re.compile(r"([ \t>]*):(?=[ \t]+\S)")
+_DEFINITION = re.compile(r"([ \t>]*)(?:(?P<term>:)|\[\^[^\[\]\s]+\]:)(?=[ \t]+\S)")
+"""The marker of a definition or a footnote."""
 _DELIMITERS = re.compile(r"[ \t>]*[|:-][ \t|:-]*-[ \t|:-]*")
 """The row between the head and the body of a table."""
 _REGIONS = (
@@ -162,7 +163,8 @@ class _Lines:
     def _text(self, number: int, line: str) -> Line:
         """Return a line of text in CommonMark."""
         following = self.lines[number + 1] if number + 1 < len(self.lines) else ""
-        if (definition := _DEFINITION.match(line)) and any(before.text.strip() for before in self.plain[-2:]):
+        definition = _DEFINITION.match(line)
+        if definition and (not definition["term"] or any(before.text.strip() for before in self.plain[-2:])):
             # `+` is the marker of a list that has no other meaning.
             line = f"{definition[1]}+{line[definition.end() :]}"
         self.table = bool(line.strip()) and (self.table or bool(_DELIMITERS.fullmatch(line)))

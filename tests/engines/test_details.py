@@ -1,0 +1,425 @@
+"""Limits and sums of engines, reckoned by hand: trials, the choice of an engine, terms and stand-ins for names."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import Piece
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines import choosing, trials
+from translucid.engines.choosing import _tuning_result, choose_engine, use_torch
+from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_name, _searched, _stays
+from translucid.engines.term_candidates import Draft, _is_part, _runs, faults
+from translucid.engines.term_constraint import (
+    FreeTranslation,
+    LinkedWord,
+    TermConstraint,
+    _source_words,
+    _translating,
+    _words,
+    below,
+)
+from translucid.engines.trials import Comparison, Trial, fastest, greedy_texts
+from translucid.engines.tuned import Tuned, load_tuned, save_tuned
+from translucid.ground.errors import UserError
+from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
+from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
+
+
+class Tokens:
+    """A tokenizer of words; a word has as many pieces as letters. It reads names with a capital in one piece."""
+
+    source_opening, target_opening = (9,), ()
+    has_placeholders, marks_terms = False, False
+    target_size = 5
+
+    def encode_source(self, texts):
+        return [[9] + [10] * sum(1 if word[0].isupper() else len(word) for word in text.split()) for text in texts]
+
+    def encode_target(self, texts):
+        return [[10] * len(text) for text in texts]
+
+    def decode(self, tokens):
+        return tokens
+
+    def mask(self, text):
+        return SimpleNamespace(text=text, unmask=lambda text: text)
+
+
+class Engine:
+    """Notes how many sentences each search has, and writes a text for each."""
+
+    def __init__(self, text="a"):
+        self.sizes, self.text = [], text
+
+    def decode(self, sentences, options):
+        self.sizes.append(len(sentences))
+        return [[Hypothesis(self.text, -1.0, -1.0)] for _ in sentences]
+
+
+def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
+    made = []
+
+    def engine(whole, tokenizer, tuned, shortlist):
+        made.append((Engine("uno dos tres cuatro" if len(made) != 1 else "x"), tuned, shortlist))
+        return made[-1][0]
+
+    clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
+    monkeypatch.setattr(trials.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(trials, "_engine", engine)
+    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
+    pairs = [Pair("one", "uno dos tres cuatro")] * 12
+    ways = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
+    model = SimpleNamespace(max_length=None)
+    files = {"seen pieces": Path("list.tsv")}
+    found = list(trials.trials(model, Tokens(), pairs, DecodingOptions(), ways, files))
+    assert [one.sizes for one, _, _ in made] == [[8, 12]] * 3
+    assert [(tuned, file) for _, tuned, file in made] == list(zip(ways, (None, Path("list.tsv"), None), strict=True))
+    assert [trial.sentences_per_second for trial in found] == [6.0, 1.5, 1.2]
+    assert [trial.score for trial in found] == pytest.approx([100.0, 0.0, 100.0])
+    assert [(trial.metric, trial.tells, trial.same) for trial in found] == [
+        ("BLEU", True, True),
+        ("BLEU", True, False),
+        ("BLEU", True, True),
+    ]
+    assert str(Trial(Tuned(), 1234.5, 12.345)) == "ctranslate2, float32, all pieces (1,234 sentences/s, BLEU 12.35)"
+
+
+def test_a_loss_up_to_the_limit_is_allowed():
+    tried = [Trial(Tuned(), 1, 30.0), Trial(Tuned(quantization="int8"), 2, 29.75)]
+    assert fastest(tried, 0.25) is tried[1] and fastest(tried, 0.2) is tried[0]
+    run = Path("run")
+    Comparison("BLEU", 30.0, 29.875, "int8", True).refuse_loss(run)
+    message = "^run: int8 costs 0.20 BLEU. Export with --quantization float32, or leave out --check if that does not m"
+    with pytest.raises(UserError, match=message.replace(".", r"\.")):
+        Comparison("BLEU", 0.2, 0.0, "int8", True).refuse_loss(run)
+    message = r"^run: float32 costs 0\.50 chrF\. Leave out --check if that does not matter\.$"
+    with pytest.raises(UserError, match=message):
+        Comparison("chrF", 30.5, 30.0, "float32", True).refuse_loss(run)
+    message = r"^run: can't be compared on --check: chrF 3\.00 of its own translations is too low\. Give pairs that it"
+    with pytest.raises(UserError, match=message):
+        Comparison("chrF", 3.0, 3.0, "float32", False).refuse_loss(run)
+
+
+def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monkeypatch):
+    asked = []
+
+    class Noting:
+        def decode(self, sentences, options):
+            asked.append((sentences, options))
+            return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
+
+    monkeypatch.setattr(trials, "_engine", lambda *arguments: asked.append(arguments[2:]) or Noting())
+    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
+    tuned = Tuned(quantization="int8")
+    assert greedy_texts(SimpleNamespace(eos=3), Tokens(), [Pair("ab c", "x")] * 2, tuned) == ["x", "x"]
+    assert asked == [(tuned, None), ([[9, 10, 10, 10, 3]] * 2, DecodingOptions(beam=1, max_loops=0))]
+
+
+SMALL = {"width": 8, "heads": 2, "feed_forward": 8, "encoder_layers": 1, "decoder_layers": 1}
+
+
+def configuration_of(model, languages=(None, None)):
+    return SimpleNamespace(model=model, data=SimpleNamespace(languages=languages))
+
+
+def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
+    run = SimpleNamespace(path=tmp_path)
+    elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
+    for model, engine in (
+        (TransformerOptions(**SMALL), "ctranslate2"),
+        (elmo, "torch"),
+        (RecurrentOptions(width=8), "torch"),
+    ):
+        assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)
+    languages = ("en", "es")
+    for listed, of_list, considered in (
+        (True, None, "seen pieces"),
+        (True, languages, "seen pieces"),
+        (True, ("es", "en"), "all pieces"),
+        (False, languages, "all pieces"),
+    ):
+        save_tuned(tmp_path, Tuned(considered="seen pieces", languages=of_list), "\t.\n")
+        found = _tuning_result(run, configuration_of(elmo, languages), listed=listed)
+        assert found == Tuned(considered=considered, languages=of_list)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "engine"),
+    [("auto", "cpu", "fast"), ("auto", "cuda:1", "own"), ("ctranslate2", "cuda:1", "fast"), ("torch", "mps", "own")],
+)
+def test_the_engine_depends_on_the_device(tmp_path, monkeypatch, name, device, engine):
+    from translucid.engines.ctranslate2.searching import CTranslate2Engine
+
+    asked = []
+    fast = SimpleNamespace(difference=choosing.TOLERANCE, name="fast")
+    monkeypatch.setattr(CTranslate2Engine, "of_run", lambda *_, **more: asked.append(more) or fast)
+    monkeypatch.setattr(choosing, "choose_device", torch.device)
+    run, configuration = SimpleNamespace(path=tmp_path), configuration_of(TransformerOptions(**SMALL))
+    own = SimpleNamespace(name="own")
+    found = choose_engine(name, run, configuration, None, lambda: own, device=device, threads=3, adapter="x")
+    assert found.name == engine
+    assert asked == ([{"device": device, "threads": 3, "adapter": "x"}] if engine == "fast" else [])
+
+
+def test_a_disagreement_is_noted_with_the_shortlist_unless_the_folder_is_read_only(tmp_path, capsys, monkeypatch):
+    tuned = Tuned(considered="seen pieces")
+    save_tuned(tmp_path, tuned, "\t.\n")
+    use_torch(tmp_path, tuned, 0.5)
+    assert load_tuned(tmp_path) == Tuned(engine="torch", considered="seen pieces", difference=0.5)
+    assert (tmp_path / "shortlist.tsv").read_text() == "\t.\n"
+    said = (
+        "warning: CTranslate2 does not compute what this model computes (log-probabilities differ by 0.50 a token): "
+        "its attention or another equation was edited. Our own search translates; "
+        f"translucid tune {tmp_path} compares again"
+    )
+    assert capsys.readouterr().err == said + "\n"
+
+    def read_only(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(choosing, "save_tuned", read_only)
+    use_torch(tmp_path, tuned, 0.5)
+    assert capsys.readouterr().err == said + "\n"
+
+
+TEXT = "uno dos tres cuatro cinco seis"
+
+
+def test_words_with_at_most_a_short_word_between_them_are_one_run():
+    places = {word: (TEXT.index(word), TEXT.index(word) + len(word)) for word in TEXT.split()}
+    spans = [places[word] for word in ("uno", "tres", "cinco", "seis")]
+    # Three letters are between uno and tres, six between tres and cinco.
+    assert _runs(TEXT, spans) == [(0, 12), (20, 30)]
+    assert _runs(TEXT, spans[1:]) == [(20, 30), (8, 12)]
+    assert _runs(TEXT, []) == []
+
+
+def matches_of(source, terms, *lemmas):
+    listed = TermList(terms_of(terms), *lemmas)
+    return listed, listed.matches(source)
+
+
+@pytest.mark.parametrize(
+    ("word", "linked", "text", "expected"),
+    [
+        ("sol", "cuerpo", "El cuerpo es largo y sol.", "El astro es largo y sol."),
+        ("luna", "cuerpo", "El cuerpo es largo y luna.", "El astro es largo y."),
+    ],
+)
+def test_a_second_linked_word_goes_if_it_has_more_than_three_letters(word, linked, text, expected):
+    _, matches = matches_of("the star", [("star", "astro")])
+    spans = [[(text.index(part), text.index(part) + len(part)) for part in (linked, word)]]
+    draft = Draft(text, matches, spans, [0])
+    assert draft.with_terms(["astro"]) == expected
+    assert draft.replaced == [linked, word]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_part"),
+    [("bal", True), ("balo", True), ("ba", True), ("balompié", True), ("bola", False), ("sol", False), ("solar", True)],
+)
+def test_a_part_of_a_term_is_a_word_of_it_or_begins_like_it(word, is_part):
+    """The word `sol` is too short to count by itself; `solar` begins like it."""
+    assert _is_part(word, {"balompié"} | ({"sol"} if "sol" in word and word != "sola" else set())) is is_part
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Veo la pelota roja", 0),
+        ("Yo veo la pelota roja", 0),
+        ("Yo veo a la pelota roja", 1),
+        ("Yo veo a toda la pelota roja", 2),
+        ("Veo pelota", 2),
+        ("Veo la bola pelota roja", 4),
+        ("Veo la pelota pelota roja", 4),
+        ("Veo la roja", 10 + 0),
+        ("", 10 + 3),
+    ],
+)
+def test_the_penalty_of_a_translation(text, expected):
+    terms, matches = matches_of("I see the ball red", [("ball", "pelota")])
+    draft = Draft("Veo la bola roja", matches, [[(7, 11)]], [0])
+    assert faults(draft, terms, "I see the ball red", text) == expected
+
+
+def test_source_words_of_a_term_are_counted_at_white_space():
+    source = "I see (ice cream) now"
+    _, matches = matches_of(source, [("ice cream", "helado"), ("now", "ahora"), ("I", "yo")])
+    assert [_source_words(source, match, 5) for match in matches] == [range(1), range(2, 4), range(4, 5)]
+    assert [_source_words(source, match, 3) for match in matches] == [range(1), range(2, 3), range(4, 3)]
+
+
+def test_words_of_a_translation_are_found_in_their_order():
+    free = Hypothesis([7, 8, 9, 5], -1.0, -1.0)
+    task = FreeTranslation(0, "", [], [], free, "la casa la", [], [])
+    words = [("la", 0, 1), ("gone", 1, 2), ("casa", 2, 3), ("la", 3, 4)]
+    assert _words(task, words) == [
+        LinkedWord(7, (0, 2)),
+        LinkedWord(8, None),
+        LinkedWord(9, (3, 7)),
+        LinkedWord(5, (8, 10)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spans", "shares", "number"),
+    [
+        (((0, 3), (4, 8)), (0.5, 0.15), 1),
+        (((0, 3), (4, 8)), (0.5, 0.125), 0),
+        (((0, 4), (5, 9)), (0.5, 0.25), 0),
+        (((0, 3), (4, 7)), (0.5, 0.25), 0),
+        ((None, (4, 8)), (0.5, 0.25), 0),
+        (((0, 3), None), (0.5, 0.25), 1),
+        (((4, 8), (0, 3)), (0.25, 0.5), 1),
+    ],
+)
+def test_a_short_word_gives_way_to_a_long_one_behind_it_with_almost_as_much_attention(spans, shares, number):
+    words = [LinkedWord(i, span) for i, span in enumerate(spans)]
+    assert _translating(words, torch.tensor(shares, dtype=torch.float64)).token == number
+
+
+def test_only_hypotheses_without_a_higher_score_stay_below_the_chosen_one():
+    best, equal, lower, higher = (Hypothesis([i], s, s) for i, s in enumerate((-2.0, -2.0, -3.0, -1.0)))
+    assert below(best, [lower, higher, equal]) == [best, equal, lower]
+
+
+def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
+    from translucid.terminology.term_forms import TermForms
+
+    beams = []
+
+    class Own:
+        def decode(self, sentences, options, constraints):
+            beams.append((options.beam, sentences))
+            return [["found"] for _ in sentences]
+
+    monkeypatch.setattr(TermForms, "__init__", lambda *_: None)
+    monkeypatch.setattr(TermForms, "edges", None, raising=False)
+    asked = []
+
+    def wanted(self, matches, instead):
+        asked.append(([match.text for match in matches], instead))
+        return ["phrase"] if matches else []
+
+    monkeypatch.setattr(TermForms, "wanted", wanted)
+    monkeypatch.setattr("translucid.decoding.constraints.Constraints", lambda *_: None)
+    terms = TermList(terms_of([("ball", "pelota"), ("sun", "sol"), ("cat", "gato")]), Lemmas("en"), Lemmas("es"))
+    source = "ball sun cat"
+    matches = terms.matches(source)
+    uses = terms.uses(matches, "sol gatos")
+    assert [use.outcome for use in uses] == ["missing", "used", "inflected"]
+    task = FreeTranslation(0, source, [4], [5], Hypothesis([1], -1.0, -1.0), "sol gatos", matches, uses)
+    constraint = TermConstraint(Own, terms, None)
+    linked = [[[LinkedWord(7, None), LinkedWord(8, None)], [LinkedWord(9, None)], [LinkedWord(6, None)]]]
+    for beam, wide in ((1, 5), (5, 5), (6, 6)):
+        found = constraint._constrained([task], linked, DecodingOptions(beam=beam))
+        assert found[0] == ["found"] and found[1] == []
+        assert beams[-1] == (wide, [[5]])
+    assert asked[0] == (["ball", "sun"], [[7, 8], []])
+    assert str(constraint) == "constrained by 3 terms" and constraint.pointed_out is False
+
+
+def test_substituted_texts_are_scored_by_forced_decoding(monkeypatch):
+    class Letters(Tokens):
+        def encode_target(self, texts):
+            return [[1] if "?" in text else [10] * len(text) for text in texts]
+
+    class Own:
+        def forced(self, pairs):
+            self.pairs = pairs
+            return [[-0.5] * (len(target) - 1) if len(target) < 4 else [0.5] * len(target) for _, target in pairs]
+
+    own = Own()
+    constraint = TermConstraint(lambda: own, TermList([]), Letters())
+    options = DecodingOptions(length_penalty=1.0)
+    texts = {"x": "ab", "y": "?", "z": "abc"}
+    found = constraint._scored(own, {"x": [4], "y": [5], "z": [6]}, texts, options)
+    assert own.pairs == [([4], [10, 10, 3]), ([6], [10, 10, 10, 3])]
+    assert found == {
+        "x": Hypothesis([10, 10], -1.0, -1.0 / (7 / 6), [-0.5, -0.5]),
+        "z": Hypothesis([10] * 3, 0.0, 0.0, [0.5] * 4),
+    }
+    assert constraint._scored(own, {"y": [5]}, {"y": "?"}, options) == {}
+    constraint.tokenizer.target_opening = (8,)
+    assert constraint._scored(own, {"x": [4]}, {"x": "ab"}, options)["x"].token_log_probabilities == [0.0, -0.5, -0.5]
+    assert str(TermConstraint(None, TermList([]), Letters(), pointed_out=True)) == "constrained by 0 terms"
+
+
+def test_the_names_and_nouns_that_a_model_knows_best_come_first():
+    stand_ins = NameStandIns(Tokens(), TermList(terms_of([("Max", "x"), ("golf", "y")])), "es")
+    # Source names are one piece with the language, so the letters of the target decide; equals keep their order.
+    assert stand_ins._names == sorted(filter(lambda name: name != "Max", USUAL_NAMES), key=len)
+    assert stand_ins._nouns == sorted(filter(lambda noun: noun != "golf", USUAL_NOUNS), key=len)
+    assert (stand_ins._names[:4], stand_ins._nouns[:3]) == (["Ana", "Tom", "Eva", "Anna"], ["bar", "zoo", "taxi"])
+    assert (len(USUAL_NAMES), len(USUAL_NOUNS)) == (24, 12)
+
+
+def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
+    """Then the first name again, as a constraint, and at last the sentence as it is."""
+    stand_ins = NameStandIns(Tokens(), TermList(terms_of([("Ferblat",)])), "es")
+    monkeypatch.setattr(NameStandIns, "_lost", lambda self, read, found, more=False: [(0, 0, 0)])
+    monkeypatch.setattr(NameStandIns, "_for_model", lambda self, piece: piece)
+    words = []
+    monkeypatch.setattr(NameStandIns, "_stood_in", lambda self, piece, of: words.append([*of]) or None)
+    forced = []
+
+    def search_again(terms):
+        forced.append(terms)
+        return lambda texts: [[["again"]] for _ in texts]
+
+    piece = Piece("Ferblat", [4, 3], "")
+    _, found = stand_ins.search([[piece]], lambda texts: [[["first"]]], search_again)
+    names = stand_ins._names
+    assert words == [stand_ins._nouns, names[1:], names[2:], names[3:], names]
+    assert found == [[["again"]]] and len(forced) == 6
+
+
+def test_pieces_with_the_same_stand_ins_are_searched_together():
+    def piece(*words):
+        names = tuple(SimpleNamespace(word=word) for word in words)
+        return SimpleNamespace(masked=SimpleNamespace(names=names), number=next(numbers))
+
+    numbers = iter(range(4))
+    pieces = [piece("Ana"), piece("Tom"), piece("Ana"), piece()]
+    asked = []
+
+    def search_again(terms):
+        def search(texts):
+            asked.append((terms and [match.text for match in terms.matches("Ana ana Tom")], len(texts)))
+            return [[[len(asked), text.number]] for (text,) in texts]
+
+        return search
+
+    assert _searched(pieces, search_again, is_forced=True) == [[1, 0], [2, 1], [1, 2], [3, 3]]
+    assert asked == [(["Ana"], 2), (["Tom"], 1), (None, 1)]
+    asked.clear()
+    assert _searched(pieces, search_again, is_forced=False) == [[1, 0], [1, 1], [1, 2], [1, 3]]
+    assert asked == [(None, 4)]
+
+
+@pytest.mark.parametrize(
+    ("term", "stays", "name"),
+    [
+        (("Acme",), True, False),
+        (("acme",), True, False),
+        (("Acme Cloud", "Nube"), False, True),
+        (("Acme cloud", "Nube"), False, False),
+        (("Acme 3", "Nube"), False, True),
+        (("Acme", "nube"), False, False),
+        (("acme", "Nube", "name"), False, True),
+    ],
+)
+def test_a_name_has_capitals_or_is_listed_as_one(term, stays, name):
+    _, (match,) = matches_of(term[0], [term])
+    assert (_stays(match), _is_name(match)) == (stays, name)
+    _, (match,) = matches_of(term[0], [term, (term[0], "Otra")])
+    assert not _is_name(match)

@@ -147,13 +147,14 @@ class Html:
     def _close_implied(self, name: str, at: int) -> None:
         """Close the elements that a block ends without an end tag: a paragraph, the item or the cell before."""
         ends, barrier = IMPLIED.get(name, ({"p"}, set()))
+        closed = len(self._open)
         for depth in range(len(self._open) - 1, -1, -1):
             enclosing = self._open[depth].name
-            if enclosing in ends:
-                return self._close(depth, at)
-            if enclosing in barrier or (name not in IMPLIED and not is_inline(enclosing)):
-                return None
-        return None
+            if enclosing in ends:  # A row also ends the row around the cell before it.
+                closed = depth
+            elif enclosing in barrier or (name not in IMPLIED and not is_inline(enclosing)):
+                break
+        self._close(closed, at)
 
     def _close(self, depth: int, end: int, inner: int | None = None) -> None:
         """Close elements down to a depth: the outermost at `end`, those in it at `inner` if it is given."""

@@ -68,6 +68,30 @@ def test_other_declarations_are_refused(declaration, said):
         read('<string name="a">b</string>', before=before)
 
 
+def chain(length):
+    """Return the declarations of entities each of which consists of the next one."""
+    return "".join(f'<!ENTITY a{i} "&a{i + 1};">' for i in range(length))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (f'<!ENTITY a "{"x" * 10_000}">', f'<!ENTITY a "{"x" * 10_001}">'),
+        (
+            f'<!ENTITY a "{"x" * 5000}"><!ENTITY b "{"y" * 4997}&a;">',
+            f'<!ENTITY a "{"x" * 5000}"><!ENTITY b "{"y" * 4998}&a;">',
+        ),
+        (chain(50), chain(51)),
+        (f'<!ENTITY a "&#38;"><!ENTITY a "{"x" * 10_001}">', f'<!ENTITY b "&#38;"><!ENTITY a "{"x" * 10_001}">'),
+    ],
+)
+def test_the_limits_of_declarations(allowed, refused):
+    content = '<string name="a">b</string>'
+    assert read(content, before=f"<!DOCTYPE resources [{allowed}]>").segments
+    with pytest.raises(UserError):
+        read(content, before=f"<!DOCTYPE resources [{refused}]>")
+
+
 def test_other_files_may_declare_nothing():
     with pytest.raises(UserError, match="declares entities"):
         read_document("a.tmx", b'<!DOCTYPE tmx [<!ENTITY a "b">]><tmx><body/></tmx>', ("en", "es"))

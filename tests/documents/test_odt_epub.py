@@ -206,3 +206,40 @@ def test_spans_of_a_session_are_no_formatting_but_styles_derived_from_others_are
     assert document.segments[0].source.whole == f"One and {inside('two', 'six', 'ten')}."
     filled = body(document.filled(all_changed(document)))
     assert filled == f"<text:p>ONE AND {inside('TWO', 'SIX', 'TEN')}.</text:p>"
+
+
+def test_lines_places_and_changes_of_a_text():
+    bold = '<text:span text:style-name="B">{}</text:span>'
+    deleted = "<text:changed-region><text:deletion><text:p>No</text:p></text:deletion></text:changed-region>"
+    inside = (
+        f"<text:tracked-changes>{deleted}</text:tracked-changes><text:p/><text:p> </text:p>"
+        "<text:p><text:tab/>Name<text:tab/>Ann<text:line-break/>Lee</text:p>"
+        f"<text:p>One{bold.format('.')}<text:line-break/>Two,<text:line-break/>six<text:s/>ten</text:p>"
+        f"<text:h>At {bold.format('the')}<text:a>end</text:a><text:meta>ing</text:meta><text:x>no</text:x>.</text:h>"
+    )
+    document = read(of_odt(inside))
+    assert [(one.source.whole, one.place) for one in document.segments] == [
+        ("Name", "paragraph 3"),
+        ("Ann", "paragraph 3"),
+        ("Lee", "paragraph 3"),
+        (f"One{bold.format('.')}", "paragraph 4"),
+        ("Two,<text:line-break/>six <text:s/>ten", "paragraph 4"),
+        (
+            f"At {bold.format('the')}<text:a>end</text:a><text:meta>ing</text:meta><text:x>no</text:x>.",
+            "paragraph 5",
+        ),
+    ]
+    after = inside.replace("six<", "SIX <")
+    for word in ("Name", "Ann", "Lee", "One", "Two", "ten", "At ", "the<", "end", "ing"):
+        after = after.replace(f">{word}", f">{word.upper()}")
+    assert body(document.filled(all_changed(document))) == after
+
+
+def test_elements_for_breaks_have_the_prefix_of_their_paragraph():
+    content = f'<text xmlns="{OASIS.format("text")}"><h>One</h><p>Two<note><p>Six</p></note></p></text>'
+    document = read(of_odt("", **{"content.xml": content}))
+    assert [one.place for one in document.segments] == ["paragraph 1", "paragraph 2", "paragraph 2, note or frame"]
+    targets = {number: Target(TaggedText("a\tb\nc&\t")) for number in range(3)}
+    filled = ZipFile(BytesIO(document.filled(targets))).read("content.xml").decode()
+    new = "a<tab/>b<line-break/>c&amp;<tab/>"
+    assert filled == content.replace("One", new).replace("Two", new).replace("Six", new)

@@ -95,3 +95,75 @@ def test_what_can_not_be_read_is_one_line(languages, content, said):
 def test_nothing_outside_of_the_file_is_read_and_unknown_entities_stay():
     content = '<!DOCTYPE tmx SYSTEM "/etc/passwd">' + FILE.format(UNIT.format("").replace("One", "One&nbsp;&root;"))
     assert "ONE&nbsp;&root; <bpt" in filled(content)
+
+
+def test_a_rich_memory():
+    seg = (
+        '<seg>One <bpt i="2" x="1">&lt;i></bpt><bpt i="1">&lt;b></bpt>two<ept i="1"/><ept i="2"/><ph>&lt;br/></ph>six '
+        "<hi type='x'>ten</hi> <bpt i='3'/><it>n</it><ept i='3'/> end</seg>"
+    )
+    units = (
+        '<tu tuid="1">\n  <note> First </note><tuv xml:lang="de"><note>No</note><seg>Eins</seg></tuv>\n  '
+        f"<tuv xml:lang='en'><note/><note>Second</note>{seg}</tuv>\t<tuv xml:lang='fr'><seg>Un</seg></tuv>{{}}</tu>\n"
+        '<tu><tuv lang="en-GB"><seg>Two</seg></tuv><tuv xml:lang="es" x="1"><prop type="a">b</prop>{}'
+        '<seg y="2"> dos<ph>code</ph> </seg></tuv></tu>'
+        '<tu><tuv xml:lang="en"><prop>x</prop></tuv></tu><tu><tuv xml:lang="en"><seg>12</seg></tuv></tu>'
+        '<tu><tuv xml:lang="es"><seg>Tres</seg></tuv></tu>'
+    )
+    ours = '<prop type="x-translucid-confidence">0.10</prop><prop type="x-translucid-doubt">a</prop>'
+    content = FILE.format(units.format("", ours))
+    document = read(content)
+    one, two = document.segments
+    assert (one.source.text, one.place, one.existing, one.note) == (
+        "One two six ten  end",
+        "line 1",
+        None,
+        "First\nSecond",
+    )
+    assert [mark.pair for mark in one.source.marks] == [0, 1, 1, 0, None, 2, 2, 3, None, 3]
+    assert (two.source.text, two.place, two.existing, two.note) == ("Two", "line 4", "dos", None)
+    after = seg.replace('<ept i="2"/>', '<ept i="2"/> ')
+    for word in ("One", "two", "six", "ten", "end"):
+        after = after.replace(word, word.upper())
+    targets = all_changed(document)
+    targets[1] = Target(TaggedText("DOS"), confidence=0.5, doubts=("loop: <a>", "b"))
+    fresh = '<prop type="x-translucid-confidence">0.50</prop><prop type="x-translucid-doubt">loop: &lt;a&gt;</prop>'
+    fresh += '<prop type="x-translucid-doubt">b</prop>'
+    expected = units.format(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
+    expected = expected.replace('<seg y="2"> dos<ph>code</ph> </seg>', f'{fresh}<seg y="2">DOS</seg>')
+    assert document.filled(targets).decode() == FILE.format(expected)
+
+
+@pytest.mark.parametrize(
+    ("srclang", "languages", "code"),
+    [
+        ("en", (None, "spa"), "es"),
+        ("EN-us", (None, "es-MX"), "es-MX"),
+        ("*all*", ("en", "es"), "es"),
+        ("*ALL*", ("eng_Latn", "spa_Latn"), "es"),
+        ("de", ("en", "nonsense"), "nonsense"),
+    ],
+)
+def test_the_languages_of_a_memory(srclang, languages, code):
+    unit = '<tu><tuv xml:lang="en-US"><seg>One</seg></tuv></tu>'
+    content = FILE.replace("/><body>", "/><header srclang='fr'/><body>").replace('"en"', f'"{srclang}"').format(unit)
+    assert f'<tuv xml:lang="{code}"><seg>ONE</seg></tuv>' in filled(content, languages)
+
+
+@pytest.mark.parametrize(
+    ("srclang", "languages", "said"),
+    [
+        ("*all*", (None, "es"), "holds en, de, not a known source"),
+        ("en", (None, None), None),
+        ("fr", (None, "es"), "holds en, de, not fr"),
+        ("fr", ("en", None), None),
+    ],
+)
+def test_the_languages_of_a_memory_must_be_clear(srclang, languages, said):
+    unit = '<tu><tuv xml:lang="en"><seg>One</seg></tuv><tuv xml:lang="de"><seg>Eins</seg></tuv><tuv/></tu>'
+    content = FILE.replace('"en"', f'"{srclang}"').format(unit)
+    if said is None:
+        assert [one.existing for one in read(content, languages).segments] == ["Eins"]
+    else:
+        with pytest.raises(UserError, match=rf"^a\.tmx: {said}\. Name both languages of the translation\."):
+            read(content, languages)

@@ -1,5 +1,7 @@
 """Places in XML files, and files that are refused."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -156,10 +158,10 @@ def test_slots_may_lie_in_one_another(before):
 def test_too_many_segments_are_refused():
     with at_most(2):
         document = SlottedXml(units("<root/>")[0])
-    document.add_segment(Segment(TaggedText("a"), ""))
-    document.add_segment(Segment(TaggedText("a"), ""))
+    document.segments.add(Segment(TaggedText("a"), ""))
+    document.segments.add(Segment(TaggedText("a"), ""))
     with pytest.raises(UserError, match="has more than 2 texts"):
-        document.add_segment(Segment(TaggedText("a"), ""))
+        document.segments.add(Segment(TaggedText("a"), ""))
 
 
 B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mark(0, "<br/>")
@@ -179,3 +181,33 @@ B, END, BR = Mark(0, "<b>", Side.opens, 0), Mark(0, "</b>", Side.closes, 0), Mar
 )
 def test_marks_that_are_lost_or_doubled_are_mended(marks, mended):
     assert complete(TaggedText("x", (B, END, BR)), TaggedText("x", marks)).whole == mended
+
+
+def test_slots_are_written_in_the_order_of_their_places():
+    document = SlottedXml(units("<root>abcdefghi</root>")[0])
+    document.segments = [Segment(TaggedText(text), "") for text in "abcdef"]
+    at = len("<root>")
+
+    def add(start, end, first, stop, new):
+        def write(targets, kept):
+            return re.sub(r"(\d)(\d)", lambda span: kept(at + int(span[1]), at + int(span[2])), new)
+
+        document.add_slot(at + start, at + end, range(first, stop), write)
+
+    add(8, 9, 4, 5, "Z")
+    add(5, 8, 3, 4, "Y")
+    add(3, 5, 2, 4, "X")
+    add(2, 8, 1, 2, "[35|58]")
+    add(5, 5, 3, 4, "-")
+    add(2, 2, 0, 1, "+")
+
+    def filled(*numbers):
+        return document.filled({number: Target(TaggedText("")) for number in numbers})[at : -len("</root>")].decode()
+
+    assert filled() == filled(5) == "abcdefghi"
+    assert filled(0) == "ab+cdefghi"
+    assert filled(1) == "ab[de|fgh]i"
+    assert filled(2) == "abcXfghi"
+    assert filled(3) == "abcX-Yi"
+    assert filled(4) == "abcdefghZ"
+    assert filled(4, 3, 0, 1, 2) == "ab+[X|-Y]Z"

@@ -23,7 +23,7 @@ def add_descriptions(document: SlottedXml, name: str) -> None:
         for attribute in _ATTRIBUTES:
             text = element.attributes.get(attribute, "")
             if is_language(text):
-                numbers[attribute] = document.add_segment(Segment(TaggedText(text), f"picture {pictures + 1}"))
+                numbers[attribute] = document.segments.add(Segment(TaggedText(text), f"picture {pictures + 1}"))
         if numbers:
             pictures += 1
             write = partial(_written, document.file.raw(element.start, element.inner), numbers)

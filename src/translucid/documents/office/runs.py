@@ -233,7 +233,7 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
     first = len(document.segments)
     for _, content in paragraph.lines:
         if content:
-            document.add_segment(Segment(content.source, place))
+            document.segments.add(Segment(content.source, place))
     numbers = range(first, len(document.segments))
 
     def write(targets: Targets, kept: Kept) -> str:

@@ -94,7 +94,7 @@ class _Strings:
                 place = f"{source.place}, form {form}"
                 if numbers := examples_of(self.language, form):
                     place = f"{source.place}, for {', '.join(map(str, numbers))} …"
-                added[form] = self.document.add_segment(replace(source, place=place))
+                added[form] = self.document.segments.add(replace(source, place=place))
         every = range(first, len(self.document.segments))
         for form, item in items.items():
             if form not in self.forms and form != general_form:

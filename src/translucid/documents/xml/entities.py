@@ -11,6 +11,8 @@ from translucid.ground.errors import UserError
 
 LONGEST = 10_000
 """The largest number of characters of an entity: expat expands entities in attributes in any case."""
+DEEPEST = 50
+"""The largest depth of entities in entities."""
 _REFERENCE = re.compile(r"&([^#&;][^&;]*);")
 
 
@@ -52,13 +54,11 @@ class Entities:
         """Return the number of characters of an entity, including the entities in it."""
         if name not in sizes:
             text = self.texts.get(name, "")
-            if depth > len(self.texts) or depth > 50:
+            if depth > DEEPEST:
                 raise self.refused(f"declares the entity {name[:50]}, which stands in itself")
             size = len(text)
             for inner in _REFERENCE.findall(text):
                 size += self._size(inner, sizes, depth + 1)
-                if size > LONGEST:
-                    break
             sizes[name] = size
             if size > LONGEST:
                 raise self.refused(

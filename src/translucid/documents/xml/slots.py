@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from translucid.documents.document import Segment, SegmentList, Target
+from translucid.documents.document import SegmentList, Target
 from translucid.documents.tag_repair import complete
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.ground.cancellation import between_steps
@@ -48,14 +48,6 @@ class SlottedXml:
         self.file = file
         self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
-
-    def add_segment(self, segment: Segment) -> int:
-        """Append a segment and return its number.
-
-        Raises:
-            UserError: the document has too many segments.
-        """
-        return self.segments.add(segment)
 
     def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str]) -> None:
         """Add a slot, in any order."""

@@ -88,9 +88,14 @@ class _Memory:
         if old:
             start, end = old.start, old.end
             existing = old.words(_is_code).strip()
-        notes = [note.text.strip() for note in (*unit.within("note"), *source.within("note"))]
-        number = self.document.add_segment(
-            Segment(content.source, f"line {unit.line}", existing=existing or None, note="\n".join(notes) or None)
+        notes = [child.text.strip() for child in (*unit.children, *source.children) if child.name == "note"]
+        number = self.document.segments.add(
+            Segment(
+                content.source,
+                f"line {unit.line}",
+                existing=existing or None,
+                note="\n".join(filter(None, notes)) or None,
+            )
         )
         numbers = range(number, number + 1)
         for prop in properties:

@@ -151,13 +151,13 @@ class _Xliff:
             return None
         first = len(self.document.segments)
         if not has_cases(content.source.text):
-            self.document.add_segment(replace(segment, source=content.source))
+            self.document.segments.add(replace(segment, source=content.source))
             return _Text(range(first, first + 1), content, piece)
         # The cases are parsed from the raw XML, because tags may be in some of them.
         raw = self.file.raw(piece.inner, piece.inner_end)
         spans, write = Spans(raw), message_writer(raw)
         for span in message_spans(raw, decode=unescape):
-            spans.add(self.document.add_segment(replace(segment, source=span.marked)), span, _escaping(write))
+            spans.add(self.document.segments.add(replace(segment, source=span.marked)), span, _escaping(write))
         return _Text(range(first, len(self.document.segments)), spans, piece)
 
     def _target(

@@ -37,8 +37,8 @@ def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
     group = unit.child("notes")
     if unit.name == "trans-unit":  # XLIFF 1.2
         write = partial(_written_1, name, numbers)
-        last = unit.child("target") or unit.child("seg-source") or unit.child("source")
-        start = end = last.end if last else unit.inner_end
+        names = ("source", "seg-source", "target")
+        start = end = max(child.end for child in unit.children if child.name in names)
     elif group and len(ours) != len(group.children):
         write = partial(_written_2, name, numbers)
         start = end = group.inner_end

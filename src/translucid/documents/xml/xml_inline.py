@@ -363,7 +363,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
     content = inline.content(parts)
     if content is None:
         return None
-    number = document.add_segment(replace(segment, source=content.source))
+    number = document.segments.add(replace(segment, source=content.source))
     held = inline.held(parts) if inline.holding else {}
 
     def write(targets: Targets, kept: Kept) -> str:

@@ -49,8 +49,8 @@ def prefix(tag: str) -> str:
     >>> prefix("<x:source>"), prefix("<source>")
     ('x:', '')
     """
-    before, colon, _ = re.split(r"[\s/>]", tag[1:], maxsplit=1)[0].rpartition(":")
-    return before + colon
+    match = re.match(r"<([^\s/>:]+:)", tag)
+    return match[1] if match else ""
 
 
 def margin(file: XmlFile, element: Element) -> Piece:

@@ -1,0 +1,167 @@
+"""Which elements without letters the model sees, which it does not, and where they are found in a translation."""
+
+import pytest
+
+from tests.documents.test_kept_elements import tagged
+from translucid.documents.kept_elements import LONGEST_WORD, MOST_COPIES, collapsed, copy_places, expanded, spans_of
+from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
+
+
+def shown(source, *hidden, **options):
+    """Return the text for the model, in which `{…}` is a hidden element, and the elements that it sees."""
+    result = collapsed(tagged(source) if isinstance(source, str) else source, hidden, **options)
+    text = ""
+    for part in result.source.parts:
+        text += f"{{{part.raw}}}" if isinstance(part, KeptElement) else part if isinstance(part, str) else part.raw
+    whole = {copy.start: copy for copy in result.copies}
+    assert all(result.source.text[copy.start : copy.end] == copy.core for copy in whole.values())
+    return text, [copy.element.raw for copy in result.copies]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "copies"),
+    [
+        ("One <br/> two", "One <br/> two", []),
+        ("<b>One</b> <i></i> two", "<b>One</b> <i></i> two", []),
+        ("<b>One <i>2</i></b> six", "<b>One 2</b> six", ["<i>2</i>"]),
+        ("<b><i>2</i> </b> six", "2  six", ["<b><i>2</i> </b>"]),
+        ("See <a> [4] </a>now", "See  [4] now", ["<a> [4] </a>"]),
+        # An element at the end of a word or a sentence is no word, unless white space or a break is between.
+        ("The end.<a>4</a> See", "The end.{<a>4</a>} See", []),
+        ("The end,<a>4</a> see", "The end,{<a>4</a>} see", []),
+        ("The end<a> 4</a> see", "The end 4 see", ["<a> 4</a>"]),
+        ("The end<br/><a>4</a> see", "The end<br/>4 see", ["<a>4</a>"]),
+        ("The end <a>4</a><br/>see", "The end 4<br/>see", ["<a>4</a>"]),
+        ("See <a>4 </a>houses", "See 4 houses", ["<a>4 </a>"]),
+        ("See <a>4</a>houses", "See {<a>4</a>}houses", []),
+        ("See (<a>4</a>) now", "See (4) now", ["<a>4</a>"]),
+        ("See 3<b>4</b> now", "See 3{<b>4</b>} now", []),
+        ("See 3<b>-4</b> now", "See 3{<b>-4</b>} now", []),
+        ("See 10<sup>3</sup> now", "See 10{<sup>3</sup>} now", []),
+        # Elements that touch each other have the same neighbours.
+        ("A house<b>1</b><i>2</i> here", "A house{<b>1</b>}{<i>2</i>} here", []),
+        ("A <b>[1]</b><i>[2]</i> here", "A [1][2] here", ["<b>[1]</b>", "<i>[2]</i>"]),
+        ("A <b>1</b> <i>2</i> here", "A 1 2 here", ["<b>1</b>", "<i>2</i>"]),
+        # Punctuation belongs to the sentence, unless it stands alone beside words.
+        ("Tom <b>&</b> Ann", "Tom & Ann", ["<b>&</b>"]),
+        ("Tom<b>,</b> Ann", "Tom<b>,</b> Ann", []),
+        ("<b>—</b>", "<b>—</b>", []),
+        ("<b>—</b> Ann", "— Ann", ["<b>—</b>"]),
+        ("Ann <b>—</b>", "Ann —", ["<b>—</b>"]),
+        ("Ann<b>*</b> here", "Ann{<b>*</b>} here", []),
+        # Words with an element between their letters, without punctuation at their ends.
+        ('Say "H<sub>2</sub>O", too', 'Say "H2O", too', ["H<sub>2</sub>O"]),
+        ("Say (<i>x<sub>1</sub></i>)", "Say (<i>x1</i>)", ["x<sub>1</sub>"]),
+        ("Say (<i>x<sub>1</sub>y</i>z)", "Say (x1yz)", ["<i>x<sub>1</sub>y</i>z"]),
+        ("Say C<sub>2</sub>H<sub>6</sub>O now", "Say C2H6O now", ["C<sub>2</sub>H<sub>6</sub>O"]),
+        ("Use <b>a<i>2</i>b</b> now", "Use <b>a2b</b> now", ["a<i>2</i>b"]),
+        ("Use a<i>2</i>b<br/>c", "Use {a<i>2</i>b}<br/>c", []),
+        ("x<b>y<i>2</i></b>z one", "xy2z one", ["x<b>y<i>2</i></b>z"]),
+        # Symbols with a number: short ones before a subscript, units and letters before a superscript.
+        ("Abcd<sub>2</sub> is", "Abcd2 is", ["Abcd<sub>2</sub>"]),
+        ("Abcde<sub>2</sub> is", "Abcde{<sub>2</sub>} is", []),
+        ("5 km<sup>2</sup> is", "5 km2 is", ["km<sup>2</sup>"]),
+        ("ab<sup>2</sup> is", "ab{<sup>2</sup>} is", []),
+        ("x<sup>2</sup> is", "x2 is", ["x<sup>2</sup>"]),
+        ("x<sup>*</sup> is", "x{<sup>*</sup>} is", []),
+        ("x<b>2</b> is", "x{<b>2</b>} is", []),
+        ("我有<b>25</b>本", "我有25本", ["<b>25</b>"]),
+        ("我有<sup>25</sup>本", "我有{<sup>25</sup>}本", []),
+        ("我有<b>*</b>本", "我有{<b>*</b>}本", []),
+        # An element that splits a placeholder stays as it is.
+        ("See {a<b>1</b>} now", "See {a<b>1</b>} now", []),
+        ("See <b>{a}</b> now", "See {a} now", ["<b>{a}</b>"]),
+        # Equal contents are numbered; those within a longer number are found, but are no words of their own.
+        ("2 of <b>2</b> and <i>2</i>", "2 of 2 and 2", ["<b>2</b>", "<i>2</i>"]),
+    ],
+)
+def test_what_the_model_sees(source, text, copies):
+    assert shown(source) == (text, copies)
+
+
+def test_contents_are_hidden_on_demand_and_footnotes_shown():
+    assert shown("I have <b> 3 </b> cats, <i>4</i> dogs", "3") == ("I have {<b> 3 </b>} cats, 4 dogs", ["<i>4</i>"])
+    assert shown("A house<sup>2</sup> here", attached=True) == ("A house2 here", ["<sup>2</sup>"])
+    assert shown("A house<sup>2</sup> here", "2", attached=True) == ("A house{<sup>2</sup>} here", [])
+
+
+def test_the_number_of_copies_is_limited():
+    for count in (MOST_COPIES, MOST_COPIES + 2):
+        source = "One " + " ".join(f"<b>{number}</b>" for number in range(100, 100 + count))
+        text, copies = shown(source)
+        assert copies == [f"<b>{number}</b>" for number in range(100, 100 + MOST_COPIES)]
+        assert text.count("{") == count - MOST_COPIES
+
+
+@pytest.mark.parametrize("before", [3, 20, 36])
+def test_a_long_word_is_translated(before):
+    for size in (LONGEST_WORD, LONGEST_WORD + 1):
+        word = "a" * before + "<b>2</b>" + "b" * (size - before - 1)
+        is_kept = size == LONGEST_WORD
+        assert shown(f"One {word} six") == (
+            ("One " + word.replace("<b>2</b>", "2") + " six", [word])
+            if is_kept
+            else (f"One {word.replace('<b>2</b>', '{<b>2</b>}')} six", [])
+        )
+
+
+def test_at_most_three_tags_around_a_part_of_a_word_belong_to_it():
+    def nested(text, names):
+        return "".join(f"<{name}>" for name in names) + text + "".join(f"</{name}>" for name in reversed(names))
+
+    for word in (nested("x", "bis") + "<sub>1</sub>", "H<sub>2</sub>" + nested("O", "bis")):
+        assert shown(f"Say {word} now")[1] == [word]
+    for word in (nested("x", "bisu") + "<sub>1</sub>", "H<sub>2</sub>" + nested("O", "bisu")):
+        assert shown(f"Say {word} now")[1] == []
+
+
+def test_marks_that_overlap_a_word_are_not_parted():
+    b, i, s = ((Mark(0, f"<{name}>"), Mark(0, f"</{name}>")) for name in "bis")
+    places = (b[0], 0, Side.opens, 0), (i[0], 4, Side.opens, 1), (b[1], 5, Side.closes, 0), (s[0], 5, Side.opens, 2)
+    places += (s[1], 6, Side.closes, 2), (i[1], 8, Side.closes, 1)
+    source = TaggedText("One a2b six", tuple(Mark(at, mark.raw, side, pair) for mark, at, side, pair in places))
+    assert shown(source) == ("<b>One <i>a</b>{<s>2</s>}b </i>six", [])
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "places", "lost"),
+    [
+        ("<b>2</b> and 2", "2 y 2", [(0, "<b>2</b>")], set()),
+        ("2 and <b>2</b>", "2 y 2", [(4, "<b>2</b>")], set()),
+        ("2 and <b>2</b>", "dos y 2", [(6, "<b>2</b>")], set()),
+        ("2, <b>2</b>, 2 and 2", "2 y 2", [(0, "<b>2</b>")], set()),
+        ("2, 2, <b>2</b> and 2", "2 y 2", [(4, "<b>2</b>")], set()),
+        ("<b>2</b> <i>2</i> 2", "2 2", [(0, "<b>2</b>"), (2, "<i>2</i>")], set()),
+        ("2 <b>2</b> <i>2</i>", "2 2", [(0, "<b>2</b>"), (2, "<i>2</i>")], set()),
+        ("2 2 <b>2</b> <i>2</i>", "2 2", [(0, "<b>2</b>"), (2, "<i>2</i>")], set()),
+        ("<b>2</b> <i>3</i> a", "3 2", [(0, "<i>3</i>"), (2, "<b>2</b>")], set()),
+        ("<b>2</b> a", "dos", [], {"2"}),
+        ("<b>2</b> a", "2 2", [], {"2"}),
+        ("<b>4</b> <a>[4]</a> a", "[4] 4", [(0, "<a>[4]</a>"), (1, "<b>4</b>")], {"4"}),
+        ("a <a>[4]</a><b>5</b>", "[4]5", [(0, "<a>[4]</a>"), (3, "<b>5</b>")], set()),
+    ],
+)
+def test_where_the_copies_are(source, translation, places, lost):
+    copies, missing = copy_places(translation, collapsed(tagged(source)))
+    assert [(start, copy.element.raw) for start, _, copy in copies] == places
+    assert all(translation[start:end] == copy.core for start, end, copy in copies)
+    assert missing == lost
+
+
+@pytest.mark.parametrize(
+    ("core", "text", "starts"),
+    [
+        ("2", "2, 12, 2.5, 2,5, 1.2, 2. 2; a2b .2 ,2", [0, 22, 25, 29, 33, 36]),
+        ("a", "a, ba, ab, _a, a1, 1a", [0, 12]),
+        ("a-", "a-b ba- a-", [0, 8]),
+        ("-2", "-2 1-2 -25 -2.", [0, 4, 11]),
+        ("{a}", "x{a}y{a}", [1, 5]),
+    ],
+)
+def test_contents_as_words(core, text, starts):
+    assert spans_of(core, text) == [(start, start + len(core)) for start in starts]
+
+
+def test_elements_are_written_with_their_content():
+    element = KeptElement(0, "<b>2</b>", parts=("<b>", "2"))
+    assert list(expanded(["a", Mark(0, "<i>"), element])) == ["a", Mark(0, "<i>"), "<b>", "2"]

@@ -1,0 +1,237 @@
+"""XLIFF units with everything that they may have: the exact file afterwards, with the origin of each translation."""
+
+import pytest
+
+from tests.documents.changing import changed
+from tests.documents.test_xliff import ONE, TWO, read
+from translucid.documents.document import NearMatch, Target
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.errors import UserError
+
+STATES = {
+    "model": 'state="needs-review-translation" state-qualifier="mt-suggestion"',
+    "memory": 'state="needs-review-translation" state-qualifier="exact-match"',
+    "person": 'state="translated"',
+    None: 'state="needs-translation"',
+}
+
+
+ENDS = '<x:ex id="3"/>'
+
+
+def inside(content):
+    """Return what is between the tags of the file."""
+    return content[content.index("<file") : content.rindex("</file>")].partition(">")[2]
+
+
+def filled(form, units, *origins):
+    """Return the units with a translation of each origin; None leaves a segment untranslated."""
+    document = read(form.format(units))
+    targets = {}
+    for number, (segment, origin) in enumerate(zip(document.segments, origins, strict=True)):
+        if origin:
+            targets[number] = Target(changed(segment.source), origin=origin)
+    return inside(document.filled(targets).decode())
+
+
+def mrk(name, text):
+    return f'<mrk mtype="seg" mid="{name}">{text}</mrk>'
+
+
+@pytest.mark.parametrize(
+    ("origins", "inside_target"),
+    [
+        (("model", "person"), ("ONE.", "TWO.")),
+        (("memory", "person"), ("ONE.", "TWO.")),
+        (("memory", "model"), ("ONE.", "TWO.")),
+        (("person", "person"), ("ONE.", "TWO.")),
+        ((None, "person"), ("", "TWO.")),
+        (("model", None), ("ONE.", "")),
+    ],
+)
+def test_the_weakest_origin_of_its_segments_is_that_of_a_target(origins, inside_target):
+    source = f"<source>One. Two.</source><seg-source>{mrk('a', 'One.')}{mrk('b', 'Two.')}</seg-source>"
+    weakest = next(origin for origin in (None, *STATES) if origin in origins)
+    target = f"<target {STATES[weakest]}>{mrk('a', inside_target[0])}{mrk('b', inside_target[1])}</target>"
+    unit = "<trans-unit>{}{}</trans-unit>"
+    assert filled(ONE, unit.format(source, ""), *origins) == unit.format(source, target)
+
+
+def test_a_rich_unit_of_version_1():
+    before = (
+        '<x:trans-unit id="1" maxwidth="40" size-unit="char" xmlns:x="urn:oasis:names:tc:xliff:document:1.2">\n'
+        '  <x:source xml:lang="en" xml:space="preserve"> One <x:bpt id="1" rid="p">&lt;b></x:bpt>two\n'
+        'six<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">ten<x:x id="4"/></x:mrk>nil'
+        '<x:ex id="3"/>'
+        "<x:ph id='5'>%d</x:ph>end</x:source>{}\n"
+        '  <x:note from="dev"> First </x:note><x:note/>{}<x:note>Second</x:note></x:trans-unit>'
+    )
+    old = '<x:note from="translucid">a</x:note><x:alt-trans origin="translucid"><x:target>b</x:target></x:alt-trans>'
+    document = read(ONE.format(before.format("", old)))
+    (segment,) = document.segments
+    assert segment.source.whole == (
+        'One <x:bpt id="1" rid="p">&lt;b></x:bpt>two \nsix<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/>'
+        '<x:mrk mtype="x">ten <x:x id="4"/></x:mrk>nil<x:ex id="3"/> <x:ph id=\'5\'>%d</x:ph>end'
+    )
+    assert [mark.pair for mark in segment.source.marks] == [0, None, 0, 1, 2, None, 2, 1, None]
+    assert (segment.place, segment.existing, segment.note, segment.longest) == ("line 2", None, "First\nSecond", 40)
+    matches = NearMatch(90, "a", "b"), NearMatch(80, "c", "d")
+    target = Target(changed(segment.source), confidence=0.126, doubts=("loop: <a>", "length: 1"), matches=matches)
+    written = (
+        f'\n  <x:target xml:lang="es" xml:space="preserve" {STATES["model"]}> '
+        'ONE <x:bpt id="1" rid="p">&lt;b></x:bpt>TWO \n'
+        'SIX<x:ept id="9" rid="p">&lt;/b></x:ept> <x:bx id="3"/><x:mrk mtype="x">TEN <x:x id="4"/></x:mrk>NIL'
+        f"{ENDS} <x:ph id='5'>%d</x:ph>END</x:target>"
+        '<x:note from="translucid" annotates="target">confidence 0.13; loop: &lt;a&gt;; length: 1</x:note>'
+    )
+    for percent, one, other in (90, "a", "b"), (80, "c", "d"):
+        texts = f"<x:source>{one}</x:source><x:target>{other}</x:target>"
+        written += f'<x:alt-trans match-quality="{percent}%" origin="translucid">{texts}</x:alt-trans>'
+    assert inside(document.filled({0: target}).decode()) == before.format(written, "")
+
+
+def test_a_rich_unit_of_version_2():
+    unit = (
+        '<unit id="1" slr:sizeRestriction="40" xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0">{}'
+        "<originalData/>"
+        '<segment state="initial" slr:sizeRestriction="3, 20">{}\n <source>One <sc id="1"/>two<ec startRef="1"/> '
+        '<sc id="2" isolated="yes"/><mrk id="3" translate="no">no</mrk></source>{}</segment>'
+        "<ignorable><source> </source></ignorable>"
+        "<segment><source>Six</source>{}</segment><segment><source>12</source></segment></unit>"
+    )
+    unit = unit.replace('">{}\n', '">\n', 1)
+    document = read(TWO.format(unit.format("", "", "")))
+    assert [(one.source.whole, one.longest) for one in document.segments] == [
+        ('One <sc id="1"/>two<ec startRef="1"/> <sc id="2" isolated="yes"/><mrk id="3" translate="no">no</mrk>', 20),
+        ("Six", 40),
+    ]
+    assert [mark.pair for mark in document.segments[0].source.marks] == [0, 0, None, None]
+    targets = {
+        0: Target(changed(document.segments[0].source), origin="memory", confidence=1.0),
+        1: Target(TaggedText("SIX"), origin="person", doubts=("loop: a",), matches=(NearMatch(90, "a", "b"),)),
+    }
+    notes = "".join(
+        f'<note category="translucid">segment {text}</note>'
+        for text in ("1: confidence 1.00", "2: loop: a", "2: near match, 90 %: a → b")
+    )
+    first = (
+        '\n <target>ONE <sc id="1"/>TWO<ec startRef="1"/> <sc id="2" isolated="yes"/>'
+        '<mrk id="3" translate="no">no</mrk></target>'
+    )
+    after = unit.format(f"<notes>{notes}</notes>", first, "<target>SIX</target>")
+    after = after.replace(
+        'state="initial" slr:sizeRestriction="3, 20"',
+        'state="translated" slr:sizeRestriction="3, 20" subState="translucid:exact-match"',
+    )
+    after = after.replace("<segment><source>Six", '<segment state="translated"><source>Six')
+    once = document.filled(targets)
+    assert inside(once.decode()) == after
+    assert read(once.decode()).filled(targets) == once
+    second = read(TWO.format(unit.format("", "", ""))).filled({1: Target(TaggedText("SIX"))}).decode()
+    assert inside(second) == unit.format("", "", "<target>SIX</target>").replace(
+        "<segment><source>Six", '<segment state="translated" subState="translucid:mt-suggestion"><source>Six'
+    )
+
+
+def test_a_target_whose_segments_are_unknown_is_translated_as_a_whole():
+    source = f"<source>One. Two.</source><seg-source>{mrk('a', 'One.')} {mrk('b', 'Two.')}</seg-source>"
+    unit = "<trans-unit>{}<target{}>{}</target></trans-unit>"
+    document = read(ONE.format(unit.format(source, "", "Uno dos.")))
+    assert [(one.source.text, one.existing) for one in document.segments] == [("One. Two.", "Uno dos.")]
+    after = filled(ONE, unit.format(source, "", "Uno dos."), "person")
+    assert after == unit.format(source, ' state="translated"', "ONE. TWO.")
+    code = '<ph id="1">code</ph>'
+    assert len(read(ONE.format(unit.format(source, "", code))).segments) == 2
+
+
+def test_units_and_files_without_text_or_languages_stay():
+    units = (
+        '<trans-unit id="1"><source/></trans-unit><trans-unit id="2"><source>12</source><target/></trans-unit>'
+        '<trans-unit id="3"><source>#aabbcc</source></trans-unit><group translate="no"><trans-unit id="4">'
+        '<source>No</source></trans-unit><trans-unit id="5" translate="yes"><source>Yes</source></trans-unit></group>'
+    )
+    document = read(ONE.format(units))
+    assert [one.source.text for one in document.segments] == ["Yes"]
+    content = ONE.replace(' source-language="en"', "").format("<trans-unit><source>One</source></trans-unit>")
+    for languages in (("en", "es"), ("en", None)):
+        document = read(content, languages)
+        assert "target-language" not in document.filled({0: Target(TaggedText("Uno"))}).decode()
+    two = ONE.format("<trans-unit><source>One</source></trans-unit>").replace(
+        "</file>", '</file><file source-language="en-GB"><trans-unit><source>Six</source></trans-unit></file>'
+    )
+    both = read(two, ("en", "nonsense")).filled({1: Target(TaggedText("Seis"))}).decode()
+    assert both.count(' target-language="nonsense">') == 2
+    assert read(two, ("en", None)).filled({1: Target(TaggedText("Seis"))}).decode().count("target-language") == 0
+
+
+@pytest.mark.parametrize(
+    ("languages", "attributes", "said"),
+    [
+        (("de", "es"), 'source-language="en"', "a.xlf:2: is from en to [?], the translator from de to es"),
+        (("en", "es"), 'source-language="en" target-language="de"', "a.xlf:2: is from en to de"),
+        (("en", "es"), 'source-language="en-US" target-language="es-MX"', None),
+        ((None, None), 'source-language="en" target-language="de"', None),
+        (("en", "nonsense"), 'source-language="en" target-language="de"', None),
+    ],
+)
+def test_the_languages_of_a_file_must_be_those_of_the_translation(languages, attributes, said):
+    content = ONE.replace("<file", "\n<file").replace('source-language="en"', attributes)
+    content = content.format("<trans-unit><source>One</source></trans-unit>")
+    if said is None:
+        assert read(content, languages).segments
+    else:
+        with pytest.raises(UserError, match=f"^{said}"):
+            read(content, languages)
+
+
+def test_a_message_with_cases_is_one_text_of_several_segments():
+    message = "{n, plural, =1 {one <g id='1'>cat</g> &amp; dog} other {# cats}}"
+    unit = "<trans-unit><source>{}</source>{}</trans-unit>"
+    document = read(ONE.format(unit.format(message, "")))
+    assert [one.source.whole for one in document.segments] == ["one <g id='1'>cat</g> & dog", "# cats"]
+    upper = message.replace("one <", "ONE <").replace("cat<", "CAT<").replace("dog", "DOG").replace("cats", "CATS")
+    target = f"<target {STATES['model']}>{upper}</target>"
+    assert filled(ONE, unit.format(message, ""), "model", "person") == unit.format(message, target)
+    half = filled(ONE, unit.format(message, ""), None, "person")
+    assert half == unit.format(message, f"<target {STATES[None]}>{message.replace('cats', 'CATS')}</target>")
+
+
+@pytest.mark.parametrize(
+    ("unit", "segment", "longest"),
+    [
+        ('maxwidth="12" size-unit="char" slr:sizeRestriction="11"', "", 11),
+        ('maxwidth="9" size-unit="char" slr:sizeRestriction="11"', "", 9),
+        ('maxwidth="9" size-unit="pixel"', "", None),
+        ('slr:sizeRestriction="0,999999999"', 'slr:sizeRestriction=" 5 , 7 "', 7),
+        ('slr:sizeRestriction="1000000000"', "", None),
+        ('slr:sizeRestriction="٣"', 'slr:sizeRestriction="x"', None),
+    ],
+)
+def test_the_smallest_limit_counts(unit, segment, longest):
+    names = 'xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0"'
+    content = TWO.format(f'<unit id="1" {names} {unit}><segment {segment}><source>One</source></segment></unit>')
+    assert [one.longest for one in read(content).segments] == [longest]
+
+
+def test_notes_of_ours_alone_make_a_group_that_is_replaced():
+    unit = '<unit id="1">{}<segment{}><source>One</source>{}</segment></unit>'
+    note = '<note category="translucid">confidence 0.50</note>'
+    done = ' state="translated" subState="translucid:mt-suggestion"', "<target>Uno</target>"
+    for group in ("", "<notes/>", "<notes> <note category='translucid'>old</note></notes>"):
+        document = read(TWO.format(unit.format(group, "", "")))
+        assert document.segments[0].note is None
+        after = inside(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
+        assert after == unit.format(f"<notes>{note}</notes>", *done)
+        assert inside(document.filled({0: Target(TaggedText("Uno"))}).decode()) == unit.format("", *done)
+    mixed = "<notes><note category='translucid'>old</note><note>new</note>{}</notes>"
+    document = read(TWO.format(unit.format(mixed.format(""), "", "")))
+    after = inside(document.filled({0: Target(TaggedText("Uno"), confidence=0.5)}).decode())
+    assert after == unit.format(f"<notes><note>new</note>{note}</notes>", *done)
+
+
+def test_notes_of_version_1_come_behind_the_target():
+    unit = "<trans-unit><source>One</source>{}<target{}>Uno</target><note>n</note></trans-unit>"
+    document = read(ONE.format(unit.format(f"<seg-source>{mrk('a', 'One')}</seg-source>", "")))
+    after = inside(document.filled({0: Target(TaggedText("Un"), confidence=0.5)}).decode())
+    note = '<note from="translucid" annotates="target">confidence 0.50</note>'
+    assert f" {STATES['model']}>Un</target>{note}<note>n</note>" in after

@@ -54,6 +54,11 @@ def shown(source, *hidden, **options):
         ("Say (<i>x<sub>1</sub></i>)", "Say (<i>x1</i>)", ["x<sub>1</sub>"]),
         ("Say (<i>x<sub>1</sub>y</i>z)", "Say (x1yz)", ["<i>x<sub>1</sub>y</i>z"]),
         ("Say C<sub>2</sub>H<sub>6</sub>O now", "Say C2H6O now", ["C<sub>2</sub>H<sub>6</sub>O"]),
+        (
+            "Say C<sub>2</sub>H<sub>6</sub>O and <b>3</b> now",
+            "Say C2H6O and 3 now",
+            ["C<sub>2</sub>H<sub>6</sub>O", "<b>3</b>"],
+        ),
         ("Use <b>a<i>2</i>b</b> now", "Use <b>a2b</b> now", ["a<i>2</i>b"]),
         ("Use a<i>2</i>b<br/>c", "Use {a<i>2</i>b}<br/>c", []),
         ("x<b>y<i>2</i></b>z one", "xy2z one", ["x<b>y<i>2</i></b>z"]),
@@ -67,9 +72,12 @@ def shown(source, *hidden, **options):
         ("x<b>2</b> is", "x{<b>2</b>} is", []),
         ("我有<b>25</b>本", "我有25本", ["<b>25</b>"]),
         ("我有<sup>25</sup>本", "我有{<sup>25</sup>}本", []),
+        ("我有<b>25%</b>本", "我有25%本", ["<b>25%</b>"]),
+        ("我有<b>%25</b>本", "我有{<b>%25</b>}本", []),
         ("我有<b>*</b>本", "我有{<b>*</b>}本", []),
         # An element that splits a placeholder stays as it is.
         ("See {a<b>1</b>} now", "See {a<b>1</b>} now", []),
+        ("See {a<b>1</b>} and <i>2</i>", "See {a<b>1</b>} and 2", ["<i>2</i>"]),
         ("See <b>{a}</b> now", "See {a} now", ["<b>{a}</b>"]),
         # Equal contents are numbered; those within a longer number are found, but are no words of their own.
         ("2 of <b>2</b> and <i>2</i>", "2 of 2 and 2", ["<b>2</b>", "<i>2</i>"]),
@@ -137,6 +145,7 @@ def test_marks_that_overlap_a_word_are_not_parted():
         ("<b>2</b> <i>3</i> a", "3 2", [(0, "<i>3</i>"), (2, "<b>2</b>")], set()),
         ("<b>2</b> a", "dos", [], {"2"}),
         ("<b>2</b> a", "2 2", [], {"2"}),
+        ("<b>2</b> <i>3</i> a", "3 dos", [(0, "<i>3</i>")], {"2"}),
         ("<b>4</b> <a>[4]</a> a", "[4] 4", [(0, "<a>[4]</a>"), (1, "<b>4</b>")], {"4"}),
         ("a <a>[4]</a><b>5</b>", "[4]5", [(0, "<a>[4]</a>"), (3, "<b>5</b>")], set()),
     ],

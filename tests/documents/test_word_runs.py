@@ -81,6 +81,14 @@ BOOKMARK = '<w:bookmarkStart w:id="1"/>'
             ["Name", "Ann", f"Lee {BREAK}too {BREAK}{BREAK}Six"],
             run("NAME") + TAB + run("ANN") + BREAK + spaced("LEE ") + BREAK + spaced("TOO ") + BREAK * 2 + run("SIX"),
         ),
+        # White space between the elements is no text.
+        (
+            f"\n {spaced('One ')}\n <w:r>\n {BOLD}\n <w:t>two</w:t>\n <w:br/>\n <w:t>six</w:t>\n</w:r>\n"
+            f"<w:hyperlink>\n {spaced(' ten')}\n {PAGE}\n</w:hyperlink>\n",
+            [f"One <w:r>{BOLD}two <w:r>{BOLD}<w:br/></w:r>six</w:r><w:hyperlink> ten{PAGE}</w:hyperlink>"],
+            f"\n {spaced('ONE ')}{spaced('TWO ', BOLD)}<w:r>{BOLD}<w:br/></w:r>{run('SIX', BOLD)}"
+            f"<w:hyperlink>{spaced(' TEN')}{PAGE}</w:hyperlink>\n",
+        ),
         (BREAK + run("One"), ["One"], BREAK + run("ONE")),
         *[
             (f"<w:{name}>{run('One')}</w:{name}>{spaced(' two')}", [f"<w:{name}>One</w:{name}> two"], None)

@@ -116,10 +116,11 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
             lost.add(core)
             continue
         at = -1
-        for left, copy in zip(range(len(copies), 0, -1), copies, strict=True):
+        for i, copy in enumerate(copies):
             # The same position among equal contents; in proportion if the translation has fewer of them.
             wanted = copy.number * len(spans) // count
-            at = min(max(wanted, at + 1), len(spans) - left)
+            last = len(spans) - len(copies) + i  # leaves places for the copies behind it
+            at = min(max(wanted, at + 1), last)
             places.append((*spans[at], copy))
     places.sort(key=lambda place: place[:2])
     for (_, end, _), (start, _, later) in pairwise(places):

@@ -28,6 +28,7 @@ from translucid.documents.xml.xml_inline import (
     line_so_far,
     paired,
     parted,
+    unplaced,
 )
 from translucid.documents.xml.xml_tags import prefix
 
@@ -123,9 +124,9 @@ class Paragraph:
                 continue
             role = self.dialect.role(part)
             if role == "pair" and part.inner < part.inner_end:
-                yield Mark(0, self.file.raw(part.start, part.inner), Side.opens, part.start)
+                yield unplaced(self.file.raw(part.start, part.inner), Side.opens, part.start)
                 yield from self._runs(part.parts)
-                yield Mark(0, self.file.raw(part.inner_end, part.end), Side.closes, part.start)
+                yield unplaced(self.file.raw(part.inner_end, part.end), Side.closes, part.start)
             elif role != "gone":
                 if role == "break":
                     yield PARTS_WORDS
@@ -146,9 +147,9 @@ class Paragraph:
                 yield _Run(properties, self.dialect.texts[part.name])
             elif (role := self.dialect.role(part)) == "pair" and part.inner < part.inner_end:
                 opening = f"<{self.name}r>{properties}{self.file.raw(part.start, part.inner)}"
-                yield Mark(0, opening, Side.opens, part.start)
+                yield unplaced(opening, Side.opens, part.start)
                 yield from self._runs(part.parts)
-                yield Mark(0, f"{self.file.raw(part.inner_end, part.end)}</{self.name}r>", Side.closes, part.start)
+                yield unplaced(f"{self.file.raw(part.inner_end, part.end)}</{self.name}r>", Side.closes, part.start)
             elif role != "gone":
                 if role == "break":
                     yield _Run(properties, PARTS_WORDS)
@@ -158,7 +159,7 @@ class Paragraph:
     def _mark(self, part: Element, raw: str) -> Mark:
         if any(part.within(*self.dialect.holding)):
             self.held.setdefault(raw, []).append(part)
-        return Mark(0, raw)
+        return unplaced(raw)
 
     def _grouped(self, runs: Iterable[_Run | Item]) -> Iterator[Item]:
         """Yield texts and marks; a pair of marks goes around adjacent runs with properties that are not plain."""
@@ -173,9 +174,9 @@ class Paragraph:
                     count -= 1
                     opening = f"<{self.name}r>{properties}"
                     self.groups[opening] = properties
-                    yield Mark(0, opening, Side.opens, count)
+                    yield unplaced(opening, Side.opens, count)
                     yield from group
-                    yield Mark(0, f"</{self.name}r>", Side.closes, count)
+                    yield unplaced(f"</{self.name}r>", Side.closes, count)
                 else:
                     yield from group
                 group, properties = [], part.properties if isinstance(part, _Run) else self.plain

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from translucid.data.non_translatable import STYLE_OR_SCRIPT
-from translucid.documents.tagged_text import Mark, Side
-from translucid.documents.xml.xml_inline import PARTS_WORDS, Item, escaped, written_in_cdata
+from translucid.documents.tagged_text import Side
+from translucid.documents.xml.xml_inline import PARTS_WORDS, Item, escaped, unplaced, written_in_cdata
 
 _SPECIAL = re.compile(
     rf"{STYLE_OR_SCRIPT}"
@@ -44,22 +44,22 @@ def items_of(text: str) -> Iterator[Item]:
         elif token == '"':
             if not in_quotes:
                 pair -= 1
-            yield Mark(0, raw, Side.of_tag(closes=in_quotes), pair)
+            yield unplaced(raw, Side.of_tag(closes=in_quotes), pair)
             in_quotes = not in_quotes
         elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() not in _VOID:
             pairs = open_tags.setdefault(name[1].lower(), [])
             if not token.startswith("</"):
                 pair -= 1
                 pairs.append(pair)
-                yield Mark(0, raw, Side.opens, pair)
+                yield unplaced(raw, Side.opens, pair)
             elif pairs:
-                yield Mark(0, raw, Side.closes, pairs.pop())
+                yield unplaced(raw, Side.closes, pairs.pop())
             else:
-                yield Mark(0, raw)
+                yield unplaced(raw)
         else:
             if token in _BREAKS or token.lower().startswith("<br"):
                 yield PARTS_WORDS
-            yield Mark(0, raw)
+            yield unplaced(raw)
     yield _folded(text[at:], folds=not is_quoted)
 
 

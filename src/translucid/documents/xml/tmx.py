@@ -129,7 +129,7 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
     if element.name == "hi":
         return "pair"
     if element.name in ("bpt", "ept"):
-        number = numbers.setdefault(element.attributes.get("i", ""), -1 - len(numbers))
+        number = numbers.setdefault(element.attributes.get("i", ""), element.start)
         return Side.of_tag(closes=element.name == "ept"), number
     return "break" if element.name in BREAKS else "alone"
 

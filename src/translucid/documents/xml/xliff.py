@@ -247,9 +247,9 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
         is_protected = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
         return "alone" if is_protected else "pair"
     if name in ("bpt", "bx", "sc") and attributes.get("isolated") != "yes":
-        return Side.opens, numbers.setdefault(key, -1 - len(numbers))
+        return Side.opens, numbers.setdefault(key, element.start)
     if name in ("ept", "ex", "ec") and attributes.get("isolated") != "yes":
-        return Side.closes, numbers.setdefault(key, -1 - len(numbers))
+        return Side.closes, numbers.setdefault(key, element.start)
     return "break" if name in BREAKS else "alone"
 
 

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import unescape
@@ -25,6 +26,8 @@ Role: TypeAlias = Literal["pair", "alone", "break", "none", "gone"] | tuple[Side
 """The role of an element in a text: two marks around its text ("pair"), one mark with its content ("alone"), one mark
 that separates words ("break"), no mark around its text ("none"), nothing at all ("gone"), or a mark of a pair, given by
 its side and a number that both marks share."""
+unplaced = partial(Mark, 0)
+"""Creates a mark whose place the order of items determines."""
 PARTS_WORDS = "\0"
 """An item that becomes a space between letters, else nothing."""
 CDATA = "<![CDATA[", "]]>"
@@ -56,7 +59,7 @@ def by_line(text: str) -> Iterator[Item]:
     yield first
     for line in others:
         yield PARTS_WORDS
-        yield Mark(0, "\n")
+        yield unplaced("\n")
         yield line
 
 
@@ -193,27 +196,27 @@ class Inline:
             if isinstance(part, Piece):
                 raw = self.file.raw(part.start, part.end)
                 if part.kind == "other":  # a comment, a processing instruction or an entity reference
-                    yield Mark(0, raw)
+                    yield unplaced(raw)
                 elif part.kind == "cdata" and self.write_cdata:
-                    yield Mark(0, CDATA[0], Side.opens, part.start)
+                    yield unplaced(CDATA[0], Side.opens, part.start)
                     yield from self._texts(part)
-                    yield Mark(0, CDATA[1], Side.closes, part.start)
+                    yield unplaced(CDATA[1], Side.closes, part.start)
                 else:
                     yield from self._texts(part)
                 continue
             role = self.role(part)
             if role == "pair" and part.inner < part.inner_end:
-                yield Mark(0, self.file.raw(part.start, part.inner), Side.opens, part.start)
+                yield unplaced(self.file.raw(part.start, part.inner), Side.opens, part.start)
                 yield from self._items(part.parts)
-                yield Mark(0, self.file.raw(part.inner_end, part.end), Side.closes, part.start)
+                yield unplaced(self.file.raw(part.inner_end, part.end), Side.closes, part.start)
             elif role == "none":
                 yield from self._items(part.parts)
             elif isinstance(role, tuple):
-                yield Mark(0, self.file.raw(part.start, part.end), *role)
+                yield unplaced(self.file.raw(part.start, part.end), *role)
             elif role != "gone":
                 if role == "break":
                     yield PARTS_WORDS
-                yield Mark(0, self.file.raw(part.start, part.end))
+                yield unplaced(self.file.raw(part.start, part.end))
 
     def _texts(self, piece: Piece) -> Iterator[Item]:
         """Yield the items of a piece; their pairs have other numbers than those of other pieces."""
@@ -286,7 +289,7 @@ def paired(items: Iterable[Item]) -> list[Item]:
     for marks in pairs.values():
         is_complete = [mark.side for _, mark in marks] == [Side.opens, Side.closes]
         for i, mark in marks:
-            items[i] = replace(mark, pair=count) if is_complete else Mark(0, mark.raw)
+            items[i] = replace(mark, pair=count) if is_complete else unplaced(mark.raw)
         count += is_complete
     return items
 

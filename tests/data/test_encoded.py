@@ -75,6 +75,10 @@ def test_lengths_and_batches_of_some_pairs(tokenizer):
     assert batch.targets_in.tolist() == [[2, *corpus.target(1).tolist()[:-1]]]
 
 
+def test_chunks_have_a_size():
+    assert [len(chunk) for chunk in encoded.chunks(PAIRS[0] for _ in range(50_001))] == [50_000, 1]
+
+
 class Pool:
     """A pool whose results are computed when they are asked for."""
 

@@ -122,7 +122,8 @@ def test_the_fewest_pieces_of_a_new_word(tokenizer):
         for word in pair.source.split():
             if word.isalpha():
                 by_size.setdefault(len(tokenizer.encode_source([word])[0]), word)
-    two, three = by_size[2], by_size[3]
+    two, three, five = by_size[2], by_size[3], by_size[5]
+    assert new_words(tokenizer, [three] * 11 + [five] * 6, 1) == [f"▁{five}"]
     assert new_words(tokenizer, [two] * 9) == [] and new_words(tokenizer, [three] * 9) == [f"▁{three}"]
 
 

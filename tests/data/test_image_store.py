@@ -69,6 +69,19 @@ def test_an_encoder_reads_a_few_images_at_a_time(files, tmp_path):
     assert np.array_equal(stored.array, expected().reshape(11, 8, 6) / 2)
 
 
+def test_images_are_read_in_chunks(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    stream = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(stream, "PNG")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(stream.getvalue())
+    files, store, counts = ImageFiles.open([tmp_path / "images"]), ImageStore(tmp_path / "store", 1), []
+    store.build(["a.png"] * 257, files, identity="this", on_images=counts.append)
+    assert counts == [0, *[32] * 8, 1]
+    _, chunks, _ = store.files.open("this")
+    assert [chunk["images"] for chunk in chunks] == [256, 1]
+
+
 @pytest.mark.parametrize("cut", range(4))
 def test_cut_off_after_any_chunk_it_goes_on(files, tmp_path, cut):
     whole, _, _ = build(tmp_path / "whole", files)

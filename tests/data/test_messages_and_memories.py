@@ -128,7 +128,9 @@ def test_the_units_of_a_memory_are_read_from_its_source_language_to_the_other(tm
 def test_of_many_languages_two_are_chosen(tmp_path):
     file = tmp_path / "m.tmx"
     file.write_bytes(tmx(tu(en="one", pt_BR="um", de="eins") + tu(en="two", pt_PT="dois", pt_BR="dois!")))
-    with pytest.raises(UserError, match=r"m\.tmx:3: holds en, pt-BR, de: .*data\.source_language=en"):
+    with pytest.raises(
+        UserError, match=r"m\.tmx:3: holds en, pt-BR, de: .*data\.source_language=en data\.target_language=pt-BR\.$"
+    ):
         list(read_pairs(file))
     assert list(read_pairs(file, languages=("de", "en"))) == [Pair("eins", "one")]
     assert list(read_pairs(file, languages=("en", "pt"))) == [Pair("one", "um"), Pair("two", "dois")]
@@ -322,6 +324,18 @@ def test_languages_are_remembered_up_to_a_number(tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.data.readers.tmx.MOST_LANGUAGES", 3)
     with pytest.raises(UserError, match=r":5: holds en, es, fr: "):
         list(read_pairs(tmp_path / "m.tmx"))
+
+
+@pytest.mark.parametrize(("others", "is_read"), [(98, True), (99, False)])
+def test_a_hundred_languages_are_remembered(tmp_path, others, is_read):
+    units = "".join(tu(**{f"x{number}": "x"}) for number in range(others)) + tu(en="a") + tu(en="b", es="c")
+    (tmp_path / "m.tmx").write_bytes(tmx(units, "en"))
+    pairs = read_pairs(tmp_path / "m.tmx", languages=(None, "es"))
+    if is_read:
+        assert list(pairs) == [("b", "c")]
+    else:
+        with pytest.raises(UserError, match="has no unit in en and es"):
+            list(pairs)
 
 
 def test_codes_within_words_and_placeholders_within_codes(tmp_path):

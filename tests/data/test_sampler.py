@@ -162,6 +162,10 @@ def test_the_pairs_of_an_epoch_are_those_of_a_loop(epoch, block):
     assert [index for number in range(order.blocks) for index in order.block(number).tolist()] == expected
 
 
+def test_a_block_has_at_most_a_million_pairs():
+    assert [Order([size], None, seed=1, epoch=0).blocks for size in (1_000_000, 1_000_001)] == [1, 2]
+
+
 def test_an_epoch_without_pairs_has_one_empty_block():
     order = Order([0], None, seed=1, epoch=0)
     assert (order.blocks, order.block(0).tolist()) == (1, [])

@@ -1,4 +1,5 @@
 import pytest
+import sentencex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -140,6 +141,16 @@ def test_a_sentence_that_a_window_cuts_off_is_read_again():
     assert split_sentences(endless) == [(endless, "")]
     short = [f"Sentence number {number} is here." for number in range(500)]
     assert sentences(" ".join(short)) == short
+
+
+def test_windows_have_five_thousand_characters(monkeypatch):
+    sizes = []
+    segment = sentencex.segment
+    monkeypatch.setattr(sentencex, "segment", lambda code, text: sizes.append(len(text)) or segment(code, text))
+    assert len(split_sentences("我。" * 3000, "zh")) == 3000
+    assert sizes == [5000, 1002]
+    assert len(split_sentences("我。" * 2500, "zh")) == 2500
+    assert sizes[2:] == [5000]
 
 
 def test_languages_are_identified():

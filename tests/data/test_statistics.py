@@ -90,6 +90,7 @@ def test_all_figures_of_a_split():
         "target": found["target"],
     }
     assert found["target"]["mean_words"] == 4.5 and found["target"]["median_words"] == 4
+    assert read([Pair("a b c", "x")]).summary()["source"]["mean_words"] == 3
     assert SplitStatistics("none").summary()["source"]["mean_words"] == 0
 
 

@@ -119,7 +119,7 @@ def test_synthetic_sources_get_their_tag_and_no_others_in_any_pieces(kind):
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_what_is_drawn_is_that_of_a_loop_over_words(kind):
     """The pools are drawn word by word in the order of the text; an epoch picks one segmentation for each word."""
-    pairs = [*PAIRS, SyntheticPair("the town", "más"), Pair("lower", "más " * 40 + "tal")]
+    pairs = [*PAIRS, SyntheticPair("the town", "lowerlowerlowerlowerlower"), Pair("lower", "más " * 40 + "tal")]
     options = TokenizerOptions(kind=kind, vocabulary=38)
     tokenizer = Tokenizer.learn(PAIRS * 2, options, seed=1, tagged=True)
     generator, epoch = random.Random(7), np.random.default_rng(np.random.SeedSequence([1, 2]))

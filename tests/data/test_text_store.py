@@ -160,6 +160,14 @@ def test_nothing_but_blank_lines_is_refused(tokenizer, tmp_path):
         build(tmp_path / "texts", tokenizer, corpora=[[Pair("", ""), Pair(" ", "x")]])
 
 
+def test_texts_are_encoded_in_chunks(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    counts = []
+    texts = [Pair("a", "")] * 10_001
+    TextStore(tmp_path / "texts").build([texts], tokenizer, identity="this", on_texts=counts.append)
+    assert counts == [0, 10_000, 1]
+
+
 def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
     counts, bad, store = [], BadLines(), TextStore(tmp_path / "texts")
 

@@ -141,6 +141,33 @@ def test_a_unit_may_have_so_many_bytes(monkeypatch, chunk):
                 units(b"<file>" + long + b"</file>", longest=limit)
 
 
+class Sizes(io.BytesIO):
+    """A stream that records how many bytes are asked for."""
+
+    def __init__(self, content):
+        super().__init__(content)
+        self.sizes = []
+
+    def read(self, size):
+        self.sizes.append(size)
+        return super().read(size)
+
+
+def test_a_long_token_is_read_in_growing_chunks():
+    """Expat reads an incomplete token again with each chunk."""
+    stream = Sizes(
+        b"<file>" + b"<unit/>" * 20_000 + b"<a b='" + b"x" * 500_000 + b"'/>" + b"<unit/>" * 20_000 + b"</file>"
+    )
+    assert len(list(reader().units(stream))) == 40_000
+    kib = [size // 1024 for size in stream.sizes]
+    assert all(size % 65_536 == 0 for size in stream.sizes)
+    assert kib == [64, 64, 64, 64, 128, 256, 64, 64, 64]
+    stream = Sizes(b"<file><a b='" + b"x" * 200_000)
+    with pytest.raises(UserError, match="has a unit, tag or comment of more than 150,000 bytes"):
+        list(reader(longest=150_000).units(stream))
+    assert stream.sizes == [65_536, 65_536, 18_935]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -22,9 +22,6 @@ from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 
-MOST_PIECES = 1 << 32
-"""A bound for the numbers of the pieces of one text."""
-
 
 @dataclass(frozen=True)
 class Piece:

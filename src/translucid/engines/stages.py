@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
-from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline, translatable
+from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = tuple[Piece, Hypothesis]
 """A piece of a text, and its translation."""
+MOST_PIECES = 1 << 32
+"""A bound for the numbers of the pieces of one text."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,9 @@ def test_what_the_model_reads_around_single_tags(text, read):
         ("b <b>a!</b> c", "y «x! z", "0-0 1-1 2-2", "y «<b>x!</b> z"),
         ("b <b>(a</b> c)", "y (x z)", "0-0 1-1 2-2", "y <b>(x</b> z)"),
         ("b (<b>a</b>) c", "y (x) z", "0-0 1-1 2-2", "y (<b>x</b>) z"),
+        ('b <b>"a"</b> c', "y «x» z", "0-0 1-1 2-2", "y <b>«x»</b> z"),
+        ("b <b>“a”</b>, c", "y ‘x’, z", "0-0 1-1 2-2", "y <b>‘x’</b>, z"),
+        ("b “<b>a</b>” c", "y «x» z", "0-0 1-1 2-2", "y «<b>x</b>» z"),
         ("b <b>a</b>… c", "y x… z", "0-0 1-1 2-2", "y <b>x</b>… z"),
         # White space within elements.
         ("a<b> b </b>c", "x y z", "", "x<b> y </b>z"),

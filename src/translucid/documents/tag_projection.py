@@ -31,7 +31,8 @@ ACCELERATORS = frozenset("_&~")
 _PARTS_WORDS = re.compile(r"<(?!wbr|!--|\?)|&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);", re.IGNORECASE)
 CLOSING = frozenset(".,;:!?…)]}»”’%。，、；：！？）」』")
 """Characters without a space before them."""
-
+_QUOTES = str.maketrans(dict.fromkeys("“”„«»‹›‘’'", '"'))
+"""Quotation marks, which differ between languages."""
 
 Places: TypeAlias = Indices
 """Offsets in the target."""
@@ -175,7 +176,7 @@ class _Projection:
         start, end = first.core_start, last.core_end
         if closing and run.last == len(self.words.target) - 1 and not self.source[node.span[1] :].strip():
             end = last.end
-        elif self.target[last.core_end : last.end].startswith(closing):
+        elif self.target[last.core_end : last.end].translate(_QUOTES).startswith(closing.translate(_QUOTES)):
             end += len(closing)
         # In Spanish, questions and exclamations have a sign at their beginning too.
         is_spanish = self.target[first.start : first.core_start] in ("¿", "¡")

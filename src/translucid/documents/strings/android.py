@@ -92,8 +92,8 @@ class _Strings:
         for form in self.forms:
             if form not in items:
                 place = f"{source.place}, form {form}"
-                if numbers := examples_of(self.language, form):
-                    place = f"{source.place}, for {', '.join(map(str, numbers))} …"
+                if examples := examples_of(self.language, form):
+                    place = f"{source.place}, for {examples}"
                 added[form] = self.document.segments.add(replace(source, place=place))
         every = range(first, len(self.document.segments))
         for form, item in items.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from gettext import c2py
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from translucid.data.languages import usual_code
 _RULE = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;]+)")
 _TRIED = 200
 """The numbers from 0 that are tried to find those of each form: rules depend on the last two digits, or on less."""
-_MILLIONS = 1_000_000, 2_000_000, 3_000_000
+_MILLIONS = 1_000_000, 2_000_000, 3_000_000, 4_000_000
 """Numbers for forms that no smaller number takes, as in Spanish `un millón de`."""
-_FRACTIONS = Decimal("0.5"), Decimal("1.5"), Decimal("2.5")
+_FRACTIONS = Decimal("0.5"), Decimal("1.5"), Decimal("2.5"), Decimal("3.5")
 """Numbers for forms that no integer takes, as in Russian."""
 ORDER = ("zero", "one", "two", "few", "many", "other")
 """CLDR's names of the forms, in their usual order."""
@@ -73,9 +73,7 @@ class PluralForms(NamedTuple):
         >>> PluralForms.of("nplurals=2; plural=n != 1;").examples(1)
         '0, 2, 3 …'
         """
-        numbers = self.numbers[form]
-        examples = ", ".join(map(str, numbers[:3]))
-        return f"{examples} …" if len(numbers) > 3 else examples
+        return _listed(self.numbers[form])
 
 
 def categories(code: str | None) -> tuple[str, ...] | None:
@@ -95,21 +93,27 @@ def categories(code: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in ORDER if name in tags)
 
 
-def examples_of(code: str | None, form: str) -> list[int | Decimal]:
-    """Return a few numbers of one of CLDR's forms.
+def examples_of(code: str | None, form: str) -> str:
+    """Return a few numbers of one of CLDR's forms; "" if none is known.
 
     >>> examples_of("ru", "few"), examples_of("ar", "two"), examples_of("es", "many")
-    ([2, 3, 4], [2], [1000000, 2000000, 3000000])
+    ('2, 3, 4 …', '2', '1000000, 2000000, 3000000 …')
     """
     from babel import Locale
 
     usual = usual_code(code or "")
     if usual is None:
-        return [0, 1, 2] if form == "other" else []
+        return "0, 1, 2 …" if form == "other" else ""
     rule = Locale.parse(usual, sep="-").plural_form
     candidates: tuple[Iterable[int | Decimal], ...] = (range(_TRIED), _MILLIONS, _FRACTIONS)
     for numbers in candidates:
         examples = [number for number in numbers if rule(number) == form]
         if examples:
-            return examples[:3]
-    return []
+            return _listed(examples)
+    return ""
+
+
+def _listed(numbers: Sequence[int | Decimal]) -> str:
+    """Return the first three of some numbers as text."""
+    examples = ", ".join(map(str, numbers[:3]))
+    return f"{examples} …" if len(numbers) > 3 else examples

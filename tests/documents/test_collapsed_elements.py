@@ -40,6 +40,7 @@ def shown(source, *hidden, **options):
         ("See 10<sup>3</sup> now", "See 10{<sup>3</sup>} now", []),
         # Elements that touch each other have the same neighbours.
         ("A house<b>1</b><i>2</i> here", "A house{<b>1</b>}{<i>2</i>} here", []),
+        ("A house<b>1</b><i>2</i><u>3</u> here", "A house{<b>1</b>}{<i>2</i>}{<u>3</u>} here", []),
         ("A <b>[1]</b><i>[2]</i> here", "A [1][2] here", ["<b>[1]</b>", "<i>[2]</i>"]),
         ("A <b>1</b> <i>2</i> here", "A 1 2 here", ["<b>1</b>", "<i>2</i>"]),
         # Punctuation belongs to the sentence, unless it stands alone beside words.

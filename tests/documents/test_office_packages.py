@@ -44,7 +44,7 @@ def drawn(text):
 def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
     drawing = "application/vnd.openxmlformats-officedocument.drawingml"
     content = package(
-        ("word/charts/chart2.xml", f"{drawing}.chart+xml", drawn("A chart")),
+        ("word/charts/chart2.xml", f"{drawing}.chart+xml", drawn("A chart") + '<p:cNvPr descr="A cat"/>'),
         ("word/diagrams/drawing1.xml", "application/vnd.ms-office.drawingml.diagramDrawing+xml", drawn("A drawing")),
         ("word/diagrams/data1.xml", f"{drawing}.diagramData+xml", drawn("A diagram")),
         ("word/comments.xml", f"{WORD}.comments+xml", word("A comment")),
@@ -67,6 +67,7 @@ def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
         "An endnote": "endnotes, paragraph 1",
         "A comment": "comments, paragraph 1",
         "A chart": "chart 1, paragraph 1",
+        "A cat": "chart 1, picture 1",
         "A diagram": "diagram 1, paragraph 1",
         "A drawing": "diagram 2, paragraph 1",
     }

@@ -167,3 +167,9 @@ def test_the_languages_of_a_memory_must_be_clear(srclang, languages, said):
     else:
         with pytest.raises(UserError, match=rf"^a\.tmx: {said}\. Name both languages of the translation\."):
             read(content, languages)
+
+
+def test_of_many_languages_the_first_are_named():
+    variants = "".join(f'<tuv xml:lang="x-{number}"><seg>a</seg></tuv>' for number in range(21))
+    with pytest.raises(UserError, match=r"^a\.tmx: holds x-0, .*, x-19, not en\."):
+        read(FILE.format(f"<tu>{variants}</tu>"))

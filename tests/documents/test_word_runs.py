@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.documents.changing import all_changed
+from tests.documents.changing import all_changed, changed
 from tests.documents.test_office import BOLD, SPACE, of_word, paragraph, read, run
+from translucid.documents.document import Target
 
 ITALIC = "<w:rPr><w:i/></w:rPr>"
 BREAK, TAB = "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>"
@@ -148,17 +149,6 @@ def test_runs(inside, wholes, after):
             [f"No{field(run('me'), 'IF')}pe"],
             run("NO") + field(run("me"), "IF") + run("PE"),
         ),
-        *[
-            (run("No") + fixed + run("pe"), [f"No{fixed}pe"], run("NO") + fixed + run("PE"))
-            for fixed in (
-                f"{BEGIN}{code('HYPERLINK')}{char('end')}",
-                field("", "HYPERLINK"),
-                "<w:sdt><w:sdtPr/></w:sdt>",
-                f"<w:sdt><w:sdtPr><w:dataBinding/></w:sdtPr><w:sdtContent>{run('a')}</w:sdtContent></w:sdt>",
-                "<w:smartTag><w:smartTagPr/></w:smartTag>",
-                "<w:smartTag/>",
-            )
-        ],
         # What begins or ends no field of this paragraph stays where it is, and so does a field in one run.
         (char("end") + run("No") + PAGE + run("pe"), [f"No{PAGE}pe"], None),
         (
@@ -185,3 +175,30 @@ def test_runs(inside, wholes, after):
 )
 def test_fields(inside, wholes, after):
     test_runs(inside, wholes, after)
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        PAGE,
+        BEGIN + char("end"),
+        f"{BEGIN}{code('HYPERLINK')}{char('end')}",
+        field("", "HYPERLINK"),
+        "<w:sdt><w:sdtPr/></w:sdt>",
+        f"<w:sdt><w:sdtPr><w:dataBinding/></w:sdtPr><w:sdtContent>{run('a')}</w:sdtContent></w:sdt>",
+        "<w:smartTag><w:smartTagPr/></w:smartTag>",
+        "<w:smartTag/>",
+    ],
+)
+def test_a_field_without_text_is_one_mark(fixed):
+    document = read(of_word(run("No") + fixed + run("pe")))
+    (segment,) = document.segments
+    assert [(mark.raw, mark.pair) for mark in segment.source.marks] == [(fixed, None)]
+    assert paragraph(document.filled(all_changed(document))) == run("NO") + fixed + run("PE")
+
+
+def test_lines_without_a_translation_keep_their_properties():
+    first = run("One", BOLD) + spaced(" is a sentence.")
+    document = read(of_word(first + BREAK + run("Two", BOLD) + spaced(" is one, too.")))
+    last = paragraph(document.filled({1: Target(changed(document.segments[1].source))}))
+    assert last == first + BREAK + run("TWO", BOLD) + spaced(" IS ONE, TOO.")

@@ -19,7 +19,8 @@ def with_fields(parts: Sequence[Element | Piece]) -> Sequence[Element | Piece]:
 
     A field that ends in another paragraph, as a table of contents does, is not merged.
     """
-    merged, depth, first, separate = list[Element | Piece](), 0, 0, 0
+    merged = list[Element | Piece]()
+    depth = first = separate = 0
     for part in parts:
         merged.append(_control(part))
         for kind in _field_characters(part):

@@ -92,6 +92,13 @@ def test_the_limits_of_declarations(allowed, refused):
         read(content, before=f"<!DOCTYPE resources [{refused}]>")
 
 
+@pytest.mark.parametrize("text", ["&{};", "x" * 10_001])
+def test_of_a_long_name_the_beginning_is_in_the_message(text):
+    name = "n" * 51
+    with pytest.raises(UserError, match=rf"the entity {'n' * 50}, which stands (for more than 10,000|in itself)"):
+        read("", before=f'<!DOCTYPE resources [<!ENTITY {name} "{text.format(name)}">]>')
+
+
 def test_other_files_may_declare_nothing():
     with pytest.raises(UserError, match="declares entities"):
         read_document("a.tmx", b'<!DOCTYPE tmx [<!ENTITY a "b">]><tmx><body/></tmx>', ("en", "es"))

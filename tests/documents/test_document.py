@@ -1,12 +1,16 @@
 """What all documents share: their kinds, and the limits of segments and sizes."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from translucid.documents import document as documents
 from translucid.documents import kinds
 from translucid.documents.document import Segment, SegmentList, Target, at_most, most_segments
 from translucid.documents.kinds import ENDINGS, KINDS, kind_of, read_document
+from translucid.documents.office.runs import Dialect
 from translucid.documents.tagged_text import TaggedText
+from translucid.documents.xml.xml_fragment import Elements
 from translucid.ground.cancellation import Cancelled, asked_between_steps
 from translucid.ground.errors import UserError
 
@@ -33,8 +37,17 @@ def test_a_document_has_a_largest_size(monkeypatch):
         read_document("a.txt", b" " * ((3 << 20) + 1))
 
 
+def test_records_are_values():
+    dialect = Dialect("a", lambda element: "alone", lambda file, element: "", space="")
+    for record in (ONE, Target(TaggedText("One")), Elements(), dialect):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(record.__dataclass_fields__)), None)
+    assert not any(hasattr(record, "__dict__") for record in (ONE, Target(TaggedText("One"))))
+
+
 def test_segments_are_numbered_and_limited():
     assert most_segments() == documents.MOST_SEGMENTS == 250_000
+    assert (documents.LARGEST, documents.MOST_PARTS) == (64 << 20, 200_000)
     with at_most(2):
         assert most_segments() == 2
         with at_most(1):

@@ -51,8 +51,8 @@ def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
         ("word/endnotes.xml", f"{WORD}.endnotes+xml", word("An endnote")),
         ("word/footnotes.xml", f"{WORD}.footnotes+xml", word("A footnote")),
         ("word/footer1.xml", f"{WORD}.footer+xml", word("A footer")),
-        ("word/header10.xml", f"{WORD}.header+xml", word("The tenth")),
-        ("word/header9.xml", f"{WORD}.header+xml", word("The ninth")),
+        ("word/v2/header10.xml", f"{WORD}.header+xml", word("The tenth")),
+        ("word/v2/header9.xml", f"{WORD}.header+xml", word("The ninth")),
         ("word/document.xml", f"{WORD}.document.main+xml", word("One") + word("12") + word("Two")),
         ("word/glossary.xml", f"{WORD}.document.glossary+xml", word("No")),
     )
@@ -73,7 +73,7 @@ def test_parts_of_word_come_in_the_order_of_kinds_and_numbers():
     }
     after = ZipFile(BytesIO(document.filled(all_changed(document))))
     assert '<a:rPr lang="es-ES"/><a:t>A CHART<' in after.read("word/charts/chart2.xml").decode()
-    assert '<w:rPr><w:lang w:val="es-ES"/></w:rPr><w:t>THE TENTH<' in after.read("word/header10.xml").decode()
+    assert '<w:rPr><w:lang w:val="es-ES"/></w:rPr><w:t>THE TENTH<' in after.read("word/v2/header10.xml").decode()
 
 
 def presentation(*slides, relations, shown, **others):

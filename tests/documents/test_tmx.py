@@ -132,6 +132,13 @@ def test_a_rich_memory():
     expected = units.format(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
     expected = expected.replace('<seg y="2"> dos<ph>code</ph> </seg>', f'{fresh}<seg y="2">DOS</seg>')
     assert document.filled(targets).decode() == FILE.format(expected)
+    second = expected.replace(f'\n  <tuv xml:lang="es">{after}</tuv>', "")
+    assert document.filled({1: targets[1]}).decode() == FILE.format(second)
+
+
+def test_marks_at_the_ends_of_a_text_belong_to_it():
+    (segment,) = read(FILE.format('<tu><tuv xml:lang="en"><seg><ph/>One<it/></seg></tuv></tu>')).segments
+    assert segment.source.whole == "<ph/>One<it/>"
 
 
 @pytest.mark.parametrize(

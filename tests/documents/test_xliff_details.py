@@ -235,3 +235,13 @@ def test_notes_of_version_1_come_behind_the_target():
     after = inside(document.filled({0: Target(TaggedText("Un"), confidence=0.5)}).decode())
     note = '<note from="translucid" annotates="target">confidence 0.50</note>'
     assert f" {STATES['model']}>Un</target>{note}<note>n</note>" in after
+
+
+def test_line_ends_around_a_text_are_no_part_of_it():
+    unit = '<trans-unit><source{}>\n One<x id="1"/>\n</source>{}</trans-unit>'
+    space = ' xml:space="preserve"'
+    assert read(ONE.format(unit.format(space, ""))).segments[0].source.whole == 'One<x id="1"/>'
+    target = f'<target{space} {STATES["model"]}>\n ONE<x id="1"/>\n</target>'
+    assert filled(ONE, unit.format(space, ""), "model") == unit.format(space, target)
+    target = f'<target {STATES["model"]}> ONE<x id="1"/> </target>'
+    assert filled(ONE, unit.format("", ""), "model") == unit.format("", target)

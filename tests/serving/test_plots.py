@@ -92,6 +92,8 @@ def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
     [
         ({"view": "all"}, "view is none of map, heads, beam, why"),
         ({"view": None}, "missing view parameter"),
+        ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout"),
+        ({"kind": ["cross"]}, "kind is not a text"),
         ({"translation": None}, "missing translation parameter"),
         ({"translation": " "}, "there are no texts, or translation has over 1000 characters"),
         ({"q": " "}, "there are no texts, or translation has over 1000 characters"),
@@ -109,7 +111,7 @@ def test_figures_that_are_refused(client, drawn, fields, message):
 
 
 def test_maps_that_are_not_there(client, drawn):
-    for fields in ({"layer": 2}, {"layer": 0, "head": 2}, {"kind": "encoder", "layer": 1}, {"kind": "other"}):
+    for fields in ({"layer": 2}, {"layer": 0, "head": 2}, {"kind": "encoder", "layer": 1}):
         answer = client.post("/picture", json={**ASKED, "view": "map", **fields})
         assert answer.status_code == 400 and "Internal" not in answer.text, fields
     longest = {**ASKED, "view": "map", "translation": "a" * 1000}
@@ -139,6 +141,13 @@ def test_figures_of_an_image(client, eyes, scene, drawn):
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
     name, overlay = draw_image(client, scene, drawn, view="why")
     assert name == "draw_lit" and overlay.words == ["a", "red", "star"]
+
+
+@pytest.mark.parametrize("name", ["layer", "head"])
+def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, drawn, name):
+    asked = {"caption": "a red star", "view": "map", name: "999"}
+    answer = client.post("/caption/picture", data=asked, files={"file": ("a.png", scene)})
+    assert answer.status_code == 400 and f"there is no {name} 999" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ VIEWS = ("map", "heads", "beam", "why")
 
 Those of an image: saliency by one map, by all heads, the tree of the beam search, saliency by an explanation.
 """
+KINDS = ("cross", "encoder", "decoder", "rollout")
+"""The kinds of maps of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class PlotRoutes:
         view = text_field(fields, "view")
         if view not in VIEWS:
             raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
+        if text_field(fields, "kind", "cross") not in KINDS:
+            raise ApiError(400, f"Invalid request: kind is none of {', '.join(KINDS)}")
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
         return await self._drawn(request, task, lambda: _draw(served, source, target, view, fields))

@@ -107,7 +107,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
     given = _ids(captioner, wanted.caption, "caption")
     continued: list[AlternativeCaption] = []
     if wanted.ways or prefix:
-        count = max(wanted.ways, wanted.options.nbest if prefix else 1)
+        count = max(wanted.ways, wanted.options.nbest) if prefix else wanted.ways
         continued = captioner.continued(picture, wanted.prefix, count, wanted.options)
     alternatives: Sequence[AlternativeCaption] = []
     if given:

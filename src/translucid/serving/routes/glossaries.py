@@ -133,8 +133,8 @@ class Glossaries:
             counts = Counter(other.client for other in self.all.values())
             own = counts[glossary.client]
             if own < SHARE and len(self.all) >= MOST:
-                client, most = counts.most_common(1)[0]
-                if most > own:
+                client = max(counts, key=counts.__getitem__)
+                if counts[client] > own:
                     self._forget(next(key for key, other in self.all.items() if other.client == client))
             if own >= SHARE or len(self.all) >= MOST:
                 raise ApiError(456, "Too many glossaries: delete one first")

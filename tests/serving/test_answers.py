@@ -1,7 +1,6 @@
 """Whole answers of our own routes and of LibreTranslate's, and what their errors say."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +8,8 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.decoding.limits import length_limit
 from translucid.documents.kinds import KINDS
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.language_pairs import Served
 from translucid.serving.routes import inspection
 from translucid.serving.routes.libretranslate import name_of, suggested_pairs
 
@@ -239,28 +240,21 @@ def test_continuations_of_a_prefix(client, own):
     assert client.post("/continue", json={**ASKED, "prefix": [*longest, tokens[0]]}).status_code == 400
 
 
+def test_a_text_as_long_as_the_model_reads_is_continued(own, monkeypatch):
+    served = Served("tiny", "en", "es", own, None)
+    size = len(own.pipeline.encode("I like soccer").ids)
+    monkeypatch.setattr(own.model, "max_length", size)
+    assert len(inspection._continuations(served, "I like soccer", [])) == 8
+    monkeypatch.setattr(own.model, "max_length", size - 1)
+    with pytest.raises(ApiError, match="the text is too long for this model"):
+        inspection._continuations(served, "I like soccer", [])
+
+
 def test_trees_of_the_first_three_sentences(client, own):
     trees = client.post("/beam", json={**ASKED, "q": "I sing. We sing. You sing. They sing."}).json()["trees"]
     texts = [tree["finished"][0]["text"] for tree in trees]
     assert texts == [own.translate(text).text for text in ("I sing.", "We sing.", "You sing.")]
     assert {(tree["beam"], tree["own"]) for tree in trees} == {(own.configuration.decoding.beam,) * 2}
-
-
-def test_a_wide_beam_is_drawn_narrower(monkeypatch):
-    asked = []
-    options = SimpleNamespace(beam=7, length_penalty=0.5)
-    translator = SimpleNamespace(
-        configuration=SimpleNamespace(decoding=options),
-        trace=lambda sentence, beam: asked.append((sentence, beam)),
-        tokenizer="tokenizer",
-    )
-    monkeypatch.setattr(inspection, "beam_record", lambda *given: {"given": given})
-    record = inspection._tree(SimpleNamespace(translator=translator), "I sing.")
-    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [("I sing.", 6)]
-
-
-def test_the_first_word_of_pieces():
-    assert [inspection.first_word(pieces) for pieces in (["▁hel", "lo", "▁you"], ["</s>"], [])] == ["hello", "</s>", ""]
 
 
 def test_a_detected_language_to_inspect(many, serve_for_all, run):
@@ -289,6 +283,28 @@ def test_routes_for_all_models(client, many):
 def limits_of(schema):
     """Return the numbers between which the values of a field lie, and the most characters of a text."""
     return {name: schema[name] for name in ("minimum", "maximum", "maxLength") if name in schema}
+
+
+def test_the_described_errors_and_what_is_required(client):
+    paths = client.get("/spec").json()["paths"]
+    errors = {"400", "403", "408", "413", "415", "421", "429", "503"}
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            own = {"404", "456"} if path.startswith(("/v2", "/v3")) else set()
+            answers = {"200", "201", "204", "422"} | errors | own
+            assert errors | own <= set(operation["responses"]) <= answers, (path, method)
+            name = "message" if own else "error"
+            schema = operation["responses"]["400"]["content"]["application/json"]["schema"]
+            assert schema == {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+            assert operation.get("requestBody", {"required": True})["required"] is True
+    created = [path for path in paths if "201" in paths[path].get("post", {"responses": {}})["responses"]]
+    assert created == ["/v2/glossaries", "/v3/glossaries"]
+    entries = paths["/v3/glossaries/{glossary_id}/entries"]["get"]["parameters"]
+    assert {one["name"]: one["required"] for one in entries} == {
+        "glossary_id": True,
+        "source_lang": True,
+        "target_lang": True,
+    }
 
 
 def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, scene):

@@ -4,6 +4,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from translucid.api.captioner import Captioner
 from translucid.decoding.decoding_options import DecodingOptions
@@ -110,6 +111,8 @@ def test_the_whole_answer_for_an_image(client, captioner, scene):
     for row, log_prob in zip(words, looked.log_probs, strict=True):
         assert row["probability"] == pytest.approx(math.exp(log_prob), abs=2e-4)
         assert all(weight == round(weight, 4) for line in row["weights"] for weight in line)
+    weights = torch.tensor([row["weights"] for row in words])
+    torch.testing.assert_close(weights, looked.weights(), atol=2e-4, rtol=0)
 
 
 def test_continuations_of_a_prefix(client, captioner, scene):

@@ -236,6 +236,43 @@ def test_alternatives_to_matches_are_those_of_the_model(ask):
     assert ask.model.asked == [(["I sing.", "You run."], 2)]
 
 
+@pytest.mark.parametrize(("given", "nbest"), [({}, 1), ({"nbest": 3}, 3)])
+def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages(monkeypatch, given, nbest):
+    made, steps = [], []
+
+    class Segments:
+        def __init__(self, *arguments):
+            made.append(arguments)
+
+        def stream(self, part):
+            steps.append([source.text for source in part])
+            return [source.text.upper() for source in part]
+
+    memory = SimpleNamespace(recall=lambda *languages: ("recall", *languages))
+    monkeypatch.setattr(texts, "SegmentTranslator", Segments)
+    monkeypatch.setattr(texts, "options_for", lambda translator, number: (translator, number))
+    served = Served("tiny", "en", "es", "translator", "batcher")
+    sources = [TaggedText("x" * 900), TaggedText("y" * 100), TaggedText("z")]
+    for context, recall in (
+        (SimpleNamespace(memory=memory), ("recall", "en", "es")),
+        (SimpleNamespace(memory=None), None),
+    ):
+        assert list(texts.translated(context, served, sources, **given)) == [one.text.upper() for one in sources]
+        assert made.pop() == ("translator", ("translator", nbest), recall)
+    assert steps == [["x" * 900, "y" * 100], ["z"]] * 2
+
+
+def test_short_documents_are_translated_together(monkeypatch):
+    monkeypatch.setattr(texts, "translated", lambda context, served, sources: (one.upper() for one in sources))
+
+    def document(*sources):
+        segments = [SimpleNamespace(source=source) for source in sources]
+        return SimpleNamespace(segments=segments, filled=lambda targets: targets)
+
+    filled = texts.fill(None, None, [document("a", "b"), document(), document("c")])
+    assert filled == [{0: "A", 1: "B"}, {}, {0: "C"}]
+
+
 def test_a_result_too_few_is_an_error():
     async def too_few(code, batch):
         return batch[1:]

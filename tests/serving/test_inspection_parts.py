@@ -1,0 +1,68 @@
+"""The parts of an inspection by themselves."""
+
+import asyncio
+from types import SimpleNamespace
+
+from translucid.ground.errors import UserError
+from translucid.serving.catalogue import Catalogue
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.routes import inspection
+
+
+def test_a_wide_beam_is_drawn_narrower(monkeypatch):
+    asked = []
+    options = SimpleNamespace(beam=7, length_penalty=0.5)
+    translator = SimpleNamespace(
+        configuration=SimpleNamespace(decoding=options),
+        trace=lambda sentence, beam: asked.append((sentence, beam)),
+        tokenizer="tokenizer",
+    )
+    monkeypatch.setattr(inspection, "beam_record", lambda *given: {"given": given})
+    record = inspection._tree(SimpleNamespace(translator=translator), "I sing.")
+    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [("I sing.", 6)]
+
+
+def test_the_first_word_of_pieces():
+    assert [inspection.first_word(pieces) for pieces in (["▁hel", "lo", "▁you"], ["</s>"], [])] == ["hello", "</s>", ""]
+
+
+def test_a_language_that_is_detected_and_translated(monkeypatch):
+    def find(source, target, name=None):
+        if name == "none":
+            raise ApiError(400, "there is no such model")
+        return source, target, name
+
+    models = [
+        SimpleNamespace(pair=("fr", "de"), sources={"fr": None}),
+        SimpleNamespace(pair=("en", "es"), sources={"en": None}),
+    ]
+    targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}.get
+    catalogue = Catalogue(models)
+    monkeypatch.setattr(Catalogue, "find", lambda self, *given: find(*given))
+    monkeypatch.setattr(Catalogue, "targets", lambda self, source: targets(source))
+    monkeypatch.setattr(Catalogue, "languages", ["de", "en", "es", "fr", "it"])
+
+    def detected(*probabilities, target="it", name=None):
+        monkeypatch.setattr(inspection, "detect", lambda text, languages: list(probabilities))
+        found, served = asyncio.run(inspection._detect(SimpleNamespace(catalogue=catalogue), "text", target, name))
+        return *found, *served
+
+    assert detected(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == ("en", 20.0, "en", "it", None)
+    assert detected(("en", 0.0), ("fr", 0.0)) == ("fr", 0.0, "fr", "de", None)
+    assert detected(("en", 0.5), target="fr", name="tiny") == ("en", 0.5, "en", "es", "tiny")
+    assert detected(("en", 0.5), target="en", name="none") == ("en", 0.5, "en", "es", None)
+
+
+def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
+    def forced(self, source, target):
+        if source == "too long":
+            raise UserError("it is too long for the model")
+        return {"text": target, "pieces": ["attention"]}
+
+    monkeypatch.setattr(inspection.SentenceInspector, "_forced", forced)
+    inspector = inspection.SentenceInspector(None, "", ())
+    attended = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
+    assert inspector._remembered("I", "x" * 1000) == attended
+    bare = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
+    assert inspector._remembered("I", "x" * 1001) == {"source_text": "I", "text": "x" * 1001, **bare}
+    assert inspector._remembered("too long", "x") == {"source_text": "too long", "text": "x", **bare}

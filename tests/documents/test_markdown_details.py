@@ -205,3 +205,46 @@ def test_mdx():
     )
     document = read_document("a.mdx", b"One\n", ENGLISH_SPANISH)
     assert document.filled({0: Target(TaggedText("a < b {c} \\{"))}) == b"a \\< b \\{c} \\\\{\n"
+
+
+@pytest.mark.parametrize(
+    ("translation", "after"),
+    [
+        ("http://a.b_*[c", "http://a.b_*[c\n"),
+        ("https://a.b<b>", "https://a.b\\<b>\n"),
+        ("http://a.b`c`", "http://a.b\\`c\\`\n"),
+        ("http:/a_b_ *c*", "http:/a_b\\_ \\*c\\*\n"),
+        ("a < b <c </d <!e <?f <1", "a < b \\<c \\</d \\<!e \\<?f <1\n"),
+        ("&amp; &#1; & &x y;", "&amp;amp; &amp;#1; & &x y;\n"),
+        ("a * b *c d* _e f_ g_h ~ ~~", "a * b \\*c d\\* \\_e f\\_ g_h ~ \\~~\n"),
+        ("\\a \\* b\\", "\\a \\\\\\* b\\\\\n"),
+        ("12. a", "12\\. a\n"),
+        ("1234567890. a", "1234567890. a\n"),
+        ("1.a", "1.a\n"),
+        ("  - a", "\\- a\n"),
+        ("-a", "-a\n"),
+        ("#a", "#a\n"),
+        ("####### a", "####### a\n"),
+        ("###### a", "\\###### a\n"),
+        ("#", "\\#\n"),
+        ("- - -", "\\- - -\n"),
+        ("~ a", "\\~ a\n"),
+        (": a", "\\: a\n"),
+        ("::: a", "\\::: a\n"),
+        ("/// a", "\\/// a\n"),
+        ("??? a", "\\??? a\n"),
+        ("=== a", "\\=== a\n"),
+        ("$$ a", "\\$$ a\n"),
+        ("%% a", "\\%% a\n"),
+        (">a", "\\>a\n"),
+    ],
+)
+def test_words_that_would_be_markup_are_escaped(translation, after):
+    document = read_document("a.md", b"One\n", ENGLISH_SPANISH)
+    assert document.filled({0: Target(TaggedText(translation))}).decode() == after
+
+
+def test_a_marker_at_the_beginning_of_the_source_is_kept():
+    for text in ("1986\\. One\n", "\\- One\n", "$5 One\n"):
+        document = read_document("a.md", text.encode(), ENGLISH_SPANISH)
+        assert document.filled(all_changed(document)).decode() == text.upper()

@@ -24,7 +24,7 @@ from translucid.documents.tagged_text import Side
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])|(&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});)")
 _SPECIAL = re.compile(
-    r"(https?://\S+)"  # not escaped
+    r"(https?://[^\s<`]+)"  # not escaped
     r"|\\(?=[!-/:-@\[-`{-~]|\Z)|[`\[\]]|<(?=[A-Za-z/!?])|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|~(?=~)"
     r"|&(?=#?\w+;)"
 )

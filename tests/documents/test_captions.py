@@ -124,6 +124,7 @@ def test_a_text_is_split_in_proportion(text, shares, parts):
         ("aaa bb bb aaa", 2, "aaa bb\nbb aaa"),
         ("a bbbbbbbbbbbbbbbbbbb c d", 3, "a\nbbbbbbbbbbbbbbbbbbb\nc d"),
         ("aaa bbb", 2, "aaa\nbbb"),
+        ("aaa b cc", 2, "aaa\nb cc"),
     ],
 )
 def test_a_caption_has_lines_of_about_the_same_length(text, lines, broken):

@@ -96,7 +96,18 @@ def test_what_the_model_reads_around_single_tags(text, read):
         ("a.<br/>b", "x. y", "", "x.<br/>y"),
         ("a,<x/> b", "x, y", "", "x,<x/> y"),
         ("one two <x/> three four", "a b c d", "0-3 1-2 2-1 3-0", "<x/> a b c d"),
+        # Fewer words than tags.
+        ("¿d? <b>a</b> a", "1", "", "1<b></b>"),
+        ("b, <i> b</i>", "1", "", "1<i></i>"),
+        ("a a. x <x/> a.", "x uv", "0-1 1-0 2-0", "x uv <x/>"),
+        ("<u>c</u> <b>a <x/>b</b>", "12", "0-0 2-0", "<u></u><b><x/>12</b>"),
+        ("<br/><br/>", "uv", "", "<br/><br/> uv"),
+        ("b (c) e_f <b>12</b>", "12", "", "_<b>12</b>"),
+        ("<b>1</b> <i>1</i> a", "1 x", "", "<b>1</b> <i></i>x"),
+        ("<b>12</b> <i> b</i> <i>b c</i> b", "12 12", "1-0", "<i>12</i> <i></i><b>12</b>"),
         # Markers of access keys.
+        ("c _d", "uv", "", "_uv"),
+        ("e_f", "y", "", "_y"),
         ("O_pen it", "abrirlo", "0-0 1-0", "_abrirlo"),
         ("O_pen it", "ello apre", "0-1 1-0", "ello a_pre"),
         ("a O_pen", "x sPap", "0-0 1-1", "x s_Pap"),

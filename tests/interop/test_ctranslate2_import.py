@@ -18,6 +18,7 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
+from translucid.interop.ctranslate2 import from_ctranslate2
 from translucid.interop.ctranslate2_file import read_model_file
 from translucid.interop.ctranslate2_weights import Variables
 from translucid.interop.importing import import_model
@@ -97,6 +98,29 @@ def test_one_list_of_pieces_may_have_other_embeddings_on_each_side(tmp_path):
     weights = dict(model.named_parameters())
     for name, weight in again.named_parameters():
         torch.testing.assert_close(weight, weights[name], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("learned", [False, True], ids=["sinusoidal", "learned"])
+def test_a_sentencepiece_model_of_others_beside_the_weights(tmp_path, learned):
+    """The settings of a folder whose vocabulary is a list; its rows are in our order, so the weights stay."""
+    changes = {"positions": "learned", "max_length": 60} if learned else {}
+    folder = tmp_path / "out"
+    model, tokenizer = ours(folder, {"norm": "post", **changes})
+    (folder / "tokenizer.model").rename(folder / "sentencepiece.bpe.model")
+    found = from_ctranslate2(folder)
+    options = {"joint": True, "shared_ids": False, "languages": {}, "told": "target in the source", "vocabulary": 150}
+    assert found.settings["data"] == {"tokenizer": options} | ({} if learned else {"max_tokens": 512})
+    expected = {"kind": "transformer", **SMALL, "norm": "post", "nonlinearity": "relu", "scale_embeddings": True}
+    expected |= {"zero_start": False, "tie_output": True, "share_embeddings": True, **changes}
+    assert found.settings["model"] == expected | ({} if learned else {"positions": "sinusoidal", "first_position": 0})
+    assert found.kind == "CTranslate2" and found.tokenizer.target_vocabulary == tokenizer.target_vocabulary
+    weights = dict(model.named_parameters())
+    assert {*weights} <= {*found.tensors}
+    for name, weight in weights.items():
+        wanted = weight.detach().clone()
+        if name == "output.bias":  # padding is never written
+            wanted[[0]] = found.tensors[name][[0]]
+        torch.testing.assert_close(found.tensors[name], wanted, atol=1e-6, rtol=0, msg=name)
 
 
 @pytest.mark.parametrize(

@@ -91,13 +91,14 @@ class Vocabulary:
         import torch
 
         rows = torch.tensor(self._numbered_rows())
-        return torch.where(rows[:, None] < 0, 0.0, matrix[rows.clamp(min=0)])
+        return torch.where(rows[:, None] < 0, 0.0, matrix[rows])
 
     def bias(self, vector: Tensor | None) -> Tensor:
         """Return the bias of our logits from that of the other model [V], if it has one."""
         import torch
 
-        rows = torch.tensor(self._numbered_rows()).clamp(min=0)
+        # An id without a row takes the last one, but is never output.
+        rows = torch.tensor(self._numbered_rows())
         found = torch.zeros(len(rows)) if vector is None else vector[rows]
         return torch.where(torch.tensor(self.said), found, NEVER)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
+from translucid.cli.arguments import pair_up
 from translucid.cli.main import several, tree
+from translucid.ground.errors import UserError
 
 
 def spread(line):
@@ -39,3 +41,12 @@ def test_a_group_without_a_command_shows_its_help_and_no_error(call, command):
 def test_a_command_without_its_argument_says_which(call):
     done = call("tune")
     assert done.code == 2 and done.err == "error: Missing argument 'RUN'. See translucid tune --help.\n"
+
+
+def test_the_two_sides_of_a_corpus_are_joined_whatever_the_case_of_endings():
+    files = ["A.TSV.GZ", "x.en.GZ", "x.ES.GZ", "-", "b.{en,es}", "C.Tmx", "y.en", "y.es"]
+    joined = ["A.TSV.GZ", "x.{en,ES}.GZ", "-", "b.{en,es}", "C.Tmx", "y.{en,es}"]
+    assert pair_up(files) == joined
+    for alone in (["x.en"], ["x.en", "z.es"], ["x.en", "x.es.gz"], ["x.en", "a.tsv"]):
+        with pytest.raises(UserError, match=r"x\.en: is one side of a corpus, its partner is missing"):
+            pair_up(alone)

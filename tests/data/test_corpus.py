@@ -33,6 +33,23 @@ def test_every_format_gives_the_same_pairs(tmp_path, gz, newline, last, mark):
         assert list(read_pairs(tmp_path / name)) == PAIRS, name
 
 
+@pytest.mark.parametrize("name", ["C.TSV", "c.Jsonl", "C.TSV.GZ", "c.{EN,es}.gz", "C.TMX", "C.XLF.Gz", "C.PO"])
+def test_endings_may_have_capitals(tmp_path, name):
+    contents = {
+        "tsv": "a\tb\n",
+        "jsonl": '{"source": "a", "target": "b"}\n',
+        "po": 'msgid "a"\nmsgstr "b"\n',
+        "tmx": "<tmx><tu srclang='en'><tuv lang='en'><seg>a</seg></tuv><tuv lang='es'><seg>b</seg></tuv></tu></tmx>",
+        "xlf": "<xliff><trans-unit><source>a</source><target>b</target></trans-unit></xliff>",
+    }
+    for file, content in {"c.EN.gz": "a\n", "c.es.gz": "b\n"}.items():
+        write(tmp_path, file, content)
+    if name[2:] != "{EN,es}.gz":
+        content = contents[name[2:].lower().removesuffix(".gz")].encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.lower().endswith(".gz") else content)
+    assert list(read_pairs(tmp_path / name)) == [Pair("a", "b")]
+
+
 def test_files_follow_each_other_and_stream(tmp_path):
     write(tmp_path, "a.tsv", "1\teins\n2\tzwei\n")
     write(tmp_path, "b.tsv", "bad\n")

@@ -63,15 +63,15 @@ def test_documents_are_not_read_as_plain_text():
     with pytest.raises(UserError, match="is a document by its ending: only plain text is translated"):
         refuse_documents(Path("a.Docx"))
     refuse_as_texts("a.txt.gz")
-    for name in ("a.html", "a.HTML.gz"):
+    for name in ("a.html", "a.HTML.gz", "a.html.GZ"):
         with pytest.raises(UserError, match="is a page with markup by its ending, which is not read as running text"):
             refuse_as_texts(name)
 
 
 def test_only_pairs_are_read_as_pairs():
-    for name in ("a.tsv", "a.TMX.gz", "a.zip", "a.words", "a"):
+    for name in ("a.tsv", "a.TMX.gz", "a.tmx.GZ", "a.zip", "a.words", "a"):
         refuse_as_pairs(name)
     with pytest.raises(UserError, match=r"is a table by its ending.*Export it as \.tsv"):
-        refuse_as_pairs("a.CSV.gz")
+        refuse_as_pairs("a.CSV.GZ")
     with pytest.raises(UserError, match=r"is a table of columns by its ending.*pandas has to_json"):
         refuse_as_pairs("a.parquet")

@@ -142,6 +142,12 @@ def test_of_many_languages_two_are_chosen(tmp_path):
     with pytest.raises(UserError, match="which of them is the source"):
         list(read_pairs(file))
     assert list(read_pairs(file, languages=("de", None))) == [Pair("eins", "one")]
+    file.write_bytes(tmx(tu(en="one"), "*all*"))
+    with pytest.raises(UserError, match="has no unit in"):
+        list(read_pairs(file))
+    file.write_bytes(tmx(tu(en="one", en_US="uno"), "*all*"))
+    with pytest.raises(UserError, match="which of them is the source"):
+        list(read_pairs(file))
 
 
 def test_of_two_variants_in_one_language_the_first_is_read(tmp_path):

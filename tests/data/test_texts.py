@@ -28,6 +28,7 @@ FILES = {
     "without an ending": (b"One.\n", [("One.", "")]),
     "labels.tsv": (b"Good\tpos\nBad\tneg\tx\nNone\n\n", [("Good", "pos"), ("Bad", "neg"), ("None", ""), ("", "")]),
     "labels.jsonl": (RECORDS.encode(), [("Good", ""), ("Bad", "neg"), ("", "3")]),
+    "LABELS.TSV": (b"Good\tpos\n", [("Good", "pos")]),
     "dos.txt": (b"\xef\xbb\xbfOne\r\nTwo\r\n", [("One", ""), ("Two", "")]),
     "other ends.txt": ("a\u2028b\x0bc\x85\nd\re\n".encode(), [("a\u2028b\x0bc\x85", ""), ("d\re", "")]),
     "line feeds.jsonl": (rb'{"text": "a\nb\ud800"}' + b"\n", [("a b?", "")]),

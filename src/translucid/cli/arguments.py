@@ -20,10 +20,10 @@ def pair_up(files: Sequence[str]) -> list[str]:
     waiting: tuple[str, str, str] | None = None
     for file in files:
         refuse_as_pairs(file)
-        plain = file.removesuffix(".gz")
+        plain = file[:-3] if file.lower().endswith(".gz") else file
         gz = file[len(plain) :]
         # Braces name both sides; a name without an ending, such as `-`, is a corpus, too.
-        if plain.endswith((*PAIR_ENDINGS, "}")) or not Path(plain).suffix:
+        if plain.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(plain).suffix:
             corpora.append(file)
             continue
         stem, language = plain.rsplit(".", 1)

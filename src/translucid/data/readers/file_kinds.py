@@ -103,7 +103,7 @@ def refuse_as_texts(file: str) -> None:
     Raises:
         UserError: the file has the ending of another kind.
     """
-    ending = Path(file.removesuffix(".gz")).suffix.lower()
+    ending = Path(file.lower().removesuffix(".gz")).suffix
     if about := _KNOWN.get(ending):
         what, fix = about
         raise UserError(f"is {what} by its ending, which is not read as running text", file=file, fix=fix)
@@ -115,7 +115,7 @@ def refuse_as_pairs(file: str) -> None:
     Raises:
         UserError: it does.
     """
-    ending = Path(file.removesuffix(".gz")).suffix.lower()
+    ending = Path(file.lower().removesuffix(".gz")).suffix
     about = _KNOWN.get(ending)
     if ending in PAIR_ENDINGS or about in (None, _PACKED):
         return

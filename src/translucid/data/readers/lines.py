@@ -31,7 +31,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         UserError: the file is missing, unreadable or damaged, or its name is not a possible name.
     """
     try:
-        packed = path.suffix == ".gz"
+        packed = path.suffix.lower() == ".gz"
         file = path
         if str(path) == standard_input.NAME:
             file = standard_input.standard_input()
@@ -47,9 +47,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def kind_of(path: Path) -> str:
-    """Return the ending of a file without `.gz`, or the ending that the first line of standard input suggests."""
+    """Return the ending of a file in lower case and without `.gz`; the first line of standard input suggests one."""
     if str(path) != standard_input.NAME:
-        return Path(str(path).removesuffix(".gz")).suffix
+        return Path(str(path).lower().removesuffix(".gz")).suffix
     with opened(path) as stream:
         first = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
     return standard_input.ending(first.decode("utf-8", "replace"))

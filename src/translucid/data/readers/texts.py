@@ -23,7 +23,7 @@ def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
         UserError: a file is missing, empty, unreadable or of an unsupported kind, or a line is not UTF-8 or not a text.
     """
     for file in map(Path, files):
-        kind = kind_of(file).lower()
+        kind = kind_of(file)
         if kind == ".jsonl":
             yield from _jsonl(file, on_bad)
             continue

@@ -111,3 +111,10 @@ def test_attempts_of_a_model_that_knows_pieces(source, answers, asked, whole):
 )
 def test_doubts_about_lost_and_invented_parts(source, target, numbers, doubts):
     assert lost_and_invented_doubts(TaggedText(source), TaggedText(target), numbers=numbers) == doubts
+
+
+def test_numbers_for_which_no_word_is_left_are_removed():
+    numbers = " ".join(f"{digit},{digit * 3}" for digit in "123456789")
+    asked, whole, doubts = attempts(f"{numbers} cats", ["x", "47 58 63 72 86 94 35 29 x"])
+    assert asked == [f"0 {numbers} cats", "0 47 58 63 72 86 94 35 29  cats"]
+    assert (whole, doubts) == (f"{numbers} x", ["placed: 9,999"])

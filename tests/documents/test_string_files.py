@@ -282,3 +282,9 @@ def test_other_files_than_yaml_are_refused(text, message):
 
 def test_yaml_may_be_nested_deep():
     assert found("a.yaml", "[" * 200 + "one" + "]" * 200) == (["1, None: one"], "[" * 200 + "ONE" + "]" * 200)
+
+
+def test_lines_are_counted_from_the_first_and_keys_are_shortened():
+    assert found("a.strings", '\n"a"="one two";') == (["2, None: one two"], '\n"a"="ONE TWO";')
+    assert found("a.json", '\n{"a": "one"}')[0] == ["2, a: one"]
+    assert found("a.yaml", f"\n{'k' * 90}: one two\n")[0] == [f"2, {'k' * 80}: one two"]

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -107,7 +107,7 @@ class SideStatistics:
         }
 
 
-@cache
+@lru_cache(maxsize=65536)
 def script(character: str) -> str | None:
     """Return the script of a letter (`LATIN`, `CYRILLIC`), `control`, `private`, or None if all scripts use it."""
     category = unicodedata.category(character)

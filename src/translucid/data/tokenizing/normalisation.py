@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 import sentencepiece
 
@@ -40,7 +40,7 @@ _VARIANTS = (
 """Presentation forms such as ligatures, for old character sets and typesetting; they are not part of spelling."""
 
 
-@cache
+@lru_cache(maxsize=65536)
 def normalised(character: str, rule: str) -> str:
     """Return a character as one of SentencePiece's rules normalises it."""
     result: str = _normaliser(rule).normalize(character)

@@ -99,7 +99,8 @@ def test_paths_below_a_prefix(app):
     redirected = client.get("/mt", follow_redirects=False)
     assert (redirected.status_code, redirected.headers["location"]) == (307, "/mt/")
     assert client.get("/mt/health").json() == client.get("/health").json() == {"status": "ok"}
-    assert client.get("/mt/spec").json()["servers"] == [{"url": "/mt"}]
+    for path in ("/mt/openapi.json", "/mt/spec"):
+        assert client.get(path).json()["servers"] == [{"url": "/mt"}]
     assert client.get("/mt/v2/nowhere").json() == {"message": "Not Found"}
     assert "servers" not in app().get("/spec").json()
     assert app().get("", follow_redirects=False).status_code == 200

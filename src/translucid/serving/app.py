@@ -68,7 +68,6 @@ def create_app(
         "The routes of translation are those of LibreTranslate 1.9; those under /v2 and /v3 are of DeepL's API.",
         lifespan=partial(_lifespan, context=context, jobs=jobs),
         servers=[{"url": options.url_prefix}] if options.url_prefix else None,
-        root_path_in_servers=False,  # `servers` names the prefix already
         docs_url=None,  # FastAPI's page loads scripts from other hosts; `docs.html` has its own
         redoc_url=None,
     )

@@ -2,16 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
 from tests.interop.test_huggingface_export import SMALL, made
-from tests.probes.foreign import many_languages_folder, marian_file
+from tests.probes.foreign import many_languages_folder
 from translucid import __version__
-from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import from_huggingface
@@ -19,11 +16,7 @@ from translucid.interop.huggingface_card import model_card
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
-from translucid.interop.marian_export import export_marian, save_marian
 from translucid.layers.positions import sinusoidal_positions
-from translucid.models.build import build_model
-from translucid.models.language_options import BiLSTMLanguageOptions
-from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import validated
 from translucid.runs.run_folder import RunFolder
 
@@ -240,134 +233,6 @@ def test_the_card_names_the_languages_and_how_they_are_chosen(languages, pieces,
 
 def test_the_card_names_the_version(many):
     assert f"export --to huggingface` ({__version__})" in (many[2] / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_folder_of_marian(tmp_path, norm):
-    marian_file(tmp_path / "theirs", norm=norm, activation="relu")
-    import_model(tmp_path / "theirs", tmp_path / "run")
-    translator = Translator.load(tmp_path / "run", "cpu", "torch")
-    export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=3)
-    assert yaml.safe_load((tmp_path / "out" / "decoder.yml").read_text()) == {
-        "relative-paths": True,
-        "models": ["model.npz"],
-        "vocabs": ["source.spm", "target.spm"],
-        "beam-size": 3,
-        "normalize": 1.0,
-        "mini-batch": 16,
-        "maxi-batch": 100,
-        "maxi-batch-sort": "src",
-    }
-    arrays = dict(np.load(tmp_path / "out" / "model.npz"))
-    content = arrays.pop("special:model.yml").tobytes()
-    assert content.endswith(b"\n\0")
-    size = translator.tokenizer.source_size - 2
-    pre = norm == "pre"
-    assert yaml.safe_load(content[:-1]) == {
-        "type": "transformer",
-        "version": "v1.12.0",
-        "dim-vocabs": [size, size],
-        "dim-emb": 16,
-        "dim-rnn": 16,
-        "lemma-dim-emb": 0,
-        "lemma-dependency": "",
-        "factors-combine": "sum",
-        "factors-dim-emb": 0,
-        "enc-depth": 2,
-        "dec-depth": 2,
-        "transformer-heads": 4,
-        "transformer-no-projection": False,
-        "transformer-no-bias": False,
-        "transformer-no-affine": False,
-        "transformer-rnn-projection": False,
-        "transformer-pool": False,
-        "transformer-dim-ffn": 24,
-        "transformer-decoder-dim-ffn": 0,
-        "transformer-ffn-depth": 2,
-        "transformer-decoder-ffn-depth": 0,
-        "transformer-ffn-activation": "relu",
-        "transformer-dim-aan": 24,
-        "transformer-aan-depth": 2,
-        "transformer-aan-activation": "relu",
-        "transformer-aan-nogate": False,
-        "transformer-decoder-autoreg": "self-attention",
-        "transformer-tied-layers": [],
-        "transformer-guided-alignment-layer": "last",
-        "transformer-preprocess": "n" if pre else "",
-        "transformer-postprocess": "da" if pre else "dan",
-        "transformer-postprocess-emb": "d",
-        "transformer-postprocess-top": "n" if pre else "",
-        "transformer-train-position-embeddings": False,
-        "transformer-depth-scaling": False,
-        "tied-embeddings": False,
-        "tied-embeddings-src": False,
-        "tied-embeddings-all": True,
-        "output-omit-bias": False,
-        "layer-normalization": False,
-        "bert-train-type-embeddings": True,
-        "bert-type-vocab-size": 2,
-        "char-conv": 0,
-        "input-types": [],
-        "ulr": False,
-        "ulr-dim-emb": 0,
-        "ulr-trainable-transformation": False,
-    }
-    # All arrays are theirs, in the order of the rows of our vocabulary; their order is ours but for the added pieces.
-    theirs = dict(np.load(tmp_path / "theirs" / "model.npz"))
-    del theirs["special:model.yml"]
-    assert {*arrays} == {*theirs}
-    for name, array in theirs.items():
-        found = arrays[name]
-        if name == "Wemb":
-            found = found[: len(array)]
-        elif name == "decoder_ff_logit_out_b":
-            found = found[:, : array.shape[1]]
-        np.testing.assert_array_equal(found, array, err_msg=name)
-    with pytest.raises(UserError, match="is there already"):
-        export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=3)
-    export_marian(translator.model, translator.tokenizer, tmp_path / "out", beam=4, overwrite=True)
-    assert yaml.safe_load((tmp_path / "out" / "decoder.yml").read_text())["beam-size"] == 4
-
-
-@pytest.mark.parametrize(
-    ("share", "tie", "key"),
-    [(True, True, "all"), (True, False, "src"), (False, True, ""), (False, False, None)],
-)
-def test_marian_is_told_which_matrices_are_one(tmp_path, share, tie, key):
-    _, tokenizer, _ = made({"norm": "post", "share_embeddings": share}, joint=share)
-    shape = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
-    options = TransformerOptions(**shape, share_embeddings=share, tie_output=tie)
-    model = build_model(options, tokenizer.source_size, tokenizer.target_size)
-    save_marian(model, tokenizer, tmp_path)
-    arrays = dict(np.load(tmp_path / "model.npz"))
-    written = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
-    keys = {name: written["tied-embeddings" + name] for name in ("", "-src", "-all")}
-    assert keys == {name: key is not None and name == (key and f"-{key}") for name in keys}
-    assert yaml.safe_load((tmp_path / "decoder.yml").read_text())["beam-size"] == 5
-    names = {"Wemb"} if share else {"encoder_Wemb", "decoder_Wemb"}
-    assert names <= {*arrays} and ("Wemb" in arrays) is share
-    assert ("decoder_ff_logit_out_W" in arrays) is not tie
-    files = {"vocab.spm"} if share else {"source.spm", "target.spm"}
-    assert {file.name for file in tmp_path.glob("*.spm")} == files
-
-
-def test_marian_has_neither_elmo_nor_languages(tmp_path, many):
-    _, tokenizer, _ = made({"norm": "post"})
-    elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
-    with pytest.raises(UserError, match=r"only a Transformer can become a model of Marian. Use it as it is."):
-        save_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out")
-    needed = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
-    plain = build_model(TransformerOptions(**SMALL), 150, 150)
-    with pytest.raises(UserError, match=f"Train with --set {needed} model.zero_start=true for it."):
-        save_marian(plain, tokenizer, tmp_path / "out")
-    fit = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
-
-    class Opening:
-        source_opening, target_opening = (), (5,)
-
-    with pytest.raises(UserError, match=r"Marian's vocabularies do not tell languages. Use --to huggingface."):
-        save_marian(build_model(TransformerOptions(**fit), 150, 150), Opening(), tmp_path / "out")
-    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize(

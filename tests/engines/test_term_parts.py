@@ -1,17 +1,14 @@
-"""Limits and sums of engines, reckoned by hand: trials, the choice of an engine, terms and stand-ins for names."""
+"""Parts of terms and stand-ins for names: limits and penalties, reckoned by hand."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from translucid.data.readers.corpus import Pair
+from tests.engines.test_trials_and_choice import Tokens
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
-from translucid.engines import choosing, trials
-from translucid.engines.choosing import _tuning_result, choose_engine, use_torch
 from translucid.engines.name_stand_ins import USUAL_NAMES, USUAL_NOUNS, NameStandIns, _is_name, _searched, _stays
 from translucid.engines.term_candidates import Draft, _is_part, _runs, faults
 from translucid.engines.term_constraint import (
@@ -23,172 +20,9 @@ from translucid.engines.term_constraint import (
     _words,
     below,
 )
-from translucid.engines.trials import Comparison, Trial, fastest, greedy_texts
-from translucid.engines.tuned import Tuned, load_tuned, save_tuned
-from translucid.ground.errors import UserError
-from translucid.models.language_options import BiLSTMLanguageOptions
-from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.matching import TermList
 from translucid.terminology.term import terms_of
-
-
-class Tokens:
-    """A tokenizer of words; a word has as many pieces as letters. It reads names with a capital in one piece."""
-
-    source_opening, target_opening = (9,), ()
-    has_placeholders, marks_terms = False, False
-    target_size = 5
-
-    def encode_source(self, texts):
-        return [[9] + [10] * sum(1 if word[0].isupper() else len(word) for word in text.split()) for text in texts]
-
-    def encode_target(self, texts):
-        return [[10] * len(text) for text in texts]
-
-    def decode(self, tokens):
-        return tokens
-
-    def mask(self, text):
-        return SimpleNamespace(text=text, unmask=lambda text: text)
-
-
-class Engine:
-    """Notes how many sentences each search has, and writes a text for each."""
-
-    def __init__(self, text="a"):
-        self.sizes, self.text = [], text
-
-    def decode(self, sentences, options):
-        self.sizes.append(len(sentences))
-        return [[Hypothesis(self.text, -1.0, -1.0)] for _ in sentences]
-
-
-def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
-    made = []
-
-    def engine(whole, tokenizer, tuned, shortlist):
-        made.append((Engine("uno dos tres cuatro" if len(made) != 1 else "x"), tuned, shortlist))
-        return made[-1][0]
-
-    clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
-    monkeypatch.setattr(trials.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(trials, "_engine", engine)
-    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
-    pairs = [Pair("one", "uno dos tres cuatro")] * 12
-    ways = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
-    model = SimpleNamespace(max_length=None)
-    files = {"seen pieces": Path("list.tsv")}
-    found = list(trials.trials(model, Tokens(), pairs, DecodingOptions(), ways, files))
-    assert [one.sizes for one, _, _ in made] == [[8, 12]] * 3
-    assert [(tuned, file) for _, tuned, file in made] == list(zip(ways, (None, Path("list.tsv"), None), strict=True))
-    assert [trial.sentences_per_second for trial in found] == [6.0, 1.5, 1.2]
-    assert [trial.score for trial in found] == pytest.approx([100.0, 0.0, 100.0])
-    assert [(trial.metric, trial.tells, trial.same) for trial in found] == [
-        ("BLEU", True, True),
-        ("BLEU", True, False),
-        ("BLEU", True, True),
-    ]
-    assert str(Trial(Tuned(), 1234.5, 12.345)) == "ctranslate2, float32, all pieces (1,234 sentences/s, BLEU 12.35)"
-
-
-def test_a_loss_up_to_the_limit_is_allowed():
-    tried = [Trial(Tuned(), 1, 30.0), Trial(Tuned(quantization="int8"), 2, 29.75)]
-    assert fastest(tried, 0.25) is tried[1] and fastest(tried, 0.2) is tried[0]
-    run = Path("run")
-    Comparison("BLEU", 30.0, 29.875, "int8", True).refuse_loss(run)
-    message = "^run: int8 costs 0.20 BLEU. Export with --quantization float32, or leave out --check if that does not m"
-    with pytest.raises(UserError, match=message.replace(".", r"\.")):
-        Comparison("BLEU", 0.2, 0.0, "int8", True).refuse_loss(run)
-    message = r"^run: float32 costs 0\.50 chrF\. Leave out --check if that does not matter\.$"
-    with pytest.raises(UserError, match=message):
-        Comparison("chrF", 30.5, 30.0, "float32", True).refuse_loss(run)
-    message = r"^run: can't be compared on --check: chrF 3\.00 of its own translations is too low\. Give pairs that it"
-    with pytest.raises(UserError, match=message):
-        Comparison("chrF", 3.0, 3.0, "float32", False).refuse_loss(run)
-
-
-def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monkeypatch):
-    asked = []
-
-    class Noting:
-        def decode(self, sentences, options):
-            asked.append((sentences, options))
-            return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
-
-    monkeypatch.setattr(trials, "_engine", lambda *arguments: asked.append(arguments[2:]) or Noting())
-    monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
-    tuned = Tuned(quantization="int8")
-    assert greedy_texts(SimpleNamespace(eos=3), Tokens(), [Pair("ab c", "x")] * 2, tuned) == ["x", "x"]
-    assert asked == [(tuned, None), ([[9, 10, 10, 10, 3]] * 2, DecodingOptions(beam=1, max_loops=0))]
-
-
-SMALL = {"width": 8, "heads": 2, "feed_forward": 8, "encoder_layers": 1, "decoder_layers": 1}
-
-
-def configuration_of(model, languages=(None, None)):
-    return SimpleNamespace(model=model, data=SimpleNamespace(languages=languages))
-
-
-def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
-    run = SimpleNamespace(path=tmp_path)
-    elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
-    for model, engine in (
-        (TransformerOptions(**SMALL), "ctranslate2"),
-        (elmo, "torch"),
-        (RecurrentOptions(width=8), "torch"),
-    ):
-        assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)
-    languages = ("en", "es")
-    for listed, of_list, considered in (
-        (True, None, "seen pieces"),
-        (True, languages, "seen pieces"),
-        (True, ("es", "en"), "all pieces"),
-        (False, languages, "all pieces"),
-    ):
-        save_tuned(tmp_path, Tuned(considered="seen pieces", languages=of_list), "\t.\n")
-        found = _tuning_result(run, configuration_of(elmo, languages), listed=listed)
-        assert found == Tuned(considered=considered, languages=of_list)
-
-
-@pytest.mark.parametrize(
-    ("name", "device", "engine"),
-    [("auto", "cpu", "fast"), ("auto", "cuda:1", "own"), ("ctranslate2", "cuda:1", "fast"), ("torch", "mps", "own")],
-)
-def test_the_engine_depends_on_the_device(tmp_path, monkeypatch, name, device, engine):
-    from translucid.engines.ctranslate2.searching import CTranslate2Engine
-
-    asked = []
-    fast = SimpleNamespace(difference=choosing.TOLERANCE, name="fast")
-    monkeypatch.setattr(CTranslate2Engine, "of_run", lambda *_, **more: asked.append(more) or fast)
-    monkeypatch.setattr(choosing, "choose_device", torch.device)
-    run, configuration = SimpleNamespace(path=tmp_path), configuration_of(TransformerOptions(**SMALL))
-    own = SimpleNamespace(name="own")
-    found = choose_engine(name, run, configuration, None, lambda: own, device=device, threads=3, adapter="x")
-    assert found.name == engine
-    assert asked == ([{"device": device, "threads": 3, "adapter": "x"}] if engine == "fast" else [])
-
-
-def test_a_disagreement_is_noted_with_the_shortlist_unless_the_folder_is_read_only(tmp_path, capsys, monkeypatch):
-    tuned = Tuned(considered="seen pieces")
-    save_tuned(tmp_path, tuned, "\t.\n")
-    use_torch(tmp_path, tuned, 0.5)
-    assert load_tuned(tmp_path) == Tuned(engine="torch", considered="seen pieces", difference=0.5)
-    assert (tmp_path / "shortlist.tsv").read_text() == "\t.\n"
-    said = (
-        "warning: CTranslate2 does not compute what this model computes (log-probabilities differ by 0.50 a token): "
-        "its attention or another equation was edited. Our own search translates; "
-        f"translucid tune {tmp_path} compares again"
-    )
-    assert capsys.readouterr().err == said + "\n"
-
-    def read_only(*_):
-        raise PermissionError
-
-    monkeypatch.setattr(choosing, "save_tuned", read_only)
-    use_torch(tmp_path, tuned, 0.5)
-    assert capsys.readouterr().err == said + "\n"
-
 
 TEXT = "uno dos tres cuatro cinco seis"
 

@@ -13,11 +13,6 @@ from translucid.documents.tagged_text import TaggedText
 ENGLISH_SPANISH = ("en", "es")
 
 
-def whole_and_place(document):
-    """Return the text of each segment with its marks, and its place."""
-    return [(segment.source.whole, segment.place) for segment in document.segments]
-
-
 def shouted(text):
     """Return a text with each letter outside of placeholders in upper case, where that is one letter too."""
     rest, done = text, ""

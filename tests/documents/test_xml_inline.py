@@ -209,3 +209,8 @@ def test_what_is_escaped_is_read_again():
     ]
     assert ElementTree.fromstring(f"<a>{escaped(text)}</a>").text == "".join(characters)
     assert written_in_cdata("a\0]]>\r") == "a\ufffd]]]]><![CDATA[>\r"
+
+
+def test_an_empty_element_is_one_mark():
+    _, added, _ = read("One <b></b> two <i/> six")
+    assert [(mark.raw, mark.pair) for mark in added.content.source.marks] == [("<b></b>", None), ("<i/>", None)]

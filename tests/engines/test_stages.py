@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from translucid.data.placeholders import Masked
-from translucid.data.text_pipeline import MOST_PIECES, Piece, TextPipeline
+from translucid.data.text_pipeline import Piece, TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import UNREAD, WEIGHTS, ChannelWeights, NoisyChannel
-from translucid.engines.stages import SearchStages
+from translucid.engines.stages import MOST_PIECES, SearchStages
 from translucid.ground.errors import UserError
 
 VOCABULARY = ["<pad>", "<unk>", "<s>", "</s>", "a", "b", "c"]

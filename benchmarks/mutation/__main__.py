@@ -5,7 +5,8 @@
 A mutant is a copy of the package with one wrong change, such as < for <=. It is killed if a test fails or times out; it
 survives if all tests pass. `selection.py` decides which tests run, `behaviour.py` what is never changed, and
 `equivalent.json` lists the mutants that no test could kill, with reasons. --write stores the results in
-docs/mutation.json and docs/mutation.md. With --again, only survivors are tried, after new tests were written.
+docs/mutation.json and docs/mutation.md. With --again, only the survivors of the same sample are tried, after new tests
+were written.
 """
 
 import argparse
@@ -75,7 +76,9 @@ def main() -> None:
     from benchmarks.reliability.page import machine  # not above: mutants import the package anew
     from translucid.ground.atomic import write_atomically
 
-    kept = json.loads(RECORD.read_text(encoding="utf-8")) if given.again else {}
+    samples = json.loads(RECORD.read_text(encoding="utf-8"))
+    name = f"{given.sample} {given.seed} {' '.join(given.rooms)}"
+    kept = samples.get(name, {}) if given.again else {}
     before = kept.get("verdicts", {})
     mutants = sample(given.sample, given.seed, given.rooms)
     started = time.monotonic()
@@ -86,13 +89,15 @@ def main() -> None:
     for mutant, verdict in verdicts.items():
         if verdict == "survived" and reason(mutant):
             verdicts[mutant] = "equivalent"
-    record = {"seed": given.seed, "rooms": rooms_of(verdicts)}
+    date = kept.get("date", time.strftime("%Y-%m-%d"))
+    record = {"seed": given.seed, "date": date, "rooms": rooms_of(verdicts)}
     record["seen_at_first"] = kept.get("seen_at_first", sum(verdict in SEEN for verdict in verdicts.values()))
     record["verdicts"] = {str(mutant): verdict for mutant, verdict in verdicts.items()}
     record |= {"tried": len(found), "seconds": round(time.monotonic() - started), "machine": machine()}
     print(json.dumps(record["rooms"], indent=1))
     if given.write:
-        write_atomically(RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode())
+        samples[name] = record
+        write_atomically(RECORD, json.dumps(samples, indent=1, ensure_ascii=False).encode())
         write_page()
 
 

@@ -13,37 +13,46 @@ PAGE = """# Mutation testing
 negated `if`. After each it runs the tests that are named after the changed file or import it, then the others of its
 package, except those that need a browser. The score is the share of mutants that a test detects, without those that no
 test could detect; [equivalent.json](../benchmarks/mutation/equivalent.json) lists these with reasons.
-[cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. This sample has {mutants} of several thousand
-(seed {seed}), the same number for each package.
+[cosmic-ray](https://cosmic-ray.readthedocs.io) generates the changes. Each sample has the same number for each of its
+packages.
+
+Never changed: annotations, docstrings, error messages, `__repr__`, defaults and bounds of settings, presets, and what
+only protects the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
+
+`make mutation SAMPLE=600 SEED=2` draws a larger or different sample. A mutant takes half a minute.
+{samples}"""
+SAMPLE = """
+## {mutants} mutants of {packages}
+
+Drawn on {date} (`python -m benchmarks.mutation --sample {mutants} --seed {seed} --rooms {packages}`):
 
 | package | mutants | killed | timed out, counted as killed | survived | equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
-Before we wrote tests for the survivors, the score of this sample was {first:.0%}. That is the better estimate for other
-changes.
-
-Never changed: annotations, docstrings, error messages, `__repr__`, defaults and bounds of settings, presets, and what
-only protects the programmer (`frozen=True`, `@abstractmethod`, `*` among parameters).
-
+Before tests were written for the survivors, the score was {first:.0%}. That is the better estimate for other changes.
 Surviving mutants:
 
 {survived}
-
-`make mutation SAMPLE=600 SEED=2` draws a larger or different sample. A mutant takes half a minute.
 """
 
 
-def page(record: dict[str, Any]) -> str:
+def page(samples: dict[str, dict[str, Any]]) -> str:
     """Return the page's text."""
+    return PAGE.format(samples="".join(map(_sample, samples.values())))
+
+
+def _sample(record: dict[str, Any]) -> str:
     rows = [
         f"| {room} | {' | '.join(str(n) for name, n in counts.items() if name != 'score')} | {counts['score']:.0%} |"
         for room, counts in record["rooms"].items()
     ]
     survived = [f"- `{line}`" for line, verdict in record["verdicts"].items() if verdict == "survived"]
     every = record["rooms"]["all"]
-    return PAGE.format(
+    return SAMPLE.format(
         mutants=every["mutants"],
+        packages=" ".join(room for room in record["rooms"] if room != "all"),
+        date=record["date"],
         first=record["seen_at_first"] / (every["mutants"] - every["equivalent"]),
         seed=record["seed"],
         rows="\n".join(rows),
@@ -52,5 +61,5 @@ def page(record: dict[str, Any]) -> str:
 
 
 def write_page() -> None:
-    """Write the page from the record."""
+    """Write the page from the records."""
     (DOCS / "mutation.md").write_text(page(json.loads(RECORD.read_text(encoding="utf-8"))), encoding="utf-8")

@@ -1,5 +1,7 @@
 """Whether there may be a GPU is told without loading PyTorch."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -69,3 +71,8 @@ def test_random_states_of_other_gpus_are_left_alone(device, asked, monkeypatch):
     monkeypatch.setattr("torch.random.fork_rng", devices_asked.append)
     devices.own_random_state(device)
     assert devices_asked == [asked]
+
+
+def test_no_caller_reads_the_random_states_of_all_gpus():
+    sources = Path(devices.__file__).parents[1].rglob("*.py")
+    assert [source.name for source in sources if "fork_rng()" in source.read_text(encoding="utf-8")] == []

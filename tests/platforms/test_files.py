@@ -90,6 +90,14 @@ def test_an_encoded_corpus_in_use_is_not_lost(tmp_path):
     assert [file.read_text() for file in tmp_path.rglob("file")] == ["corpus.next"]
 
 
+def test_a_file_that_a_viewer_closes_within_a_second_is_replaced(tmp_path, monkeypatch):
+    new, old = (write_folder(tmp_path / name, name) / "file" for name in ("new", "old"))
+    with Windows(), old.open() as viewer:
+        monkeypatch.setattr("time.sleep", lambda seconds: viewer.close())
+        atomic.replace(new, old)
+    assert old.read_text() == "new" and not new.exists()
+
+
 def test_two_processes_that_fill_the_cache_at_once(tmp_path, monkeypatch):
     """The second one finds the folder that the first one has made meanwhile, and uses."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -187,19 +187,28 @@ def test_ctrl_c_in_one_process_ends_both(corpus, tmp_path):
     assert RunFolder(out).load_state()[1]["place"]["step"] == trained[-1]
 
 
-@pytest.mark.parametrize("said", ["[gloo] connection closed by peer", "shapes do not fit"])
-def test_only_a_lost_connection_is_another_process_that_died(said, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("[gloo] connection closed by peer"), (UserError, "another training process has died")),
+        (
+            torch.distributed.DistBackendError("NCCL error\nDuplicate GPU detected: rank 1 and rank 0\n"),
+            (UserError, "the training processes cannot communicate (Duplicate GPU detected: rank 1 and rank 0)"),
+        ),
+        (RuntimeError("shapes do not fit"), (RuntimeError, "shapes do not fit")),
+    ],
+)
+def test_errors_between_processes_are_told_apart(error, expected, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr("translucid.training.workers.rendezvous", lambda *rest, **more: iter([(None, 1, 2)]))
     for name, result in {"init_process_group": None, "destroy_process_group": None, "get_rank": 1}.items():
         monkeypatch.setattr(f"torch.distributed.{name}", lambda *rest, result=result, **more: result)
     monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
-    expected = (UserError, "another training process has died") if "gloo" in said else (RuntimeError, said)
 
     def meet_and_fail():
         with Workers.joined(torch.device("cpu")) as workers:
             assert (workers.rank, workers.count, workers.leads) == (1, 2, False)
-            raise RuntimeError(said)
+            raise error
 
     with pytest.raises(expected[0], match=re.escape(expected[1])):
         meet_and_fail()

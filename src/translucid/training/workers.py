@@ -75,6 +75,11 @@ class Workers:
         except RuntimeError as error:
             if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
                 raise
+            if isinstance(error, dist.DistBackendError):
+                # NCCL, which reports a process that has died and two processes on one GPU alike, in its last line.
+                reason = str(error).rstrip().rpartition("\n")[2]
+                fix = "If one of them has died, its own output says why; the same command with --resume goes on."
+                raise UserError(f"the training processes cannot communicate ({reason})", fix=fix) from error
             fix = "What ended it stands above or in its own output; the same command with --resume goes on."
             raise UserError("another training process has died", fix=fix) from error
         finally:

@@ -55,6 +55,8 @@ def change_tensors(run, change):
             lambda tensors: tensors.update({"output.bias": tensors["output.bias"].cfloat()}),
             "output.bias is torch.complex64",
         ),
+        (lambda tensors: tensors["output.bias"][3].fill_(torch.nan), "not finite numbers: output.bias"),
+        (lambda tensors: tensors["output.bias"][3].fill_(-torch.inf), "not finite numbers: output.bias"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(run, change, said):

@@ -62,6 +62,13 @@ def test_translations_of_several_texts(client, of):
         assert say(client, model_type=wanted, source_lang="EN") == [{**rows[0], "model_type_used": used}]
 
 
+def test_comments_and_instructions_of_xml_stay(client):
+    text = "<p><!-- a note -->I sing.<?page 2?></p><!-- the end -->"
+    (row,) = say(client, text=text, tag_handling="xml", source_lang="EN")
+    (words,) = re.fullmatch(r"<p><!-- a note -->(.*?)<\?page 2\?></p><!-- the end -->", row["text"]).groups()
+    assert words and "<" not in words
+
+
 def test_a_text_in_the_target_language_stays_without_a_translator(many):
     assert say(many, target_lang="EN", source_lang="en-GB") == [{"detected_source_language": "EN", "text": "I sing"}]
 

@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import socket
 import threading
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ import yaml
 from fastapi.testclient import TestClient
 
 from tests.probes.foreign import many_languages_folder
+from translucid.cli import main
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
@@ -19,10 +21,12 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.console import Console
 from translucid.interop.importing import import_model
+from translucid.memory.translation_memory import TranslationMemory
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.routes import document_jobs
@@ -120,6 +124,43 @@ def serve_for_all(run):
 def client(serve):
     """A client for a server with the usual limits."""
     return serve()
+
+
+@pytest.fixture(scope="module")
+def many(serve_for_all, m2m):
+    """A client for a server whose model translates from and into English and Spanish."""
+    return serve_for_all(str(m2m))
+
+
+@pytest.fixture
+def memory_file(tmp_path):
+    """A translation memory of one entry."""
+    file = tmp_path / "mine.memory"
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("I like soccer.", "Me encanta.")], "Ana")
+    return file
+
+
+@pytest.fixture
+def begun_with(monkeypatch):
+    """The runs and the options with which `translucid serve` would begin: begun_with(run, "--host", "0.0.0.0")."""
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def load(runs, device, options, engine, *terms):
+        raise Enough(runs, options)
+
+    def begun(*arguments):
+        monkeypatch.setattr(catalogue, "load", load)
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+        with pytest.raises(Enough) as enough:
+            main.app(["serve", *map(str, arguments), "--port", str(port)], standalone_mode=False)
+        return enough.value.args
+
+    return begun
 
 
 @pytest.fixture

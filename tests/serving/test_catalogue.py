@@ -9,9 +9,10 @@ from translucid.runs.configuration import resolve
 from translucid.serving import catalogue as catalogue_module
 from translucid.serving import language_pairs
 from translucid.serving.catalogue import Catalogue, Named, load
-from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import LanguagePairs, begin_with, is_language, offer
 from translucid.serving.server_options import ServerOptions
+
+from . import refusals
 
 
 class Translator:
@@ -43,9 +44,7 @@ def served():
 
 
 def refused(work, *given):
-    with pytest.raises(ApiError) as error:
-        work(*given)
-    return error.value.status, error.value.message
+    return refusals.refused(work, *given)[:2]
 
 
 def test_the_languages_of_all_models(served):

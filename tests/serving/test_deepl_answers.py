@@ -30,11 +30,6 @@ def client(serve_for_all):
 
 
 @pytest.fixture(scope="module")
-def many(serve_for_all, m2m):
-    return serve_for_all(str(m2m))
-
-
-@pytest.fixture(scope="module")
 def of(run):
     """The translations of the model by themselves."""
     return lambda text: Translator.load(run).translate(text).text

@@ -17,6 +17,8 @@ from translucid.serving.routes import document_jobs
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 
+from .refusals import refused, stopped_clock
+
 
 class Pool:
     """A worker pool whose work runs when a test says so."""
@@ -42,9 +44,8 @@ class Pool:
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = SimpleNamespace(now=100.0)
-    clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
-    monkeypatch.setattr(document_jobs, "time", clock)
+    clock = stopped_clock(monkeypatch, document_jobs, 100.0)
+    clock.sleep = lambda seconds: setattr(clock, "now", clock.now + seconds)
     return clock
 
 
@@ -87,12 +88,6 @@ def make(clock, monkeypatch):
 
 def send(jobs, content=b"I sing.\n\nYou sing.\n", name="a.txt", client="somebody", source="en", target="es", **more):
     return jobs.submit(client, name, io.BytesIO(content), source, target, **more)
-
-
-def refused(work, *given, **named):
-    with pytest.raises(ApiError) as error:
-        work(*given, **named)
-    return error.value.status, error.value.message, error.value.retry_after
 
 
 def test_a_job_from_its_beginning_to_its_end(make, clock):

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +11,8 @@ from translucid.serving.queue import fair_scheduler as turns
 from translucid.serving.queue.fair_scheduler import FairScheduler
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.queue.worker_pool import PLACES, SHARE, WorkerPool
+
+from .refusals import stopped_clock
 
 
 def until(condition):
@@ -155,11 +156,8 @@ def test_the_workshop_has_room_for_others_than_one_client():
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = SimpleNamespace(now=100.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(turns, "time", clock)
     monkeypatch.setattr(turns, "_LOOK_AGAIN", 0.001)
-    return clock
+    return stopped_clock(monkeypatch, turns, 100.0)
 
 
 def line_up(place, **used):

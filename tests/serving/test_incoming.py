@@ -25,6 +25,8 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.server_options import ServerOptions
 
+from . import refusals
+
 OPTIONS = ServerOptions(characters=10, texts=3, file_bytes=1000, image_bytes=100)
 FIELDS_LIMIT = 12 * 10 + 20_000
 """The most bytes of a request without a file under these options."""
@@ -55,9 +57,7 @@ def fields_of(*chunks, options=OPTIONS, **given):
 
 def refused(work, *given, **named):
     """Return the status and the message with which work is refused."""
-    with pytest.raises(ApiError) as error:
-        work(*given, **named)
-    return error.value.status, error.value.message
+    return refusals.refused(work, *given, **named)[:2]
 
 
 def multipart(*parts):

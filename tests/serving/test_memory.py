@@ -23,21 +23,13 @@ LANGUAGES = {"source": "en", "target": "es"}
 
 
 @pytest.fixture
-def file(tmp_path):
-    file = tmp_path / "mine.memory"
-    with TranslationMemory.open(file, write=True) as memory:
-        memory.add([Pair("I like soccer.", "Me encanta.")], "Ana")
-    return file
-
-
-@pytest.fixture
-def begin(run, file):
+def begin(run, memory_file):
     """Start a server with a memory: begin(grows=True)."""
     clients = []
 
     def start(**given):
         options = ServerOptions(hosts=("testserver",))
-        memory = MemoryRoutes.open(file, ("en", "es"), **given)
+        memory = MemoryRoutes.open(memory_file, ("en", "es"), **given)
         clients.append(TestClient(create_app(load([str(run)], "cpu", options), options, memory)))
         clients[-1].memory = memory
         return clients[-1].__enter__()
@@ -66,7 +58,7 @@ def test_documents_and_tags_are_translated_with_it(begin):
     assert [row["origin"] for row in rows] == ["memory", "model"]
 
 
-def test_suggestions_go_into_one_that_grows(begin, file):
+def test_suggestions_go_into_one_that_grows(begin, memory_file):
     client = begin(grows=True)
     assert client.get("/frontend/settings").json()["suggestions"] is True
     assert translated(client, "You sing.\n") != "Tú cantas.\n"
@@ -74,25 +66,25 @@ def test_suggestions_go_into_one_that_grows(begin, file):
     assert translated(client, "You sing.\n") == "Tú cantas.\n"
     for wrong, status in (({"target": "de"}, 400), ({"s": " "}, 400), ({"q": None}, 400)):
         assert suggest(client, **wrong).status_code == status
-    with TranslationMemory.open(file) as memory:
+    with TranslationMemory.open(memory_file) as memory:
         assert memory.languages == ("en", "es")
         assert [(one.source, one.who) for one in memory.entries()][1:] == [("You sing.", "suggested")]
 
 
-def test_corrections_go_in_too(begin, file):
+def test_corrections_go_in_too(begin, memory_file):
     client = begin(grows=True)
     job = ended(client, send(client, b"<p>You <b>sing</b>.</p>", "a.html").json())
     corrected = client.put(f"/documents/{job['id']}/segments/0", json={"text": "Tú ⟨1⟩cantas⟨/1⟩."})
     assert corrected.json()["remembered"] is True
-    with TranslationMemory.open(file) as memory:
+    with TranslationMemory.open(memory_file) as memory:
         assert memory.exact("You sing.").entry.target == "Tú cantas."
         assert memory.exact("You sing.").entry.who == "corrected on the page"
 
 
-def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, file, monkeypatch):
+def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refused(begin, memory_file, monkeypatch):
     monkeypatch.setattr(remembering, "WRITE_SECONDS", 0.1)
     client = begin(grows=True)
-    other = sqlite3.connect(file, isolation_level=None)
+    other = sqlite3.connect(memory_file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # as `memory add` does for a whole file
     refused = suggest(client)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
@@ -108,10 +100,12 @@ def test_while_another_program_writes_all_goes_on_and_only_suggestions_are_refus
     other.close()
 
 
-def test_a_memory_that_is_locked_or_damaged_is_done_without_and_the_log_says_so(begin, file, monkeypatch, caplog):
+def test_a_memory_that_is_locked_or_damaged_is_done_without_and_the_log_says_so(
+    begin, memory_file, monkeypatch, caplog
+):
     monkeypatch.setattr(remembering, "READ_SECONDS", 0.05)
     monkeypatch.setattr(remembering, "PAUSE", 0.2)
-    other = sqlite3.connect(file, isolation_level=None)
+    other = sqlite3.connect(memory_file, isolation_level=None)
     other.execute("PRAGMA journal_mode = DELETE")
     client = begin(grows=False)
     other.execute("BEGIN EXCLUSIVE")
@@ -148,12 +142,12 @@ def test_suggestions_that_wait_hold_nobody_else_up_and_are_bounded(begin, monkey
 
 
 @pytest.mark.parametrize("character", ["\0", "\x01", "\x1b", "\ufffe", "\uffff"])
-def test_what_no_file_can_hold_is_no_suggestion(begin, file, character):
+def test_what_no_file_can_hold_is_no_suggestion(begin, memory_file, character):
     client = begin(grows=True)
     for name in ("q", "s"):
         refused = suggest(client, **{name: f"You{character} sing."})
         assert (refused.status_code, f"U+{ord(character):04X}" in refused.json()["error"]) == (400, True)
-    with TranslationMemory.open(file) as memory:
+    with TranslationMemory.open(memory_file) as memory:
         assert len(memory) == 1
 
 
@@ -183,12 +177,12 @@ def test_one_that_does_not_grow_takes_nothing(begin, monkeypatch):
     assert "full" in suggest(full).json()["error"]
 
 
-def test_it_is_only_used_between_its_languages(file):
-    memory = MemoryRoutes.open(file, ("en", "es"), grows=True)
+def test_it_is_only_used_between_its_languages(memory_file):
+    memory = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
     assert memory.recall("en", "es-MX") and not memory.recall("es", "en")
     memory.close()
     with pytest.raises(UserError, match=r"mine\.memory"):
-        MemoryRoutes.open(file.with_suffix(".tmx"), ("en", "es"), grows=True)
+        MemoryRoutes.open(memory_file.with_suffix(".tmx"), ("en", "es"), grows=True)
 
 
 def test_plain_text_is_taken_from_it_and_says_so(begin):
@@ -233,11 +227,11 @@ def test_a_translation_that_is_chosen_on_the_page_is_none_of_it(begin):
         assert client.post("/look", json=asked).json()["sentences"][0]["origin"] == origin
 
 
-def test_lines_are_suggested_line_by_line(begin, file):
+def test_lines_are_suggested_line_by_line(begin, memory_file):
     client = begin(grows=True)
     suggest(client, q="You sing.\n\nWe sing.\n", s="Cantas.\n\nCantamos.")
     suggest(client, q="They sing.\nThey go.", s="Cantan y van.")
-    with TranslationMemory.open(file) as memory:
+    with TranslationMemory.open(memory_file) as memory:
         found = {entry.source: entry.target for entry in memory.entries()}
     assert found == {
         "I like soccer.": "Me encanta.",
@@ -247,14 +241,14 @@ def test_lines_are_suggested_line_by_line(begin, file):
     }
 
 
-def test_a_very_long_entry_is_used_but_not_looked_into(begin, file):
-    with TranslationMemory.open(file, write=True) as memory:
+def test_a_very_long_entry_is_used_but_not_looked_into(begin, memory_file):
+    with TranslationMemory.open(memory_file, write=True) as memory:
         memory.add([Pair("You sing.", "la " * 2000)], "Ana")
     (sentence,) = begin(grows=False).post("/look", json={"q": "You sing.", **LANGUAGES}).json()["sentences"]
     assert sentence["pieces"] == [] and len(sentence["text"]) == 5999
 
 
-def test_many_are_accepted_at_once_and_go_into_it(begin, file):
+def test_many_are_accepted_at_once_and_go_into_it(begin, memory_file):
     client = begin(grows=True)
     job = ended(client, send(client, "You sing.\nI like 足球.\nWe sing.\nI like soccer.".encode()).json())
     place = f"/documents/{job['id']}"
@@ -270,7 +264,7 @@ def test_many_are_accepted_at_once_and_go_into_it(begin, file):
     client.post(f"{place}/accept", json={"rest": True, "doubtful": True})
     assert client.get(place).json()["accepted"] == 4 and client.get(place).json()["doubtful"] == 0
     assert client.get(f"{place}/result").text.startswith("Cantas.\n")
-    with TranslationMemory.open(file) as memory:
+    with TranslationMemory.open(memory_file) as memory:
         assert memory.exact("You sing.").target == "Cantas." and len(memory) == 4
     for wrong, status in (({"texts": ["x"]}, 400), ({"texts": {"a": "x"}}, 400), ({"texts": {"0": " "}}, 400)):
         assert client.post(f"{place}/accept", json=wrong).status_code == status

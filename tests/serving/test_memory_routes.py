@@ -9,54 +9,42 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.errors import UserError
 from translucid.memory.database import MemoryBusyError
 from translucid.memory.translation_memory import TranslationMemory
-from translucid.serving.edge.failures import ApiError, ServerError
+from translucid.serving.edge.failures import ServerError
 from translucid.serving.routes import memory as module
 from translucid.serving.routes.memory import MemoryRoutes
+
+from .refusals import refused
 
 PAIR = Pair("You sing.", "Cantas.")
 
 
 @pytest.fixture
-def file(tmp_path):
-    file = tmp_path / "mine.memory"
-    with TranslationMemory.open(file, write=True) as memory:
-        memory.add([Pair("I like soccer.", "Me encanta.")], "Ana")
-    return file
-
-
-@pytest.fixture
-def memory(file):
-    opened = MemoryRoutes.open(file, ("en", "es"), grows=True)
+def memory(memory_file):
+    opened = MemoryRoutes.open(memory_file, ("en", "es"), grows=True)
     yield opened
     opened.close()
-
-
-def refused(work, *given):
-    with pytest.raises(ApiError) as error:
-        work(*given)
-    return error.value.status, error.value.message, error.value.retry_after
 
 
 def added(memory, *pairs):
     return memory.add("en", "es", pairs or [PAIR], "who").result(10)
 
 
-def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, file):
+def test_a_memory_that_names_no_languages_gets_those_of_the_server(memory, memory_file):
     assert memory.languages == ("en", "es") and memory.grows
-    with TranslationMemory.open(file) as stored:
+    with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == ("en", "es")
-    again = MemoryRoutes.open(file, ("de", "fr"), grows=False)
+    again = MemoryRoutes.open(memory_file, ("de", "fr"), grows=False)
     assert again.languages == ("en", "es") and not again.grows
     again.close()
 
 
 @pytest.mark.parametrize(("languages", "notes"), [((None, "es"), {"target language": "es"}), ((None, None), {})])
-def test_languages_that_nobody_knows_are_not_stored(file, languages, notes):
-    opened = MemoryRoutes.open(file, languages, grows=True)
+def test_languages_that_nobody_knows_are_not_stored(memory_file, languages, notes):
+    opened = MemoryRoutes.open(memory_file, languages, grows=True)
     assert opened.languages == languages
     assert opened.recall("xx", "es-MX") and bool(opened.recall("xx", "yy")) is not notes.get("target language")
     opened.close()
-    with TranslationMemory.open(file) as stored:
+    with TranslationMemory.open(memory_file) as stored:
         assert stored.languages == languages
 
 

@@ -10,8 +10,6 @@ import urllib.request
 import pytest
 
 from tests.probes.forked import forked
-from translucid.cli import main
-from translucid.serving import catalogue
 from translucid.serving.edge.host_check import is_loopback
 
 ASKED = {"q": "I sing", "source": "en", "target": "es"}
@@ -95,22 +93,10 @@ def test_a_simple_form_of_another_site_is_refused_too(serve):
         (["--origins", "https://a.example"], (), ("https://a.example",)),
     ],
 )
-def test_who_opens_it_to_a_network_means_others_to_use_it(run, monkeypatch, options, hosts, origins):
+def test_who_opens_it_to_a_network_means_others_to_use_it(run, begun_with, options, hosts, origins):
     """Without a model: what the command makes of its options."""
-
-    class Enough(Exception):  # noqa: N818
-        pass
-
-    def load(runs, device, given, engine, *terms):
-        assert (given.hosts, given.origins) == (hosts, origins)
-        raise Enough
-
-    monkeypatch.setattr(catalogue, "load", load)
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    with pytest.raises(Enough):
-        main.app(["serve", str(run), "--port", str(port), *options], standalone_mode=False)
+    _, given = begun_with(run, *options)
+    assert (given.hosts, given.origins) == (hosts, origins)
 
 
 @pytest.mark.parametrize(("proxies", "statuses"), [([], [200, 200, 429]), (["--proxies", "127.0.0.1"], [200] * 3)])

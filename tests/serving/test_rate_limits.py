@@ -10,25 +10,17 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.rate_limits import KEY_NAME, RATE_LIMIT, Counter, RateLimits, address_of, network_of
 from translucid.serving.server_options import ApiKey, Quota, ServerOptions, read_keys
 
+from .refusals import refused, stopped_clock
+
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = SimpleNamespace(now=1000.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(rate_limits, "time", clock)
-    return clock
+    return stopped_clock(monkeypatch, rate_limits, 1000.0)
 
 
 def request(host="192.0.2.7", **headers):
     client = SimpleNamespace(host=host) if host is not None else None
     return SimpleNamespace(client=client, headers=headers, scope={})
-
-
-def refused(work, *given, **named):
-    """Return the status, the message and the seconds to wait with which work is refused."""
-    with pytest.raises(ApiError) as error:
-        work(*given, **named)
-    return error.value.status, error.value.message, error.value.retry_after
 
 
 def test_a_window_begins_with_the_first_request_and_ends_after_its_seconds(clock):

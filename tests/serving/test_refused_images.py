@@ -1,7 +1,6 @@
 """POST /caption: which images and fields are refused, and when; what becomes of an image."""
 
 import io
-import socket
 import struct
 import tempfile
 import zlib
@@ -10,8 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from PIL import Image
 
-from translucid.cli import main
-from translucid.serving import catalogue
 from translucid.serving.server_options import Quota
 
 from .conftest import png
@@ -133,20 +130,9 @@ def test_bytes_are_bounded(serve, eyes, scene):
         assert "more than" in answer.json()["error"]
 
 
-def test_the_command_says_how_many_bytes(eyes, monkeypatch):
-    class Enough(Exception):  # noqa: N818
-        pass
-
-    def load(runs, device, given, engine, *terms):
-        assert (runs, given.image_bytes) == ([str(eyes)], 5000)
-        raise Enough
-
-    monkeypatch.setattr(catalogue, "load", load)
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    with pytest.raises(Enough):
-        main.app(["serve", str(eyes), "--port", str(port), "--image-bytes", "5000"], standalone_mode=False)
+def test_the_command_says_how_many_bytes(eyes, begun_with):
+    runs, given = begun_with(eyes, "--image-bytes", "5000")
+    assert (runs, given.image_bytes) == ([str(eyes)], 5000)
 
 
 def test_keys_quotas_and_time(serve, eyes, scene):

@@ -11,13 +11,12 @@ from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.queue import request_task
 from translucid.serving.queue.request_task import RequestTask
 
+from .refusals import stopped_clock
+
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = SimpleNamespace(now=100.0)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(request_task, "time", clock)
-    return clock
+    return stopped_clock(monkeypatch, request_task, 100.0)
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from translucid.cli.main import run as command
 from translucid.inspection.explain import explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.label_case import LabelCase
 
+from .refusals import why_invalid
+
 GOOD, BAD = "the film was good and warm", "the film was awful and dull"
 
 
@@ -124,9 +126,7 @@ def test_both_are_documented(client):
 
 
 def refused(client, path, **fields):
-    answer = client.post(path, json=fields)
-    assert answer.status_code == 400, answer.text
-    return answer.json()["error"].removeprefix("Invalid request: ")
+    return why_invalid(client.post(path, json=fields))
 
 
 def test_the_whole_answer_of_a_classifier(client, models):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from translucid.data.non_translatable import fixed_parts
 from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 
 ENGLISH_SPANISH = ("en", "es")
@@ -34,6 +35,13 @@ def changed(marked):
 def all_changed(document):
     """Return a translation of each segment."""
     return {i: Target(changed(segment.source)) for i, segment in enumerate(document.segments)}
+
+
+def placed_and_filled(name, text):
+    """Return the segments of a file, each as `place: text`, and the translated file."""
+    document = read_document(name, text.encode(), ENGLISH_SPANISH)
+    lines = [f"{segment.place.removeprefix('line ')}: {segment.source.whole}" for segment in document.segments]
+    return lines, document.filled(all_changed(document)).decode()
 
 
 def installed(*endings, most=40, largest=200_000):

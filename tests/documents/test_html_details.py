@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, placed_and_filled
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.markup.html_tokens import tokens
@@ -23,10 +23,7 @@ PAGE = """<!DOCTYPE html>
 
 
 def found(text):
-    """Return the segments of a page, each as `place: text`, and the translated page."""
-    document = read_document("a.html", text.encode(), ENGLISH_SPANISH)
-    lines = [f"{segment.place.removeprefix('line ')}: {segment.source.whole}" for segment in document.segments]
-    return lines, document.filled(all_changed(document)).decode()
+    return placed_and_filled("a.html", text)
 
 
 def test_a_page():

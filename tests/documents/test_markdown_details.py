@@ -2,17 +2,14 @@
 
 import pytest
 
-from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, placed_and_filled
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 
 
 def found(text, name="a.md"):
-    """Return the segments of a file, each as `place: text`, and the translated file."""
-    document = read_document(name, text.encode(), ENGLISH_SPANISH)
-    lines = [f"{segment.place.removeprefix('line ')}: {segment.source.whole}" for segment in document.segments]
-    return lines, document.filled(all_changed(document)).decode()
+    return placed_and_filled(name, text)
 
 
 @pytest.mark.parametrize(

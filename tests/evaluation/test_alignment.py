@@ -1,5 +1,7 @@
 """Alignment error rate by pencil, and gold files."""
 
+import gzip
+
 import pytest
 
 from translucid.data.readers.corpus import Pair
@@ -46,6 +48,8 @@ def test_gold_files(tmp_path):
     assert read_gold(tmp_path / "a.txt", [PAIR] * 3) == [gold([(0, 0)], [(1, 2)]), gold([]), gold([(3, 3)])]
     (tmp_path / "a.jsonl").write_text('{"source": "a", "target": "b", "alignment": "0-0"}\n')
     assert read_gold(tmp_path / "a.jsonl", [PAIR]) == [gold([(0, 0)])]
+    (tmp_path / "A.JSONL.GZ").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    assert read_gold(tmp_path / "A.JSONL.GZ", [PAIR]) == [gold([(0, 0)])]
     for name, text in (("b.txt", "0-0\n1:2\n"), ("b.jsonl", '{"alignment": "0-0"}\n{"source": "a"}\n')):
         (tmp_path / name).write_text(text)
         with pytest.raises(UserError, match=r":2: is not a line of word links"):

@@ -89,4 +89,4 @@ def back_translate(
 
 
 def _unzipped(file: Path, stream: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(stream)) if file.suffix == ".gz" else stream
+    return cast(BinaryIO, gzip.open(stream)) if file.suffix.lower() == ".gz" else stream

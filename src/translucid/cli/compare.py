@@ -186,10 +186,11 @@ def _output(
 def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
     """Yield the texts of the target language in files."""
     from translucid.data.readers.corpus import read_lines, read_pairs
+    from translucid.data.readers.file_kinds import ending_of
 
     corpora = []
     for file in files:
-        if file.removesuffix(".gz").endswith(".txt"):
+        if ending_of(file) == ".txt":
             yield from read_lines(file)
         else:
             corpora.append(file)

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import Field
 
 from translucid.data.readers.corpus import Pair, read_lines
+from translucid.data.readers.file_kinds import ending_of
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 
@@ -122,7 +123,7 @@ def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
             the number of pairs.
     """
     gold: list[Gold] = []
-    is_jsonl = str(file).removesuffix(".gz").endswith(".jsonl")
+    is_jsonl = ending_of(str(file)) == ".jsonl"
     for number, line in enumerate(read_lines(file), 1):
         try:
             if is_jsonl:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -42,6 +43,7 @@ def keys() -> Iterator[Key]:
     yield from _walk(Configuration, "", "")
 
 
+@cache
 def descriptions(options: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings below the fields of a group.
 

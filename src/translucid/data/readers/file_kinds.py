@@ -44,6 +44,11 @@ for _about, _endings in _ENDINGS.items():
     _KNOWN.update(dict.fromkeys(_endings.split(), _about))
 
 
+def ending_of(file: str) -> str:
+    """Return the ending of a file's name in lower case and without `.gz`."""
+    return Path(file.lower().removesuffix(".gz")).suffix
+
+
 def has_structure(file: Path) -> bool:
     """Whether a file is not plain text, according to its ending."""
     return file.suffix.lower() in _KNOWN
@@ -103,7 +108,7 @@ def refuse_as_texts(file: str) -> None:
     Raises:
         UserError: the file has the ending of another kind.
     """
-    ending = Path(file.lower().removesuffix(".gz")).suffix
+    ending = ending_of(file)
     if about := _KNOWN.get(ending):
         what, fix = about
         raise UserError(f"is {what} by its ending, which is not read as running text", file=file, fix=fix)
@@ -115,7 +120,7 @@ def refuse_as_pairs(file: str) -> None:
     Raises:
         UserError: it does.
     """
-    ending = Path(file.lower().removesuffix(".gz")).suffix
+    ending = ending_of(file)
     about = _KNOWN.get(ending)
     if ending in PAIR_ENDINGS or about in (None, _PACKED):
         return

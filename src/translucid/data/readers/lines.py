@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 
 from translucid.data.readers import standard_input
 from translucid.data.readers.bad_lines import BadLine, OnBad
+from translucid.data.readers.file_kinds import ending_of
 from translucid.ground.errors import UserError
 
 LONGEST_LINE = 10_000_000
@@ -49,7 +50,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def kind_of(path: Path) -> str:
     """Return the ending of a file in lower case and without `.gz`; the first line of standard input suggests one."""
     if str(path) != standard_input.NAME:
-        return Path(str(path).lower().removesuffix(".gz")).suffix
+        return ending_of(str(path))
     with opened(path) as stream:
         first = stream.readline(LONGEST_LINE).removeprefix(BOM_UTF8)
     return standard_input.ending(first.decode("utf-8", "replace"))

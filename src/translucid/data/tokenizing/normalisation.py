@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import sentencepiece
 
@@ -40,14 +40,14 @@ _VARIANTS = (
 """Presentation forms such as ligatures, for old character sets and typesetting; they are not part of spelling."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(1 << 16)
 def normalised(character: str, rule: str) -> str:
     """Return a character as one of SentencePiece's rules normalises it."""
     result: str = _normaliser(rule).normalize(character)
     return result
 
 
-@cache
+@lru_cache
 def _normaliser(rule: str) -> sentencepiece.SentencePieceNormalizer:
     return sentencepiece.SentencePieceNormalizer(
         rule_name=rule, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False

@@ -280,6 +280,14 @@ def test_other_files_than_yaml_are_refused(text, message):
     assert str(error.value).startswith(message)
 
 
+def test_no_text_of_many_yaml_documents_is_lost():
+    """The nodes of a document may have the identities of those of earlier ones."""
+    texts = [f"A text of {word * 3}" for word in "abcdefghijklmnopqrstuvwxyz"]
+    lines, after = found("a.yaml", "".join(f"---\nkey: {text}\nlist:\n- {text}\n" for text in texts))
+    assert [line.partition(": ")[2] for line in lines] == [text for text in texts for _ in range(2)]
+    assert after.count("A TEXT OF") == 52
+
+
 def test_yaml_may_be_nested_deep():
     assert found("a.yaml", "[" * 200 + "one" + "]" * 200) == (["1, None: one"], "[" * 200 + "ONE" + "]" * 200)
 

@@ -93,8 +93,9 @@ class _Loader(_ShallowLoader):
 
 def _scalars(text: str) -> Iterator[_Scalar]:
     """Yield each scalar that is a value, once, even if aliases refer to it."""
-    visited: set[int] = set()
     for root in yaml.compose_all(text, _Loader):
+        # For each document anew: the nodes of the one before are gone, and new nodes may get their identities.
+        visited: set[int] = set()
         # A stack instead of a recursion, because indentation may nest nodes hundreds deep.
         stack: list[tuple[yaml.Node | None, tuple[str, ...], bool]] = [(root, (), False)]
         while stack:

@@ -283,16 +283,16 @@ def _patches(emulation):
     yield nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", grouped
     yield Tensor, "pin_memory", pinned
     yield Tensor, "is_pinned", lambda tensor: getattr(tensor, "pinned_here", False)
-    # A module that moves keeps its parameters, with other contents.
-    yield torch.__future__, "get_swap_module_params_on_conversion", lambda: True
+    yield torch.__future__, "get_swap_module_params_on_conversion", lambda: True  # a moved module keeps its parameters
     yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)  # not for tensors of a subclass
     for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
         yield torch, name, on_cpu(getattr(torch, name))
     yield torch.backends.mps, "is_available", lambda: not here
+    yield torch.accelerator, "is_available", lambda: False  # PyTorch for CUDA would ask the driver
     yield devices, "_no_gpu", lambda: False
     answers = {"is_available": here, "is_initialized": here, "device_count": int(here), "is_bf16_supported": here}
     answers |= {"Event": Mock(), "get_device_name": "Emulated", "mem_get_info": (70 << 30, 80 << 30)}
-    answers |= dict.fromkeys(["set_device", "synchronize", "set_sync_debug_mode"])
+    answers |= {"get_device_capability": (9, 0)} | dict.fromkeys(["set_device", "synchronize", "set_sync_debug_mode"])
     for name, answer in answers.items():
         yield torch.cuda, name, lambda *args, answer=answer, **kwargs: answer
     for module in (torch.cuda, torch.mps):

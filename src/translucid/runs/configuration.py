@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, reduce
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -86,92 +87,89 @@ class Configuration(OptionGroup):
         return {"kind": "transformer", **model} if isinstance(model, dict) else model
 
     @model_validator(mode="after")
-    def _sharing_needs_one_vocabulary(self) -> Configuration:
-        tokenizer = self.data.tokenizer
-        if self.model.share_embeddings and not (tokenizer.joint or tokenizer.shared_ids):
-            raise ValueError(
+    def _fits_together(self) -> Configuration:
+        problems = chain(
+            self._problems_of_data(),
+            self._problems_of_sources(),
+            self._problems_of_fine_tuning(),
+            self._problems_of_training(),
+        )
+        for problem in problems:
+            raise ValueError(problem)
+        return self
+
+    def _problems_of_data(self) -> Iterator[str]:
+        """Yield what is wrong with the data for this model."""
+        tokenizer, model = self.data.tokenizer, self.model
+        if model.share_embeddings and not (tokenizer.joint or tokenizer.shared_ids):
+            yield (
                 "model.share_embeddings needs one joint vocabulary: "
                 "set data.tokenizer.joint=true or model.share_embeddings=false"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _data_fits_the_model(self) -> Configuration:
         for_pairs = [name for name in _FOR_PAIRS if getattr(self.data, name) != getattr(_DEFAULTS, name)]
-        if isinstance(self.model, CaptioningShape):
+        changes_pixels = self.data.mirror or self.data.shift
+        if isinstance(model, CaptioningShape):
             if for_pairs:
-                raise ValueError(f"data.{for_pairs[0]} is for sentence pairs, not for images with captions")
-            if self.model.image_encoder.frozen and (self.data.mirror or self.data.shift):
-                raise ValueError("data.mirror and data.shift change pixels, of which a frozen network sees no more")
-        elif self.data.mirror or self.data.shift:
-            raise ValueError("data.mirror and data.shift are for images")
-        elif isinstance(self.model, LanguageShape | ClassifierOptions):
+                yield f"data.{for_pairs[0]} is for sentence pairs, not for images with captions"
+            if model.image_encoder.frozen and changes_pixels:
+                yield "data.mirror and data.shift change pixels, of which a frozen network sees no more"
+        elif changes_pixels:
+            yield "data.mirror and data.shift are for images"
+        elif isinstance(model, LanguageShape | ClassifierOptions):
             if self.training.sharded:
-                raise ValueError("training.sharded is not for language models and classifiers")
+                yield "training.sharded is not for language models and classifiers"
             if for_pairs:
-                raise ValueError(f"data.{for_pairs[0]} is for sentence pairs, not for running text")
+                yield f"data.{for_pairs[0]} is for sentence pairs, not for running text"
             window = self.training.window
-            if isinstance(self.model, TransformerLanguageOptions) and self.model.context > window:
-                raise ValueError(
-                    f"model.context={self.model.context} is more than training.window={window}, over which it learns "
+            if isinstance(model, TransformerLanguageOptions) and model.context > window:
+                yield (
+                    f"model.context={model.context} is more than training.window={window}, over which it learns "
                     "to look back: raise the one or lower the other"
                 )
-            if not self.data.tokenizer.joint:
-                raise ValueError("data.tokenizer.joint=false is for two languages, and running text has one vocabulary")
-        if self.data.images and not isinstance(self.model, CaptioningShape):
-            raise ValueError("data.images is for captioners: choose a model that reads images, such as caption-soft")
-        return self
+            if not tokenizer.joint:
+                yield "data.tokenizer.joint=false is for two languages, and running text has one vocabulary"
+        if self.data.images and not isinstance(model, CaptioningShape):
+            yield "data.images is for captioners: choose a model that reads images, such as caption-soft"
 
-    @model_validator(mode="after")
-    def _language_models_are_for_translators(self) -> Configuration:
-        if isinstance(self.model, ContextualOptions):
-            if self.model.elmo and self.training.sharded:
-                raise ValueError("training.sharded is not for models that ELMo tells of their source")
-            if self.training.elmo and not self.model.elmo:
-                raise ValueError("training.elmo names a run, and model.elmo not its shape: give it as train --elmo")
-        else:
+    def _problems_of_sources(self) -> Iterator[str]:
+        """Yield what is wrong with the language models that a translator is initialised from."""
+        if not isinstance(self.model, ContextualOptions):
             for name in ("init_encoder", "init_decoder", "elmo"):
                 if getattr(self.training, name):
-                    raise ValueError(f"training.{name} is for translators, Transformers or recurrent")
-        return self
+                    yield f"training.{name} is for translators, Transformers or recurrent"
+        elif self.model.elmo and self.training.sharded:
+            yield "training.sharded is not for models that ELMo tells of their source"
+        elif self.training.elmo and not self.model.elmo:
+            yield "training.elmo names a run, and model.elmo not its shape: give it as train --elmo"
 
-    @model_validator(mode="after")
-    def _fine_tuning_fits_the_model(self) -> Configuration:
+    def _problems_of_fine_tuning(self) -> Iterator[str]:
+        """Yield what is wrong with the options of fine-tuning for this model."""
+        added, begins = self.data.tokenizer.added, self.training.begin_from
         if self.training.distillation_weight and self.model.reads != "text":
-            raise ValueError("training.distillation_weight is for translators")
+            yield "training.distillation_weight is for translators"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
-            raise ValueError("training.adapter_rank is for Transformers")
-        if self.data.tokenizer.added and (self.model.reads != "text" or not self.training.begin_from):
-            raise ValueError(
-                "data.tokenizer.added is for translators that begin as another run: name it with train --init-from"
-            )
-        if self.data.tokenizer.added and self.training.adapter_rank:
-            raise ValueError("training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added")
-        if self.data.valid_general and not self.training.begin_from:
-            raise ValueError(
-                "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
-            )
-        return self
+            yield "training.adapter_rank is for Transformers"
+        if added and (self.model.reads != "text" or not begins):
+            yield "data.tokenizer.added is for translators that begin as another run: name it with train --init-from"
+        if added and self.training.adapter_rank:
+            yield "training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added"
+        if self.data.valid_general and not begins:
+            yield "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
 
-    @model_validator(mode="after")
-    def _only_transformers_are_compiled(self) -> Configuration:
+    def _problems_of_training(self) -> Iterator[str]:
+        """Yield which ways of training are not for this model."""
         if self.training.compile:
             if not isinstance(self.model, TransformerOptions | CaptioningTransformerOptions):
-                raise ValueError("training.compile is for Transformers that translate or write captions")
+                yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
-                raise ValueError("training.compile is not for models with model.elmo")
-        return self
-
-    @model_validator(mode="after")
-    def _self_critical_training_is_for_captioners(self) -> Configuration:
+                yield "training.compile is not for models with model.elmo"
         if self.training.self_critical:
             if not isinstance(self.model, CaptioningShape):
-                raise ValueError("training.self_critical is for models that write about images, such as caption-soft")
+                yield "training.self_critical is for models that write about images, such as caption-soft"
             if isinstance(self.model, CaptionerOptions) and self.model.attention == "hard":
-                raise ValueError("training.self_critical does not teach model.attention=hard where to look")
+                yield "training.self_critical does not teach model.attention=hard where to look"
             if self.training.sharded:
-                raise ValueError("training.self_critical draws captions from whole models, not from training.sharded")
-        return self
+                yield "training.self_critical draws captions from whole models, not from training.sharded"
 
     @cached_property
     def vocabulary_given(self) -> bool:

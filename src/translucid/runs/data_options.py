@@ -127,27 +127,15 @@ class DataOptions(OptionGroup):
         return self.model_copy(update=changes)
 
     @model_validator(mode="after")
-    def _one_way_of_mixing(self) -> DataOptions:
+    def _fits_together(self) -> DataOptions:
         if self.weights and self.temperature != 1:
             raise ValueError("data.weights and data.temperature both say how corpora are mixed: give one of them")
         if sum(self.mix.values()) >= 1:
             raise ValueError("data.mix leaves nothing of an epoch to the training files: lower the shares")
-        return self
-
-    @model_validator(mode="after")
-    def _matches_in_one_vocabulary(self) -> DataOptions:
         if self.fuzzy_matches and not self.tokenizer.joint:
             raise ValueError("data.fuzzy_matches needs data.tokenizer.joint: a source has words of both languages")
-        return self
-
-    @model_validator(mode="after")
-    def _terms_in_one_vocabulary(self) -> DataOptions:
         if self.terms and not self.tokenizer.joint:
             raise ValueError("data.terms needs one vocabulary for both languages: set data.tokenizer.joint=true")
-        return self
-
-    @model_validator(mode="after")
-    def _no_dropout_with_many_languages(self) -> DataOptions:
         if self.subword_dropout and self.tokenizer.languages:
             raise ValueError("data.subword_dropout is not for models of many languages")
         return self

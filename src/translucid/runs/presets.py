@@ -19,69 +19,69 @@ class Preset(NamedTuple):
     """`training.batch_tokens` on a CUDA GPU, if it differs: small batches leave a GPU idle between kernels."""
 
 
-def _recurrent(suits: str, **model: Any) -> Preset:
+def _small(suits: str, model: dict[str, Any]) -> Preset:
+    """Return a preset for a translator of the size of `small`."""
+    settings = {
+        "model": model,
+        "data": {"tokenizer": {"vocabulary": 8000}},
+        "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
+    }
+    return Preset(suits, settings, batch_tokens_on_gpu=8192)
+
+
+def _recurrent(attention: str, suits: str, **model: Any) -> Preset:
     """Return a preset for a recurrent model of the size of `small`."""
-    return Preset(
-        suits,
-        {
-            "model": {"kind": "recurrent", "width": 256, "dropout": 0.2, **model},
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {"learning_rate": 0.003, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
-        },
-        batch_tokens_on_gpu=8192,
-    )
+    preset = _small(suits, {"kind": "recurrent", "width": 256, "dropout": 0.2, "attention": attention, **model})
+    preset.settings["training"]["learning_rate"] = 0.003
+    return preset
+
+
+def _blocks(width: int, heads: int, feed_forward: int, layers: int, dropout: float) -> dict[str, Any]:
+    """Return the options of a Transformer with as many decoder layers as encoder layers."""
+    shape = {"width": width, "heads": heads, "feed_forward": feed_forward, "dropout": dropout}
+    return {**shape, "encoder_layers": layers, "decoder_layers": layers}
 
 
 def _captioning(suits: str, **model: Any) -> Preset:
     """Return a preset for a captioner whose image encoder is trained from scratch."""
-    return Preset(
-        suits,
-        {
-            "model": model,
-            "data": {
-                "tokenizer": {"vocabulary": 4000, "normalisation": "nmt_nfkc_cf"},
-                "filter": {"ratio_slack": 1_000_000},  # the name of an image says nothing about its caption's length
-            },
-            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},
-            "decoding": {"max_length_ratio": 0, "max_length_extra": 60},
+    settings = {
+        "model": model,
+        "data": {
+            "tokenizer": {"vocabulary": 4000, "normalisation": "nmt_nfkc_cf"},
+            "filter": {"ratio_slack": 1_000_000},  # the name of an image says nothing about its caption's length
         },
-    )
+        "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 4096, "max_steps": 20000},
+        "decoding": {"max_length_ratio": 0, "max_length_extra": 60},
+    }
+    return Preset(suits, settings)
 
 
-def _language(suits: str, **model: Any) -> Preset:
+def _language(suits: str, model: dict[str, Any], **training: Any) -> Preset:
     """Return a preset for a language model."""
-    return Preset(
-        suits,
-        {
-            "model": model,
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {
-                "optimizer": "muon",
-                "batch_tokens": 4480,
-                "learning_rate": 0.005,
-                "warmup": 200,
-                "cooldown": 0.5,
-                "label_smoothing": 0.0,
-                "max_epochs": 2,
-                "validate_every": 1000,
-            },
-            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
+    settings = {
+        "model": model,
+        "data": {"tokenizer": {"vocabulary": 8000}},
+        "training": {
+            "optimizer": "muon",
+            "cooldown": 0.5,
+            "label_smoothing": 0.0,
+            "max_epochs": 2,
+            "validate_every": 1000,
+            **training,
         },
-    )
+        "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
+    }
+    return Preset(suits, settings)
 
+
+_LSTM_TRAINING = {"batch_tokens": 4480, "learning_rate": 0.005, "warmup": 200}
 
 PRESETS: dict[str, Preset] = {
     "demo": Preset(
         "the built-in phrasebook: two to five minutes on two cores",
         {
-            "model": {
-                "width": 128,
-                "heads": 4,
-                "feed_forward": 512,
-                "encoder_layers": 2,
-                "decoder_layers": 2,
-                "dropout": 0.0,  # three epochs of a grammar: there is no noise to overfit
-            },
+            # No dropout for three epochs of a grammar: there is no noise to overfit.
+            "model": _blocks(128, heads=4, feed_forward=512, layers=2, dropout=0.0),
             "data": {"tokenizer": {"vocabulary": 1500}},
             "training": {
                 "batch_tokens": 2048,
@@ -98,46 +98,20 @@ PRESETS: dict[str, Preset] = {
     "tiny": Preset(
         "up to about 50,000 pairs: narrow, with strong dropout",
         {
-            "model": {
-                "width": 128,
-                "heads": 4,
-                "feed_forward": 256,
-                "encoder_layers": 4,
-                "decoder_layers": 4,
-                "dropout": 0.3,
-            },
+            "model": _blocks(128, heads=4, feed_forward=256, layers=4, dropout=0.3),
             "data": {"tokenizer": {"vocabulary": 10000}},
             "training": {"learning_rate": 0.005, "warmup": 1000, "max_steps": 20000},
         },
         batch_tokens_on_gpu=16384,
     ),
-    "small": Preset(
+    "small": _small(
         "about 50,000 to 1 million pairs: an hour or more on two cores",
-        {
-            "model": {
-                "width": 256,
-                "heads": 4,
-                "feed_forward": 1024,
-                "encoder_layers": 3,
-                "decoder_layers": 3,
-                "dropout": 0.1,
-            },
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
-        },
-        batch_tokens_on_gpu=8192,
+        _blocks(256, heads=4, feed_forward=1024, layers=3, dropout=0.1),
     ),
     "base": Preset(
         "more than 1 million pairs: the paper's base model, for a GPU",
         {
-            "model": {
-                "width": 512,
-                "heads": 8,
-                "feed_forward": 2048,
-                "encoder_layers": 6,
-                "decoder_layers": 6,
-                "dropout": 0.1,
-            },
+            "model": _blocks(512, heads=8, feed_forward=2048, layers=6, dropout=0.1),
             "data": {"tokenizer": {"vocabulary": 32000}},
             "training": {
                 "learning_rate": 0.0007,
@@ -148,57 +122,38 @@ PRESETS: dict[str, Preset] = {
             },
         },
     ),
-    "rnn-none": _recurrent(
-        "before attention: one vector carries the sentence (Sutskever et al. 2014)", attention="none"
-    ),
+    "rnn-none": _recurrent("none", "before attention: one vector carries the sentence (Sutskever et al. 2014)"),
     "rnn-bahdanau": _recurrent(
-        "the first attention: additive, before each word (Bahdanau et al. 2015)", attention="bahdanau", cell="gru"
+        "bahdanau", "the first attention: additive, before each word (Bahdanau et al. 2015)", cell="gru"
     ),
-    "rnn-luong-dot": _recurrent(
-        "attention after each word, by the dot product (Luong et al. 2015)", attention="luong-dot"
-    ),
-    "rnn-luong-general": _recurrent("Luong's score with a weight matrix", attention="luong-general"),
-    "rnn-luong-concat": _recurrent("Luong's additive score", attention="luong-concat"),
-    "rnn-luong-local": _recurrent(
-        "attention near a predicted position only (local-p)", attention="luong-general", window=5
-    ),
+    "rnn-luong-dot": _recurrent("luong-dot", "attention after each word, by the dot product (Luong et al. 2015)"),
+    "rnn-luong-general": _recurrent("luong-general", "Luong's score with a weight matrix"),
+    "rnn-luong-concat": _recurrent("luong-concat", "Luong's additive score"),
+    "rnn-luong-local": _recurrent("luong-general", "attention near a predicted position only (local-p)", window=5),
     "rnn-luong-feeding": _recurrent(
-        "the previous attention vector is an input (input feeding)", attention="luong-general", input_feeding=True
+        "luong-general", "the previous attention vector is an input (input feeding)", input_feeding=True
     ),
-    "attention-only": Preset(
+    "attention-only": _small(
         "for learning: 6+6 layers of attention alone, no heads, residuals, norms or feed-forward",
-        {
-            "model": {"kind": "attention-only", "width": 256},
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {"learning_rate": 0.002, "warmup": 400, "batch_tokens": 2048, "max_steps": 50000},
-        },
-        batch_tokens_on_gpu=8192,
+        {"kind": "attention-only", "width": 256},
     ),
     "lm-lstm": _language(
         "running text, to generate text or to fine-tune for a task: the AWD-LSTM (Merity et al. 2018)",
-        kind="language-lstm",
+        {"kind": "language-lstm"},
+        **_LSTM_TRAINING,
     ),
     "lm-bilstm": _language(
-        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)", kind="language-bilstm"
+        "running text, for contextual word embeddings: ELMo (Peters et al. 2018)",
+        {"kind": "language-bilstm"},
+        **_LSTM_TRAINING,
     ),
-    "lm-transformer": Preset(
+    "lm-transformer": _language(
         "running text: causal self-attention over a window of tokens (Radford et al. 2018)",
-        {
-            "model": {"kind": "language-transformer", "context": 128},
-            "data": {"tokenizer": {"vocabulary": 8000}},
-            "training": {
-                "optimizer": "muon",
-                "window": 128,
-                "batch_tokens": 8192,
-                "learning_rate": 0.006,
-                "warmup": 500,
-                "cooldown": 0.5,
-                "label_smoothing": 0.0,
-                "max_epochs": 2,
-                "validate_every": 1000,
-            },
-            "decoding": {"sample": True, "max_length_ratio": 0, "max_length_extra": 100},
-        },
+        {"kind": "language-transformer", "context": 128},
+        window=128,
+        batch_tokens=8192,
+        learning_rate=0.006,
+        warmup=500,
     ),
     "classifier": Preset(
         "texts with labels: a language model, given with --init-from, learns to classify texts (ULMFiT, 2018)",

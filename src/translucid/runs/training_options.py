@@ -111,20 +111,12 @@ class TrainingOptions(OptionGroup):
     """Updates between two rows in metrics.jsonl and TensorBoard."""
 
     @model_validator(mode="after")
-    def _muon_wants_whole_matrices(self) -> TrainingOptions:
+    def _fits_together(self) -> TrainingOptions:
         if self.sharded and self.optimizer == "muon":
             raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
-        return self
-
-    @model_validator(mode="after")
-    def _whole_models_are_compiled(self) -> TrainingOptions:
         for name in ("sharded", "adapter_rank", "distillation_weight"):
             if self.compile and getattr(self, name):
                 raise ValueError(f"training.compile and training.{name} do not go together")
-        return self
-
-    @model_validator(mode="after")
-    def _fine_tuning_has_a_first_run(self) -> TrainingOptions:
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):
             if getattr(self, name) and not self.begin_from:
                 raise ValueError(f"training.{name} is for what begins as another run: name it with train --init-from")

@@ -11,12 +11,13 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.models.build import build_model, hollow_model, weight_shapes
+from translucid.models.build import build_model, hollow_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
+from translucid.runs.weight_loading import shapes, unshared
 
 READ = ["config.yaml", "model.safetensors", "tokenizer.model"]
 
@@ -140,7 +141,7 @@ def test_shapes_are_told_without_building_or_drawing(preset):
     hollow = hollow_model(options, 50, 50)
     assert torch.equal(torch.get_rng_state(), before)
     assert all(weight.is_meta for weight in hollow.parameters() if weight.numel() > 1)
-    assert weight_shapes(hollow) == weight_shapes(build_model(options, 50, 50))
+    assert shapes(unshared(hollow)) == shapes(unshared(build_model(options, 50, 50)))
 
 
 def test_a_model_larger_than_the_memory_is_not_begun():

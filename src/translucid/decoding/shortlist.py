@@ -91,8 +91,9 @@ class Narrowed(SequenceModel[StateT]):
 
     def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
         """Share the weights of a model; `pieces`: [n] target ids, sorted, the special ones first."""
-        super().__init__(model.special)
-        self.model, self.pieces, self.max_length = model, pieces, model.max_length
+        super().__init__()
+        self.model, self.pieces = model, pieces
+        self.special, self.max_length = model.special, model.max_length
         self.source_embedding = model.source_embedding
         # Without initialization, as the rows of the model's own output layer replace the weights.
         self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))

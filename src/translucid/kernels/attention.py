@@ -138,12 +138,10 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
     """Return C from PyTorch's kernel."""
     if rounding() and query.dtype == torch.bfloat16:  # on a CPU, where this kernel is faster in float32
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
-    if mask is None:
-        with without_cudnn(query.device):
-            return F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    filled = None if mask is None else mask.filled
     with without_cudnn(query.device):
-        context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask.filled)
-    if mask.nowhere is None:
+        context = F.scaled_dot_product_attention(query, key, value, filled, is_causal=causal)
+    if mask is None or mask.nowhere is None:
         return context
     return context.masked_fill(mask.nowhere, 0)
 

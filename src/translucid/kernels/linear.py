@@ -31,20 +31,13 @@ class Linear(nn.Linear):
     """x W^T + b: `nn.Linear` with faster products on a CPU."""
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        bias: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        *,
-        feeds_product: bool = False,
+        self, inputs: int, outputs: int, bias: bool = True, device: str | None = None, *, feeds_product: bool = False
     ) -> None:
-        """Build the layer with the arguments of `nn.Linear`.
+        """Build the layer as `nn.Linear` does; `nn.utils.skip_init` sets the device.
 
         `feeds_product`: whether the output is a factor of another product, so that it may stay in bfloat16.
         """
-        super().__init__(inputs, outputs, bias, device, dtype)
+        super().__init__(inputs, outputs, bias, device)
         self.feeds_product = feeds_product
 
     def forward(self, x: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from translucid.attention.attend import attend
 from translucid.attention.masks import causal_mask
 from translucid.attention.scores import Dot
-from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import SinusoidalPositions
 from translucid.models.model_options import AttentionOnlyOptions
@@ -62,29 +61,21 @@ class AttentionOnlyState:
 class AttentionOnly(SequenceModel[AttentionOnlyState]):
     """A stack of bare attention layers on each side."""
 
-    def __init__(
-        self,
-        source_vocabulary: int,
-        target_vocabulary: int,
-        options: AttentionOnlyOptions,
-        special: SpecialTokens[int] = SPECIAL,
-    ) -> None:
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, options: AttentionOnlyOptions) -> None:
         """Build a model with fresh weights.
 
         Raises:
             ValueError: the options share embeddings between two different vocabularies.
         """
-        super().__init__(special)
+        super().__init__()
         o = self.options = options
-        source_tokens, target_tokens = token_embeddings(
-            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
-        )
-        self.source_embedding = Embedding(source_tokens, SinusoidalPositions(o.width), o.dropout)
-        self.target_embedding = Embedding(target_tokens, SinusoidalPositions(o.width), o.dropout)
+        source, target = token_embeddings(source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings)
+        self.source_embedding = Embedding(source, SinusoidalPositions(o.width), o.dropout)
+        self.target_embedding = Embedding(target, SinusoidalPositions(o.width), o.dropout)
         self.encoder = nn.ModuleList(BareAttention(o.width) for _ in range(o.encoder_layers))
         self.decoder_self = nn.ModuleList(BareAttention(o.width) for _ in range(o.decoder_layers))
         self.decoder_cross = nn.ModuleList(BareAttention(o.width) for _ in range(o.decoder_layers))
-        self.output = output_projection(target_tokens, tied=o.tie_output)
+        self.output = output_projection(target, tied=o.tie_output)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch.overrides import TorchFunctionMode
 
 from translucid.ground.errors import UserError
@@ -17,7 +16,6 @@ from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel, TransformerLanguageModel
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
-from translucid.models.networks import load_learned
 from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer
@@ -47,7 +45,7 @@ def build_model(
         from translucid.models.captioner.image_encoder import ImageEncoder
 
         assert isinstance(model.source_embedding, ImageEncoder)
-        load_learned(model.source_embedding.network)
+        model.source_embedding.network.load_learned()
     return model
 
 
@@ -63,11 +61,6 @@ def hollow_model(
     """
     with _Hollow():
         return _built(options, source_vocabulary, target_vocabulary, pieces)
-
-
-def weight_shapes(model: Model) -> dict[str, torch.Size]:
-    """Return the shape of each weight of a model by name; a shared weight appears under its first name only."""
-    return {name: weight.shape for name, weight in model.named_parameters()}
 
 
 def refuse_too_large(model: Model) -> None:

@@ -51,8 +51,6 @@ class CaptioningShape(ModelShape):
     """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """A source has no words."""
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
 
     @property
     def grid(self) -> tuple[int, int]:

@@ -33,16 +33,9 @@ class ClassifierOptions(ModelShape):
     """The kind of source."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
 
     @field_validator("language", mode="before")
     @classmethod
     def _one_direction_by_default(cls, language: Any) -> Any:
         # The discriminator needs `kind`, which users need not write.
         return {"kind": "language-lstm", **language} if isinstance(language, dict) else language
-
-    @property
-    def maps(self) -> dict[str, int]:
-        """A classifier has no attention."""
-        return {}

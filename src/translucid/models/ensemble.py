@@ -69,7 +69,8 @@ class Ensemble(SequenceModel[EnsembleState]):
         outputs = [model.output for model in models]
         if len({output.out_features for output in outputs}) != 1:
             raise ValueError("an ensemble is of models that write one vocabulary")
-        super().__init__(models[0].special)
+        super().__init__()
+        self.special = models[0].special
         self.models = nn.ModuleList(models)
         self.source_embedding = nn.Identity()  # each model embeds the source itself
         self.output = MeanOutput(outputs)  # type: ignore[assignment]

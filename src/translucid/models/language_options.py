@@ -25,13 +25,6 @@ class LanguageShape(ModelShape):
     """The number of directions in which the model reads a text at the same time."""
     share_embeddings: ClassVar[bool] = False
     """There is one vocabulary only."""
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
-
-    @property
-    def maps(self) -> dict[str, int]:
-        """Recurrent language models have no attention."""
-        return {}
 
 
 class LSTMLanguageOptions(LanguageShape):

@@ -80,9 +80,6 @@ class RecurrentOptions(ContextualOptions):
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
-
     @model_validator(mode="after")
     def _fits_together(self) -> RecurrentOptions:
         if self.bidirectional and self.width % 2:
@@ -123,9 +120,6 @@ class AttentionOnlyOptions(ModelShape):
     tie_output: bool = True
     """Share the target embeddings with the output projection."""
 
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
-
     @property
     def maps(self) -> dict[str, int]:
         """The maps of all layers; each has one head."""
@@ -142,8 +136,6 @@ class CustomOptions(ModelShape):
     options: dict[str, bool | int | float | str | None] = Field(default_factory=dict)
     """The options of the model; its class says which there are."""
 
-    longest: ClassVar[None] = None
-    """There is no limit to the length."""
     share_embeddings: ClassVar[bool] = False
     """The class decides what it shares; any vocabularies are accepted."""
     dropout: ClassVar[float] = 0.0

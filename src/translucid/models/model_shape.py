@@ -18,8 +18,13 @@ class ModelShape(OptionGroup):
 
     @property
     def maps(self) -> dict[str, int]:
-        """The number of heads of each attention map by its name, such as `encoder.0.self` and `decoder.1.cross`."""
-        raise NotImplementedError
+        """The number of heads of each attention map by its name, such as `encoder.0.self`; none by default."""
+        return {}
+
+    @property
+    def longest(self) -> int | None:
+        """The maximum number of tokens per side, start or end token included; None if there is no limit."""
+        return None
 
     @property
     def code(self) -> str | None:

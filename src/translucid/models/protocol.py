@@ -82,7 +82,7 @@ class Model(nn.Module):
 class SequenceModel(Model, ABC, Generic[StateT]):
     """An encoder and an autoregressive decoder, whose state is a `StateT`."""
 
-    special: SpecialTokens[int]
+    special: SpecialTokens[int] = SPECIAL
     """Ids of the special tokens of targets, and of sources if those are ids."""
     max_length: int | None = None
     """The longest sequence of tokens, end token included, that the model supports; None if there is no limit."""
@@ -92,11 +92,6 @@ class SequenceModel(Model, ABC, Generic[StateT]):
     """From decoder features [.., D] to logits [.., V]."""
     has_auxiliary_loss: bool = False
     """Whether training adds `auxiliary_loss` to the loss."""
-
-    def __init__(self, special: SpecialTokens[int] = SPECIAL) -> None:
-        """Store the ids of the special tokens."""
-        super().__init__()
-        self.special = special
 
     @property
     def pad(self) -> int:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
-from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.feed_forward import FeedForward
@@ -143,10 +142,9 @@ class BlockStacks(SequenceModel[TransformerState]):
         options: TransformerOptions | CaptioningTransformerOptions,
         source_embedding: nn.Module,
         target_embedding: Embedding,
-        special: SpecialTokens[int] = SPECIAL,
     ) -> None:
         """Build the blocks and the output projection with fresh weights."""
-        super().__init__(special)
+        super().__init__()
         o = self.options = options
         self.source_embedding, self.target_embedding = source_embedding, target_embedding
         self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
@@ -197,13 +195,7 @@ class Transformer(BlockStacks):
 
     options: TransformerOptions
 
-    def __init__(
-        self,
-        source_vocabulary: int,
-        target_vocabulary: int,
-        options: TransformerOptions,
-        special: SpecialTokens[int] = SPECIAL,
-    ) -> None:
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, options: TransformerOptions) -> None:
         """Build a model with fresh weights.
 
         Raises:
@@ -213,10 +205,10 @@ class Transformer(BlockStacks):
         source_tokens, target_tokens = token_embeddings(
             source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
         )
-        zero_token = special.start if o.zero_start else None
+        zero_token = self.special.start if o.zero_start else None
         source = Embedding(source_tokens, _positions(o), o.dropout, scaled=o.scale_embeddings)
         target = Embedding(target_tokens, _positions(o), o.dropout, scaled=o.scale_embeddings, zero_token=zero_token)
-        super().__init__(o, with_elmo(source, o), target, special)
+        super().__init__(o, with_elmo(source, o), target)
         self.max_length = o.longest
 
 

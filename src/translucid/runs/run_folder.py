@@ -23,7 +23,7 @@ from translucid.runs.renamed_settings import with_current_names
 from translucid.runs.safe_yaml import LONGEST
 from translucid.runs.settings import read_settings
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
-from translucid.runs.weight_loading import fill, refuse_misfits, refuse_other_options
+from translucid.runs.weight_loading import fill, refuse_misfits, refuse_other_options, shapes, unshared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -212,11 +212,11 @@ class RunFolder:
         Raises:
             UserError: there is none yet, it is damaged, or it does not fit the configuration.
         """
-        from translucid.models.build import hollow_model, refuse_too_large, weight_shapes
+        from translucid.models.build import hollow_model, refuse_too_large
 
         self._refuse_untrained()
         self._warn_of_changed_code(configuration)
-        shapes, facts = read_header(self.model_file)
+        saved, facts = read_header(self.model_file)
         try:
             model = hollow_model(
                 configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
@@ -225,7 +225,7 @@ class RunFolder:
             fix = "It does not belong to the files beside it."
             raise UserError(str(error), file=self.config_file, fix=fix) from error
         # Before memory is allocated, because a configuration may ask for ten thousand layers.
-        refuse_misfits(weight_shapes(model), shapes, self.model_file)
+        refuse_misfits(shapes(unshared(model)), saved, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
         refuse_too_large(model)
         fill(model, load_tensors(self.model_file)[0], self.model_file)

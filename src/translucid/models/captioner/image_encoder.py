@@ -28,11 +28,11 @@ class ImageEncoder(nn.Module):
         super().__init__()
         image_encoder = options.image_encoder
         self.side = image_encoder.side
-        self.network, channels = image_network(image_encoder)
+        self.network = image_network(image_encoder)
         if image_encoder.frozen:
             self.network.requires_grad_(False)
-        self.norm = nn.LayerNorm(channels)
-        self.project = Linear(channels, width)
+        self.norm = nn.LayerNorm(self.network.width)
+        self.project = Linear(self.network.width, width)
         nn.init.xavier_uniform_(self.project.weight)
         nn.init.zeros_(self.project.bias)
         if options.positions == "learned":

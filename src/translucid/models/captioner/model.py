@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
@@ -16,14 +15,30 @@ from translucid.layers.positions import NoPositions, SinusoidalPositions
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner.decoder import CROSS, DRAWN, AttentionDecoder, BlindDecoder
 from translucid.models.captioner.image_encoder import ImageEncoder
-from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
+from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
 from translucid.models.recurrent.encoder import RecurrentMemory
 from translucid.models.recurrent.state import RecurrentState
-from translucid.models.transformer import BlockStacks
+from translucid.models.transformer import BlockStacks, TransformerState
 
 
-class CaptioningLSTM(SequenceModel[RecurrentState]):
+class _ImageSource(SequenceModel[StateT]):
+    """A sequence model whose source is an image."""
+
+    options: CaptionerOptions | CaptioningTransformerOptions
+
+    def source_mask(self, source: Tensor) -> Tensor:
+        """Return a mask [B, S] that is True everywhere: an image has no padding."""
+        rows, columns = self.options.grid
+        return torch.ones(len(source), rows * columns, dtype=torch.bool, device=source.device)
+
+    def empty_source(self) -> Tensor:
+        """Return a black image."""
+        size = self.options.image_encoder.size
+        return torch.zeros(1, size, size, 3, dtype=torch.uint8)
+
+
+class CaptioningLSTM(_ImageSource[RecurrentState]):
     """An image encoder, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
@@ -31,9 +46,9 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
 
     options: CaptionerOptions
 
-    def __init__(self, vocabulary: int, options: CaptionerOptions, special: SpecialTokens[int] = SPECIAL) -> None:
+    def __init__(self, vocabulary: int, options: CaptionerOptions) -> None:
         """Build a model with fresh weights."""
-        super().__init__(special)
+        super().__init__()
         o = self.options = options
         tokens = token_embedding(vocabulary, o.width)
         self.source_embedding = ImageEncoder(o, o.width, o.dropout)
@@ -49,14 +64,6 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         if o.attention == "hard":
             # The moving average of log p(y) in training (section 4.1); a parameter, so that checkpoints contain it.
             self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
-
-    def source_mask(self, source: Tensor) -> Tensor:
-        """Return a mask [B, S] that is True everywhere: an image has no padding."""
-        return _everywhere(source, self.options)
-
-    def empty_source(self) -> Tensor:
-        """Return a black image."""
-        return _black(self.options)
 
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
         """Return the cells [B, S, D] unchanged, and the decoder's first state, computed from their mean."""
@@ -108,32 +115,13 @@ class CaptioningLSTM(SequenceModel[RecurrentState]):
         return self.dropout(features[:, 0]), state
 
 
-class CaptioningTransformer(BlockStacks):
+class CaptioningTransformer(_ImageSource[TransformerState], BlockStacks):
     """An image encoder, and the blocks of a Transformer (arXiv 1706.03762) over its grid."""
 
     options: CaptioningTransformerOptions
 
-    def __init__(
-        self, vocabulary: int, options: CaptioningTransformerOptions, special: SpecialTokens[int] = SPECIAL
-    ) -> None:
+    def __init__(self, vocabulary: int, options: CaptioningTransformerOptions) -> None:
         """Build a model with fresh weights."""
         o = options
         target = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
-        super().__init__(o, ImageEncoder(o, o.width, o.dropout), target, special)
-
-    def source_mask(self, source: Tensor) -> Tensor:
-        """Return a mask [B, S] that is True everywhere: an image has no padding."""
-        return _everywhere(source, self.options)
-
-    def empty_source(self) -> Tensor:
-        """Return a black image."""
-        return _black(self.options)
-
-
-def _everywhere(source: Tensor, options: CaptioningShape) -> Tensor:
-    rows, columns = options.grid
-    return torch.ones(len(source), rows * columns, dtype=torch.bool, device=source.device)
-
-
-def _black(options: CaptioningShape) -> Tensor:
-    return torch.zeros(1, options.image_encoder.size, options.image_encoder.size, 3, dtype=torch.uint8)
+        super().__init__(o, ImageEncoder(o, o.width, o.dropout), target)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.ground.errors import missing_package
+from translucid.models.networks import ImageNetwork
 
 STAGES = (
     # The number of blocks, kernel size, stride of the first block, expansion, and output channels of each stage.
@@ -26,7 +27,7 @@ STEM, HEAD = 32, 1280
 """The output channels of the first and the last convolution."""
 
 
-class EfficientNetLite0(nn.Module):
+class EfficientNetLite0(ImageNetwork):
     """The network up to the last stage whose cells are `stride` pixels wide."""
 
     def __init__(self, stride: int) -> None:

@@ -8,11 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from translucid.models.networks import ImageNetwork
+
 GROUPS = 4
 """The number of groups of group normalisation (Wu and He 2018, arXiv 1803.08494)."""
 
 
-class SmallNetwork(nn.Module):
+class SmallNetwork(ImageNetwork):
     """Convolutions that halve the image until a cell is `stride` pixels wide, then one that widens and a residual one.
 
     Each is 3 x 3, followed by group normalisation and ReLU. With batch normalisation, the grid of an image would depend

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from translucid.ground.errors import UserError, missing_package, nearest
+from translucid.models.networks import ImageNetwork
 
 
-class TimmNetwork(nn.Module):
+class TimmNetwork(ImageNetwork):
     """One of timm's networks up to a grid of some stride, with the network's own scaling of pixels."""
 
     mean: Tensor

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
@@ -27,29 +26,21 @@ class RecurrentModel(SequenceModel[RecurrentState]):
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
 
-    def __init__(
-        self,
-        source_vocabulary: int,
-        target_vocabulary: int,
-        options: RecurrentOptions,
-        special: SpecialTokens[int] = SPECIAL,
-    ) -> None:
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, options: RecurrentOptions) -> None:
         """Build a model with fresh weights.
 
         Raises:
             ValueError: the options share embeddings between two different vocabularies.
         """
-        super().__init__(special)
+        super().__init__()
         o = self.options = options
-        source_tokens, target_tokens = token_embeddings(
-            source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings
-        )
-        self.source_embedding = with_elmo(Embedding(source_tokens, NoPositions(), o.dropout), o)
-        self.target_embedding = Embedding(target_tokens, NoPositions(), o.dropout)
+        source, target = token_embeddings(source_vocabulary, target_vocabulary, o.width, shared=o.share_embeddings)
+        self.source_embedding = with_elmo(Embedding(source, NoPositions(), o.dropout), o)
+        self.target_embedding = Embedding(target, NoPositions(), o.dropout)
         self.encoder = RecurrentEncoder(o)
         self.decoder = _decoder(o)
         self.dropout = Dropout(o.dropout)
-        self.output = output_projection(target_tokens, tied=o.tie_output)
+        self.output = output_projection(target, tied=o.tie_output)
 
     def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> RecurrentMemory:
         """Read a batch of sources with these lengths, which save counting tokens on a GPU."""

@@ -27,15 +27,14 @@ VOCABULARY, SENTENCES, LENGTH = 8000, 128, 16
 class WordByWord(LuongDecoder):
     """The same decoder as a loop."""
 
-    def forward(self, x, state):
+    def forward(self, x, state, maps=None):
         """As `LuongDecoder.forward` without input feeding."""
-        cells, features, weights = state.cells, [], []
+        cells, features = state.cells, []
         for word in x.unbind(1):
             hidden, cells = self.recurrence.step(word, cells)
-            attentional, looked = self._look(hidden[:, None], state)
+            attentional, _ = self._attend(hidden[:, None], state)
             features.append(attentional)
-            weights.append(looked)
-        return torch.cat(features, 1), torch.cat(weights, 1), replace(state, cells=cells)
+        return torch.cat(features, 1), replace(state, cells=cells)
 
 
 def model_of(**options) -> RecurrentModel:

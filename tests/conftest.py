@@ -24,7 +24,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.safe_yaml import parse_yaml
+from translucid.runs.settings import parse_yaml
 from translucid.training.experiment import run_experiment
 
 ROOT = Path(__file__).resolve().parent.parent

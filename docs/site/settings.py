@@ -6,8 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from translucid.runs.keys import Key, keys
-from translucid.runs.presets import PRESETS
-from translucid.runs.recipes import recipes
+from translucid.runs.presets import PRESETS, recipes
 
 
 def write(staged: Path) -> None:

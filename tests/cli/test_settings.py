@@ -12,8 +12,7 @@ from translucid.cli import environment, main
 from translucid.ground import console
 from translucid.ground.console import Console, counting
 from translucid.runs.keys import keys
-from translucid.runs.presets import PRESETS
-from translucid.runs.recipes import recipes
+from translucid.runs.presets import PRESETS, recipes
 
 
 @pytest.fixture(autouse=True)

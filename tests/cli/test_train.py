@@ -19,7 +19,7 @@ from translucid import __version__
 from translucid.cli.main import run as run_command
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
-from translucid.runs.recipes import recipes
+from translucid.runs.presets import recipes
 from translucid.runs.run_folder import RunFolder
 from translucid.training.progress import Progress
 

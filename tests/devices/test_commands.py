@@ -10,7 +10,7 @@ import torch
 from tests.devices.emulated import Emulation
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.kernels.gpu_memory import is_memory_full
+from translucid.kernels.devices import is_memory_full
 from translucid.kernels.process import tune_ours
 from translucid.kernels.rounding import mixed_precision
 from translucid.runs.run_folder import RunFolder

@@ -3,8 +3,8 @@
 import yaml
 
 from translucid.runs.configuration import fixed_settings, resolve
-from translucid.runs.renamed_settings import RENAMED, with_current_names, with_original_names
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.settings import RENAMED, with_current_names, with_original_names
 
 
 def test_a_run_folder_with_old_names_loads(tmp_path):

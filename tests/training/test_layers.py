@@ -5,8 +5,7 @@ import torch
 
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
-from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.language_options import ClassifierOptions, LSTMLanguageOptions
 from translucid.models.model_options import RecurrentOptions
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.optimizer import Optimizer

@@ -14,7 +14,7 @@ def presets(incomplete: str) -> list[tuple[str, str]]:
 
 def recipes(incomplete: str) -> list[str]:
     """Return the recipes, and the configurations in the folder, with a prefix."""
-    from translucid.runs.recipes import recipes
+    from translucid.runs.presets import recipes
 
     # "runs/" has the parent ".", but the files in runs/ are wanted.
     folder = Path(f"{incomplete}x").parent

@@ -49,7 +49,7 @@ from translucid.cli.environment import apply_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
-from translucid.kernels.gpu_memory import is_memory_full
+from translucid.kernels.devices import is_memory_full
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import configure_process
 

@@ -31,8 +31,7 @@ def models(
         _print_keys(console)
         return
     from translucid.runs.configuration import resolve
-    from translucid.runs.presets import PRESETS
-    from translucid.runs.recipes import recipes
+    from translucid.runs.presets import PRESETS, recipes
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", no_wrap=True)

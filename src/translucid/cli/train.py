@@ -167,7 +167,7 @@ class Request:
             UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
         """
         from translucid.runs.configuration import batches_for_gpu, resolve, resumed, unchanged
-        from translucid.runs.recipes import recipes
+        from translucid.runs.presets import recipes
 
         overrides = self.overrides | files
         if self.earlier and not self.config and not self.model:
@@ -196,7 +196,7 @@ def train(
     """
     from translucid.data.readers.standard_input import refuse_twice
     from translucid.models.user_code import allow_named_code
-    from translucid.runs.recipes import recipe
+    from translucid.runs.presets import recipe
     from translucid.runs.run_folder import RunFolder
     from translucid.runs.staging import configuration_to_resume, refuse_to_replace_sources
     from translucid.training.experiment import prepared

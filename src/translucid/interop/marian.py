@@ -21,7 +21,7 @@ from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, r
 from translucid.interop.marian_vocabulary import read_vocabulary
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
-from translucid.runs.safe_yaml import parse_yaml
+from translucid.runs.settings import parse_yaml
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -140,7 +140,7 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, mask: SharedMask | None, c
         return _fused(query.float(), key.float(), value.float(), mask, causal).bfloat16()
     filled = None if mask is None else mask.filled
     with without_cudnn(query.device):
-        context = F.scaled_dot_product_attention(query, key, value, filled, is_causal=causal)
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=filled, is_causal=causal)
     if mask is None or mask.nowhere is None:
         return context
     return context.masked_fill(mask.nowhere, 0)

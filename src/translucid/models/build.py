@@ -12,9 +12,13 @@ from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier import Classifier
-from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel, TransformerLanguageModel
-from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.language_options import (
+    BiLSTMLanguageOptions,
+    ClassifierOptions,
+    LSTMLanguageOptions,
+    TransformerLanguageOptions,
+)
 from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
 from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.layers.mix import Mix
-from translucid.models.classifier_options import ClassifierOptions
 from translucid.models.language.bilstm import BidirectionalLSTM
 from translucid.models.language.lstm import LSTMLanguageModel
-from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.models.language_options import BiLSTMLanguageOptions, ClassifierOptions
 from translucid.models.protocol import Model
 
 

@@ -8,8 +8,12 @@ from pydantic import Field, model_validator
 
 from translucid.layers.variants import Sinusoids
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
-from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.language_options import (
+    BiLSTMLanguageOptions,
+    ClassifierOptions,
+    LSTMLanguageOptions,
+    TransformerLanguageOptions,
+)
 from translucid.models.model_shape import BlocksShape, ModelShape, stacked
 
 USER_CLASS = r"[^/\\:]+\.py:[A-Za-z_]\w*"

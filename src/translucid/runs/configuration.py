@@ -21,13 +21,11 @@ from translucid.ground.errors import UserError, nearest
 from translucid.ground.option_group import OptionGroup
 from translucid.kernels.devices import certainly_cpu, choose_device
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
-from translucid.models.classifier_options import ClassifierOptions
-from translucid.models.language_options import LanguageShape, TransformerLanguageOptions
+from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
 from translucid.runs.presets import PRESETS, preset_named
-from translucid.runs.renamed_settings import with_original_names
-from translucid.runs.settings import Settings, assigned, merged, read_settings, without_none
+from translucid.runs.settings import Settings, assigned, merged, read_settings, with_original_names, without_none
 from translucid.runs.training_options import TrainingOptions
 
 _SHORT = reprlib.Repr()

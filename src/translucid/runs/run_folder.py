@@ -19,9 +19,7 @@ from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
-from translucid.runs.renamed_settings import with_current_names
-from translucid.runs.safe_yaml import LONGEST
-from translucid.runs.settings import read_settings
+from translucid.runs.settings import LONGEST, read_settings, with_current_names
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 from translucid.runs.weight_loading import fill, refuse_misfits, refuse_other_options, shapes, unshared
 

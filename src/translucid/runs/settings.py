@@ -1,4 +1,4 @@
-"""Settings before validation: read from files, merged, and assigned one by one."""
+"""Settings before validation: read safely from files, renamed, merged, and assigned one by one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ import yaml
 
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
-from translucid.runs.safe_yaml import LONGEST, parse_yaml
 
 Settings = dict[str, Any]
 """A dictionary of values and of groups, which are dictionaries too."""
+LONGEST = 1 << 20
+"""The most bytes of a file of settings; even a run with ten thousand training files needs fewer."""
+DEEPEST = 20
+"""The most nested groups; ours need four."""
+RENAMED = {
+    "model.eye": "model.image_encoder",
+    "training.stay_like": "training.distillation_weight",
+    "training.stay_near": "training.l2_sp",
+    "training.may_forget": "training.max_regression",
+}
+"""The current name of each former name, in the same group, so that existing run folders load and resume."""
 
 
 def without_none(given: Mapping[str, Any]) -> Settings:
@@ -85,3 +95,69 @@ def merged(base: Settings, over: Settings) -> Settings:
             value = merged(inner, value)
         result[key] = value
     return result
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader without aliases: ten lines, each with ten aliases of the line before, would be ten billion values."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            problem, place = "aliases (*name) are not known here", self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=place)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            place = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=place)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
+            # Examples are 2001-99-99, which looks like a date, and a number of 5,000 digits.
+            problem = "a value is not of the kind that it looks like"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from error
+
+
+def parse_yaml(text: str) -> Any:
+    """Return the value of a YAML text.
+
+    Raises:
+        yaml.YAMLError: it is not YAML, is nested too deeply, has aliases, or has a value that can't be read.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except RecursionError as error:
+        raise yaml.MarkedYAMLError(problem="it is nested too deeply") from error
+
+
+def with_current_names(settings: Settings) -> Settings:
+    """Return the settings of a run folder under their current names."""
+    for old, new in RENAMED.items():
+        settings = _renamed(settings, old, new)
+    return settings
+
+
+def with_original_names(settings: Settings) -> Settings:
+    """Return settings under their former names, also by dotted key, because checkpoints contain hashes of those."""
+    for old, new in RENAMED.items():
+        settings = _renamed(settings, new, old)
+    return settings
+
+
+def _renamed(settings: Settings, before: str, after: str) -> Settings:
+    """Return settings with one of them renamed, whether it is in its group or has a dotted key."""
+    changed = dict(settings)
+    if before in changed:
+        changed[after] = changed.pop(before)
+    group, name = before.split(".")
+    values = changed.get(group)
+    if isinstance(values, dict) and name in values:
+        values = dict(values)
+        values[after.split(".")[1]] = values.pop(name)
+        changed[group] = values
+    return changed

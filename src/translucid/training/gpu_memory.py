@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from translucid.ground.errors import UserError
-from translucid.kernels.gpu_memory import gpu_memory, is_memory_full, memory_for_training
+from translucid.kernels.devices import gpu_memory, is_memory_full, memory_for_training
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.frozen import sizes
 

@@ -22,7 +22,7 @@ from translucid.evaluation.classification import macro_f1
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.classifier import Classifier
-from translucid.models.classifier_options import ClassifierOptions
+from translucid.models.language_options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora

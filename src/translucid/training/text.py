@@ -20,7 +20,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.runs.renamed_settings import with_original_names
+from translucid.runs.settings import with_original_names
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.mining import Lexicon
 from translucid.terminology.teaching import with_terms

@@ -16,10 +16,8 @@ from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
 from translucid.models.captioner_options import CaptionerOptions
 from translucid.models.protocol import Maps
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.recurrent.state import CROSS, RecurrentState
 
-CROSS = "decoder.0.cross"
-"""The name of the attention map: the weights alpha [N, 1, T, S]."""
 DRAWN = "decoder.0.drawn"
 """The name of the map of sampled cells, for hard attention in training: 1 at the cell, 0 elsewhere [N, 1, T, S]. In a
 caption that is trained with soft attention, these are the weights."""

@@ -13,12 +13,12 @@ from translucid.kernels.linear import Linear
 from translucid.layers.embedding import Embedding, output_projection, token_embedding
 from translucid.layers.positions import NoPositions, SinusoidalPositions
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
-from translucid.models.captioner.decoder import CROSS, DRAWN, AttentionDecoder, BlindDecoder
+from translucid.models.captioner.decoder import DRAWN, AttentionDecoder, BlindDecoder
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
 from translucid.models.recurrent.encoder import RecurrentMemory
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.recurrent.state import CROSS, RecurrentDecoding, RecurrentState
 from translucid.models.transformer import BlockStacks, TransformerState
 
 
@@ -38,13 +38,14 @@ class _ImageSource(SequenceModel[StateT]):
         return torch.zeros(1, size, size, 3, dtype=torch.uint8)
 
 
-class CaptioningLSTM(_ImageSource[RecurrentState]):
+class CaptioningLSTM(_ImageSource[RecurrentState], RecurrentDecoding):
     """An image encoder, the decoder of Xu et al. 2015 (arXiv 1502.03044), and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
 
     options: CaptionerOptions
+    decoder: BlindDecoder | AttentionDecoder
 
     def __init__(self, vocabulary: int, options: CaptionerOptions) -> None:
         """Build a model with fresh weights."""
@@ -99,20 +100,6 @@ class CaptioningLSTM(_ImageSource[RecurrentState]):
             # A mean over images; the other losses are sums over tokens, like cross-entropy.
             loss = loss + o.detector * real.sum() * missed
         return loss
-
-    def start(self, memory: Memory) -> RecurrentState:
-        """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
-        assert isinstance(memory, RecurrentMemory)
-        states = keys = memory.states
-        if isinstance(self.decoder, AttentionDecoder):
-            keys = self.decoder.score.keys(states)
-        image = torch.arange(len(states), device=states.device)
-        return RecurrentState(memory.first, states, keys, memory.mask[:, None], image)
-
-    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
-        features, state = self.decoder(self.target_embedding(tokens[:, None]), state)
-        return self.dropout(features[:, 0]), state
 
 
 class CaptioningTransformer(_ImageSource[TransformerState], BlockStacks):

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from translucid.kernels.linear import Linear
 from translucid.layers.characters import Characters
 from translucid.layers.embedding import output_projection
-from translucid.layers.language_lstm import DroppedEmbedding, locked_dropout
-from translucid.layers.projected_lstm import ProjectedLSTM
+from translucid.layers.language_lstm import DroppedEmbedding, ProjectedLSTM, locked_dropout
 from translucid.models.language.lstm import LSTMState
 from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import BiLSTMLanguageOptions

@@ -12,7 +12,8 @@ from translucid.attention.scores import Concat
 from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
 from translucid.models.model_options import RecurrentOptions
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.protocol import Maps
+from translucid.models.recurrent.state import CROSS, RecurrentState
 
 
 class BahdanauDecoder(nn.Module):
@@ -34,12 +35,8 @@ class BahdanauDecoder(nn.Module):
         self.readout = Linear(3 * width, 2 * width)
         nn.init.xavier_uniform_(self.readout.weight)
 
-    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
-        """Continue from `state` over embedded words x [N, T, D].
-
-        Returns:
-            The features t [N, T, D], the attention weights [N, T, S] and the state after the last word.
-        """
+    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+        """Continue from `state` over embedded words x [N, T, D]; return t [N, T, D] and the state after."""
         cells, hidden, contexts, weights = state.cells, [], [], []
         score = self.score.over(state.keys)
         for word in x.unbind(1):  # w_{i-1} [N, D]; each query needs the state that depends on the context before
@@ -49,7 +46,9 @@ class BahdanauDecoder(nn.Module):
             hidden.append(output)
             contexts.append(context)
             weights.append(alpha)
+        if maps is not None:
+            maps[CROSS] = torch.cat(weights, 1)[:, None]  # [N, 1, T, S]
         inputs = torch.cat([torch.stack(hidden, 1), x, torch.cat(contexts, 1)], -1)  # [s; E w; c] [N, T, 3 D]
         # Maxout: one matrix computes both members of each pair, [N, T, 2 D] -> [N, T, D, 2] -> [N, T, D].
         features = self.readout(inputs).unflatten(-1, (-1, 2)).amax(-1)
-        return features, torch.cat(weights, 1), replace(state, cells=cells)
+        return features, replace(state, cells=cells)

@@ -13,7 +13,8 @@ from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
 from translucid.models.model_options import RecurrentOptions
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.protocol import Maps
+from translucid.models.recurrent.state import CROSS, RecurrentState
 from translucid.models.user_code import load_score
 
 
@@ -40,17 +41,17 @@ class LuongDecoder(nn.Module):
         self.combine = Linear(2 * o.width, o.width, bias=False)
         nn.init.xavier_uniform_(self.combine.weight)
 
-    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
-        """Continue from `state` over embedded words x [N, T, D].
-
-        Returns:
-            The features h~ [N, T, D], the attention weights [N, T, S] and the state after the last word.
-        """
+    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+        """Continue from `state` over embedded words x [N, T, D]; return h~ [N, T, D] and the state after."""
         if self.feeds:
-            return self._word_by_word(x, state)
-        hidden, cells = self.recurrence(x, state.cells)
-        features, weights = self._attend(hidden, state)
-        return features, weights, replace(state, cells=cells)
+            features, weights, state = self._word_by_word(x, state)
+        else:
+            hidden, cells = self.recurrence(x, state.cells)
+            features, weights = self._attend(hidden, state)
+            state = replace(state, cells=cells)
+        if maps is not None:
+            maps[CROSS] = weights[:, None]  # [N, 1, T, S]
+        return features, state
 
     def _attend(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
         """Return h~ [N, T, D] and the weights [N, T, S] of states h [N, T, D]."""

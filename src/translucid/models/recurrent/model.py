@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from translucid.kernels.dropout import Dropout
@@ -12,19 +11,21 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.positions import NoPositions
 from translucid.models.language.elmo import with_elmo
 from translucid.models.model_options import RecurrentOptions
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.protocol import Maps
 from translucid.models.recurrent.bahdanau import BahdanauDecoder
 from translucid.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory
 from translucid.models.recurrent.luong import LuongDecoder
 from translucid.models.recurrent.plain import PlainDecoder
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.recurrent.state import RecurrentDecoding
 
 
-class RecurrentModel(SequenceModel[RecurrentState]):
+class RecurrentModel(RecurrentDecoding):
     """Embeddings, an encoder, a decoder with or without attention, and an output projection.
 
     Its one attention map, if it has attention, is `decoder.0.cross` [B, 1, T, S].
     """
+
+    decoder: PlainDecoder | BahdanauDecoder | LuongDecoder
 
     def __init__(self, source_vocabulary: int, target_vocabulary: int, options: RecurrentOptions) -> None:
         """Build a model with fresh weights.
@@ -49,26 +50,6 @@ class RecurrentModel(SequenceModel[RecurrentState]):
     def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
         return self.encoder(embedded, mask)
-
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """Return the decoder's features [B, T, D] for target ids [B, T]."""
-        features, weights, _ = self.decoder(self.target_embedding(targets_in), self.start(memory))
-        if maps is not None and weights is not None:
-            maps["decoder.0.cross"] = weights[:, None]
-        return self.dropout(features)
-
-    def start(self, memory: Memory) -> RecurrentState:
-        """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
-        assert isinstance(memory, RecurrentMemory)
-        states = memory.states
-        keys = states if isinstance(self.decoder, PlainDecoder) else self.decoder.score.keys(states)
-        sentence = torch.arange(states.size(0), device=states.device)
-        return RecurrentState(memory.first, states, keys, memory.mask[:, None], sentence)
-
-    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
-        """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
-        features, _, state = self.decoder(self.target_embedding(tokens[:, None]), state)
-        return self.dropout(features[:, 0]), state
 
 
 def _decoder(options: RecurrentOptions) -> PlainDecoder | BahdanauDecoder | LuongDecoder:

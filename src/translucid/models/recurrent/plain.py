@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from translucid.layers.recurrent import Recurrence
 from translucid.models.model_options import RecurrentOptions
+from translucid.models.protocol import Maps
 from translucid.models.recurrent.state import RecurrentState
 
 
@@ -19,11 +20,7 @@ class PlainDecoder(nn.Module):
         o = options
         self.recurrence = Recurrence(o.cell, o.width, o.width, o.layers, dropout=o.dropout)
 
-    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, None, RecurrentState]:
-        """Continue from `state` over embedded words x [N, T, D].
-
-        Returns:
-            The features h [N, T, D], no weights, and the state after the last word.
-        """
+    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+        """Continue from `state` over embedded words x [N, T, D]; return h [N, T, D] and the state after."""
         hidden, cells = self.recurrence(x, state.cells)
-        return hidden, None, replace(state, cells=cells)
+        return hidden, replace(state, cells=cells)

@@ -1,13 +1,20 @@
-"""The state of a recurrent decoder between two steps."""
+"""The state of a recurrent decoder, and what all models with such a decoder do with it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from translucid.kernels.dropout import Dropout
+from translucid.layers.embedding import Embedding
 from translucid.layers.recurrent import Cells
+from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.recurrent.encoder import RecurrentMemory
+
+CROSS = "decoder.0.cross"
+"""The name of the attention map, the weights [N, 1, T, S]."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +49,32 @@ class RecurrentState:
         if self.keys is not self.memory:  # a dot product compares with the encoder's outputs themselves
             keys = self.keys.index_select(0, rows)
         return RecurrentState(cells, memory, keys, self.mask.index_select(0, rows), sentence, feed)
+
+
+class RecurrentDecoding(SequenceModel[RecurrentState]):
+    """A sequence model with a recurrent decoder; derived classes provide its parts and the encoder."""
+
+    target_embedding: Embedding
+    decoder: nn.Module
+    """From embedded words [N, T, D] and a state to features [N, T, D] and the state after. If it has attention, its
+    `score` computes the keys, and it fills the map `CROSS`."""
+    dropout: Dropout
+
+    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+        """Return the decoder's features [N, T, D] for target ids [N, T]."""
+        features, _ = self.decoder(self.target_embedding(targets_in), self.start(memory), maps)
+        return self.dropout(features)
+
+    def start(self, memory: Memory) -> RecurrentState:
+        """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
+        assert isinstance(memory, RecurrentMemory)
+        states = memory.states
+        score = getattr(self.decoder, "score", None)
+        keys = states if score is None else score.keys(states)
+        source = torch.arange(len(states), device=states.device)
+        return RecurrentState(memory.first, states, keys, memory.mask[:, None], source)
+
+    def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
+        features, state = self.decoder(self.target_embedding(tokens[:, None]), state)
+        return self.dropout(features[:, 0]), state

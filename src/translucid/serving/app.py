@@ -41,6 +41,7 @@ from translucid.serving.routes.libretranslate import LibreTranslate
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.routes.plots import PlotRoutes
 from translucid.serving.routes.text_models import TextModelRoutes
+from translucid.serving.schemas import describe_requests
 from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
@@ -72,7 +73,8 @@ def create_app(
         redoc_url=None,
     )
     for routes in _api_routes(context, jobs):
-        app.include_router(routes)
+        describe_requests(routes)
+        app.include_router(_with_heads(routes))
     if lessons:
         app.include_router(_with_heads(lessons(context)))
     answer_errors(app)
@@ -101,14 +103,14 @@ def create_app(
 def _api_routes(context: RequestContext, jobs: DocumentJobs) -> Iterator[APIRouter]:
     """Yield the routes of all APIs but that of the lessons."""
     deepl = DeepL(context)
-    yield _with_heads(LibreTranslate(context, jobs).routes())
-    yield _with_heads(deepl.routes())
-    yield _with_heads(DeepLDocuments(deepl, jobs).routes())
-    yield _with_heads(DeepLGlossaries(deepl).routes())
-    yield _with_heads(DeepLMultilingualGlossaries(deepl).routes())
-    yield _with_heads(Editing(context, jobs).routes())
-    yield _with_heads(DocumentReview(context, jobs).routes())
-    yield _with_heads(InspectionRoutes(context).routes())
+    yield LibreTranslate(context, jobs).routes()
+    yield deepl.routes()
+    yield DeepLDocuments(deepl, jobs).routes()
+    yield DeepLGlossaries(deepl).routes()
+    yield DeepLMultilingualGlossaries(deepl).routes()
+    yield Editing(context, jobs).routes()
+    yield DocumentReview(context, jobs).routes()
+    yield InspectionRoutes(context).routes()
     yield PlotRoutes(context).routes()
     yield CaptionRoutes(context).routes()
     yield TextModelRoutes(context).routes()

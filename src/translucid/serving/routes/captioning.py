@@ -60,7 +60,7 @@ class CaptionRoutes:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(tags=["images"], responses=schemas.ERRORS)
-        routes.post("/caption", openapi_extra=schemas.CAPTION)(self.caption)
+        routes.post("/caption")(self.caption)
         return routes
 
     async def caption(self, request: Request) -> Response:

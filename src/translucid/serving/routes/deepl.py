@@ -57,8 +57,8 @@ class DeepL:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.post("/translate", openapi_extra=schemas.DEEPL_TRANSLATE)(self.translate)
-        routes.get("/languages", openapi_extra=schemas.DEEPL_LANGUAGES)(self.languages)
+        routes.post("/translate")(self.translate)
+        routes.get("/languages")(self.languages)
         routes.get("/usage")(self.usage)
         return routes
 

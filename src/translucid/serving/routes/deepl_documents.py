@@ -30,9 +30,9 @@ class DeepLDocuments:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.post("/document", openapi_extra=schemas.DEEPL_DOCUMENT)(self.upload)
-        routes.post("/document/{document_id}", openapi_extra=schemas.DEEPL_KEY)(self.status)
-        routes.post("/document/{document_id}/result", openapi_extra=schemas.DEEPL_KEY)(self.result)
+        routes.post("/document")(self.upload)
+        routes.post("/document/{document_id}")(self.status)
+        routes.post("/document/{document_id}/result")(self.result)
         return routes
 
     async def upload(self, request: Request) -> JSONResponse:

@@ -30,7 +30,7 @@ class DeepLGlossaries:
         """Return the routes."""
         routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
         routes.get("/glossary-language-pairs")(self.pairs)
-        routes.post("/glossaries", openapi_extra=schemas.DEEPL_GLOSSARY, status_code=201)(self.create)
+        routes.post("/glossaries", status_code=201)(self.create)
         routes.get("/glossaries")(self.every)
         routes.get("/glossaries/{glossary_id}")(self.one)
         routes.get("/glossaries/{glossary_id}/entries")(self.entries)

@@ -25,16 +25,14 @@ class DeepLMultilingualGlossaries:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(prefix="/v3/glossaries", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.post("", openapi_extra=schemas.DEEPL_MULTILINGUAL_GLOSSARY, status_code=201)(self.create)
+        routes.post("", status_code=201)(self.create)
         routes.get("")(self.every)
         routes.get("/{glossary_id}")(self.one)
-        routes.patch("/{glossary_id}", openapi_extra=schemas.DEEPL_GLOSSARY_CHANGES)(self.edit)
+        routes.patch("/{glossary_id}")(self.edit)
         routes.delete("/{glossary_id}", status_code=204)(self.delete)
-        routes.get("/{glossary_id}/entries", openapi_extra=schemas.DEEPL_DICTIONARY)(self.entries)
-        routes.put("/{glossary_id}/dictionaries", openapi_extra=schemas.DEEPL_NEW_DICTIONARY)(self.replace)
-        routes.delete("/{glossary_id}/dictionaries", openapi_extra=schemas.DEEPL_DICTIONARY, status_code=204)(
-            self.delete_dictionary
-        )
+        routes.get("/{glossary_id}/entries")(self.entries)
+        routes.put("/{glossary_id}/dictionaries")(self.replace)
+        routes.delete("/{glossary_id}/dictionaries", status_code=204)(self.delete_dictionary)
         return routes
 
     async def create(self, request: Request) -> JSONResponse:

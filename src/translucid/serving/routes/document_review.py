@@ -34,7 +34,7 @@ class DocumentReview:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
-        routes.post("/{key}/accept", openapi_extra=schemas.ACCEPT)(self.accept)
+        routes.post("/{key}/accept")(self.accept)
         routes.get("/{key}/segments/{number}/hints")(self.hints)
         return routes
 

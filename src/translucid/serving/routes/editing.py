@@ -48,12 +48,12 @@ class Editing:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
-        routes.post("", openapi_extra=schemas.DOCUMENT)(self.upload)
+        routes.post("")(self.upload)
         routes.get("/{key}")(self.progress)
         routes.delete("/{key}")(self.delete)
         routes.get("/{key}/result")(self.result)
-        routes.get("/{key}/segments", openapi_extra=schemas.SEGMENTS)(self.segments)
-        routes.put("/{key}/segments/{number}", openapi_extra=schemas.SEGMENT)(self.accept)
+        routes.get("/{key}/segments")(self.segments)
+        routes.put("/{key}/segments/{number}")(self.accept)
         return routes
 
     async def upload(self, request: Request) -> JSONResponse:

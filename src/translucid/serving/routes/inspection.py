@@ -53,9 +53,9 @@ class InspectionRoutes:
         routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
         routes.get("/models")(self.models)
         routes.get("/examples")(self.examples)
-        routes.post("/look", openapi_extra=schemas.LOOK)(self.look)
-        routes.post("/continue", openapi_extra=schemas.CONTINUE)(self.go_on)
-        routes.post("/beam", openapi_extra=schemas.BEAM)(self.beam)
+        routes.post("/look")(self.look)
+        routes.post("/continue")(self.go_on)
+        routes.post("/beam")(self.beam)
         return routes
 
     async def models(self) -> JSONResponse:

@@ -53,15 +53,15 @@ class LibreTranslate:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(tags=["translation"], responses=schemas.ERRORS)
-        routes.post("/translate", openapi_extra=schemas.TRANSLATE)(self.translate)
-        routes.post("/detect", openapi_extra=schemas.DETECT)(self.detect)
-        routes.post("/translate_file", openapi_extra=schemas.FILE)(self.translate_file)
+        routes.post("/translate")(self.translate)
+        routes.post("/detect")(self.detect)
+        routes.post("/translate_file")(self.translate_file)
         routes.get("/download_file/{key}", name="download_file")(self.download_file)
         routes.get("/languages")(self.languages)
         routes.get("/health")(self.health)
         routes.get("/frontend/settings")(self.settings)
-        routes.post("/frontend/key", openapi_extra=schemas.KEY)(self.key)
-        routes.post("/suggest", openapi_extra=schemas.SUGGEST)(self.suggest)
+        routes.post("/frontend/key")(self.key)
+        routes.post("/suggest")(self.suggest)
         return routes
 
     async def translate(self, request: Request) -> JSONResponse:

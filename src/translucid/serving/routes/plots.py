@@ -47,8 +47,8 @@ class PlotRoutes:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
-        routes.post("/picture", openapi_extra=schemas.PICTURE, response_class=Response)(self.picture)
-        routes.post("/caption/picture", openapi_extra=schemas.CAPTION_PICTURE, response_class=Response)(self.lit)
+        routes.post("/picture", response_class=Response)(self.picture)
+        routes.post("/caption/picture", response_class=Response)(self.lit)
         return routes
 
     async def picture(self, request: Request) -> Response:

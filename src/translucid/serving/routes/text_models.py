@@ -42,8 +42,8 @@ class TextModelRoutes:
     def routes(self) -> APIRouter:
         """Return the routes."""
         routes = APIRouter(tags=["texts"], responses=schemas.ERRORS)
-        routes.post("/classify", openapi_extra=schemas.CLASSIFY)(self.classify)
-        routes.post("/generate", openapi_extra=schemas.GENERATE)(self.generate)
+        routes.post("/classify")(self.classify)
+        routes.post("/generate")(self.generate)
         return routes
 
     async def classify(self, request: Request) -> JSONResponse:

@@ -8,7 +8,6 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.decoding.limits import length_limit
 from translucid.documents.kinds import KINDS
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import Served
 from translucid.serving.routes import inspection
@@ -301,13 +300,6 @@ def test_the_described_errors_and_what_is_required(client):
         "source_lang": True,
         "target_lang": True,
     }
-
-
-def test_each_described_request_is_that_of_a_route(client):
-    routes = set()
-    for path, operations in client.get("/spec").json()["paths"].items():
-        routes |= {f"{method.upper()} {path}" for method in operations}
-    assert set(schemas._DESCRIBED["routes"]) <= routes
 
 
 def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, scene):

@@ -9,7 +9,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, asked_between_steps, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_task import Task
 from translucid.serving.texts import LONGEST, Layout
 
 
@@ -43,7 +43,7 @@ def slow():
 
 @pytest.fixture
 def task():
-    return RequestTask("somebody", 60)
+    return Task("somebody", 60)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_each_gets_as_many_translations_as_it_asked_for(slow, task):
     batcher = Batcher(queue=100, batch=10)
     batcher.submit(task, slow, ["z"])
     assert slow.began.wait(10)
-    futures = [batcher.submit(RequestTask(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
+    futures = [batcher.submit(Task(f"{i}", 60), slow, ["a"], nbest) for i, nbest in enumerate((1, 3, 1, 3, 2))]
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A"], ["AAA"], ["A"], ["AAA"], ["AA"]]
     assert [(options.nbest, options.beam) for options in slow.options[1:]] == [(1, 2), (3, 3), (2, 2)]
@@ -88,11 +88,11 @@ def test_a_full_queue_refuses(slow, task):
 
 def test_clients_take_turns(slow):
     batcher = Batcher(queue=100, batch=3)
-    batcher.submit(RequestTask("many", 60), slow, ["z"])
+    batcher.submit(Task("many", 60), slow, ["z"])
     assert slow.began.wait(10)
     for text in "abcdef":
-        batcher.submit(RequestTask("many", 60), slow, [text])
-    last = batcher.submit(RequestTask("few", 60), slow, ["x"])
+        batcher.submit(Task("many", 60), slow, [text])
+    last = batcher.submit(Task("few", 60), slow, ["x"])
     slow.go.set()
     assert last.result(10) == ["X"]
     batcher.close()
@@ -103,7 +103,7 @@ def test_who_has_left_is_not_translated_for(slow, task):
     batcher = Batcher(queue=10, batch=10)
     batcher.submit(task, slow, ["a"])
     assert slow.began.wait(10)
-    gone = RequestTask("somebody", 60)
+    gone = Task("somebody", 60)
     batcher.submit(gone, slow, ["b"])
     there = batcher.submit(task, slow, ["c"])
     gone.left = True
@@ -115,7 +115,7 @@ def test_who_has_left_is_not_translated_for(slow, task):
 
 def test_a_batch_ends_when_nobody_waits_for_it(slow):
     batcher = Batcher(queue=10, batch=10)
-    gone, late = RequestTask("a", 60), RequestTask("b", 0.05)
+    gone, late = Task("a", 60), Task("b", 0.05)
     futures = [batcher.submit(one, slow, [text]) for one, text in ((gone, "a"), (late, "b"))]
     assert slow.began.wait(10)
     gone.left = True
@@ -211,8 +211,8 @@ def test_a_request_that_does_not_fit_waits_for_the_next_batch_and_others_go_firs
     batcher.submit(task, slow, ["z"])
     assert slow.began.wait(10)
     asked = (("one", "ab"), ("two", "cd"), ("three", "e"), ("four", "f"))
-    futures = [batcher.submit(RequestTask(client, 60), slow, list(texts)) for client, texts in asked]
-    large = batcher.submit(RequestTask("five", 60), slow, list("ghijk"))
+    futures = [batcher.submit(Task(client, 60), slow, list(texts)) for client, texts in asked]
+    large = batcher.submit(Task("five", 60), slow, list("ghijk"))
     assert (batcher.sentences, [*batcher.clients]) == (11, ["one", "two", "three", "four", "five"])
     slow.go.set()
     assert [future.result(10) for future in futures] == [["A", "B"], ["C", "D"], ["E"], ["F"]]

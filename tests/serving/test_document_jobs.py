@@ -356,7 +356,7 @@ def test_the_language_of_a_document_is_detected_by_its_first_texts(make, monkeyp
 
 
 def result_of(jobs, job):
-    async def result(request, future):
+    async def result(future):
         jobs.context.worker_pool.run()
         return future.result()
 

@@ -9,7 +9,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Mark, TaggedText
 from translucid.serving.queue.job_files import Row
-from translucid.serving.routes import document_review, editing
+from translucid.serving.routes import editing
 
 from .test_documents import ended, send
 
@@ -154,8 +154,8 @@ def test_accepted_texts_that_are_refused(client, texts, status, message):
 
 def test_numbers_of_segments():
     texts = {f"{i:09}": "a" for i in range(500)}
-    assert document_review._texts({"texts": texts}, 500) == dict.fromkeys(range(500), "a")
-    assert document_review._texts({}, 0) == {}
+    assert editing._texts({"texts": texts}, 500) == dict.fromkeys(range(500), "a")
+    assert editing._texts({}, 0) == {}
 
 
 def test_accepting_several_translations(client):
@@ -180,13 +180,13 @@ def test_accepting_several_translations(client):
 
 def test_all_segments_are_gone_through_in_parts(monkeypatch):
     steps, asked = [], []
-    monkeypatch.setattr(document_review, "between_steps", lambda: steps.append(1))
+    monkeypatch.setattr(editing, "between_steps", lambda: steps.append(1))
 
     def rows(first, count):
         asked.append((first, count))
         return [SimpleNamespace(number=number) for number in range(first, min(first + 2, 5))]
 
-    every = document_review._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
+    every = editing._every(SimpleNamespace(files=SimpleNamespace(rows=rows)))
     assert [row.number for row in every] == [0, 1, 2, 3, 4]
     assert asked == [(0, 500), (2, 500), (4, 500), (5, 500)] and len(steps) == 3
 
@@ -196,7 +196,7 @@ def review_of(rows):
     stored = {}
     files = SimpleNamespace(rows=lambda first, count: rows[first : first + count])
     jobs = SimpleNamespace(correct=lambda job, targets: stored.update(targets))
-    review = document_review.DocumentReview(None, jobs)
+    review = editing.Editing(None, jobs)
 
     def accept(texts, **which):
         stored.clear()

@@ -9,7 +9,7 @@ from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue import fair_scheduler as turns
 from translucid.serving.queue.fair_scheduler import FairScheduler
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_task import Task
 from translucid.serving.queue.worker_pool import PLACES, SHARE, WorkerPool
 
 from .refusals import stopped_clock
@@ -123,7 +123,7 @@ def test_in_the_workshop_one_works_at_a_time_in_turns():
 
         return run
 
-    task = RequestTask("somebody", 60)
+    task = Task("somebody", 60)
     futures = [worker_pool.submit(task, work(f"long {i}", 200)) for i in range(2)]
     time.sleep(0.1)
     futures.append(worker_pool.submit(task, work("short", 2)))
@@ -141,16 +141,16 @@ def test_the_workshop_has_room_for_others_than_one_client():
     def wait():
         assert go.wait(60)
 
-    futures = [worker_pool.submit(RequestTask("one", 60), wait) for _ in range(SHARE)]
+    futures = [worker_pool.submit(Task("one", 60), wait) for _ in range(SHARE)]
     with pytest.raises(ApiError, match="busy"):
-        worker_pool.submit(RequestTask("one", 60), wait)
-    futures += [worker_pool.submit(RequestTask("other", 60), wait) for _ in range(PLACES - SHARE)]
+        worker_pool.submit(Task("one", 60), wait)
+    futures += [worker_pool.submit(Task("other", 60), wait) for _ in range(PLACES - SHARE)]
     with pytest.raises(ApiError, match="busy"):
-        worker_pool.submit(RequestTask("third", 60), wait)
+        worker_pool.submit(Task("third", 60), wait)
     go.set()
     for future in futures:
         future.result(60)
-    worker_pool.submit(RequestTask("one", 60), wait).result(60)
+    worker_pool.submit(Task("one", 60), wait).result(60)
     worker_pool.close()
 
 

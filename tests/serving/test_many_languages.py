@@ -147,12 +147,12 @@ def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
 
 
 def test_pairs_do_not_mix_in_a_batch(m2m):
-    from translucid.serving.queue.request_task import RequestTask
+    from translucid.serving.queue.request_task import Task
 
     catalogue = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3
     wanted = [one.translator.translate(ASKED["q"]).text for one in pairs]
-    futures = [one.batcher.submit(RequestTask("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
+    futures = [one.batcher.submit(Task("x", 60), one.translator, [ASKED["q"]]) for one in pairs]
     assert [future.result(60)[0].text for future in futures] == wanted
     assert wanted[0] != wanted[1]
     catalogue.close()

@@ -9,7 +9,8 @@ import pytest
 from translucid.ground.cancellation import Cancelled
 from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.queue import request_task
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_task import RequestTask, Task
+from translucid.serving.server_options import ServerOptions
 
 from .refusals import stopped_clock
 
@@ -42,9 +43,21 @@ def request(*messages):
     return SimpleNamespace(receive=receive)
 
 
+def task_of(seconds):
+    context = SimpleNamespace(options=ServerOptions(seconds=seconds), worker_pool=Pool())
+    return RequestTask(context, request(), "somebody")
+
+
+class Pool:
+    def submit(self, task, work):
+        return ended((task, work()))
+
+
 def result(task, future, *messages):
+    task.request = request(*messages)
+
     async def main():
-        value = await task.result(request(*messages), future)
+        value = await task.result(future)
         await asyncio.sleep(0)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         assert not others, "a task still waits for the client"
@@ -63,18 +76,18 @@ def ended(value=None, error=None):
 
 
 def test_a_task_is_over_when_its_time_is_up_or_its_client_has_left(clock):
-    task = RequestTask("somebody", 60)
+    task = Task("somebody", 60)
     assert (task.client, task.seconds, task.end, task.over()) == ("somebody", 60, 160, False)
     for now, over in ((159.9, False), (160, True), (170, True)):
         clock.now = now
         assert task.over() is over
-    other = RequestTask("somebody", 60)
+    other = Task("somebody", 60)
     other.left = True
     assert other.over()
 
 
 def test_a_result_is_waited_for_until_the_time_limit(clock, waited):
-    task = RequestTask("somebody", 60)
+    task = task_of(60)
     clock.now = 110
     assert result(task, ended("done"), "request") == "done" and not task.left
     clock.now = 200  # a result that is there is returned although the time is up
@@ -84,7 +97,7 @@ def test_a_result_is_waited_for_until_the_time_limit(clock, waited):
 
 @pytest.mark.parametrize("error", [None, Cancelled()])
 def test_work_that_takes_too_long_is_cancelled(waited, error):
-    task, future = RequestTask("somebody", 2.5), ended(error=error) if error else Future()
+    task, future = task_of(2.5), ended(error=error) if error else Future()
     with pytest.raises(ApiError) as late:
         result(task, future, "request", "request")
     assert (late.value.status, late.value.retry_after) == (503, 10)
@@ -93,14 +106,21 @@ def test_work_that_takes_too_long_is_cancelled(waited, error):
 
 
 def test_work_ends_when_the_client_leaves():
-    task, future = RequestTask("somebody", 60), Future()
+    task, future = task_of(60), Future()
     with pytest.raises(ClientLeft):
         result(task, future, "request", "disconnect")
     assert task.left and future.cancelled()
 
 
 def test_an_error_of_the_work_is_raised(waited):
-    task = RequestTask("somebody", 60)
+    task = task_of(60)
     with pytest.raises(ZeroDivisionError):
         result(task, ended(error=ZeroDivisionError()))
     assert not task.left
+
+
+def test_work_is_done_in_the_worker_pool_within_the_time_of_a_request_or_another_one(waited):
+    task = task_of(60)
+    assert asyncio.run(task.run(lambda: "done")) == (task, "done") and task.seconds == 60
+    other = RequestTask(task.context, task.request, "somebody", 3600)
+    assert (other.client, other.seconds) == ("somebody", 3600)

@@ -13,6 +13,8 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
 from translucid.serving.queue.request_context import ON_THE_LOOP, off_the_loop
+from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
 
 
@@ -89,11 +91,12 @@ def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkey
     monkeypatch.setattr(texts, "translate", lambda *given: given)
     queue = SimpleNamespace(submit=lambda *given: ("batched", *given))
     pool = SimpleNamespace(submit=lambda task, work: ("pool", task, work()))
-    context, served = SimpleNamespace(worker_pool=pool), Served("", "en", "es", "translator", queue)
+    task = SimpleNamespace(context=SimpleNamespace(worker_pool=pool))
+    served = Served("", "en", "es", "translator", queue)
     assert SHORT == 600
     short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
-    assert texts.begin(context, "task", served, short) == ("batched", "task", "translator", short, 1)
-    assert texts.begin(context, "task", served, long, 3) == ("pool", "task", ("translator", long, 3))
+    assert texts.begin(task, served, short) == ("batched", task, "translator", short, 1)
+    assert texts.begin(task, served, long, 3) == ("pool", task, ("translator", long, 3))
 
 
 def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
@@ -170,15 +173,13 @@ def ask(monkeypatch):
 
     monkeypatch.setattr(texts, "translated", again)
 
-    async def result(request, future):
-        return future.result()
-
     def translate(*given, known=None, source="en", **named):
         ask.model = Model()
         context, ask.done = context_of(known)
+        context.options = ServerOptions()
         served = Served("tiny", source, "es", ask.model, ask.model)
-        work = texts.translate_texts(context, SimpleNamespace(result=result), None, served, *given, **named)
-        return asyncio.run(work)
+        request = SimpleNamespace(receive=lambda: asyncio.sleep(60))
+        return asyncio.run(texts.translate_texts(RequestTask(context, request, "somebody"), served, *given, **named))
 
     def ask(*given, **named):
         return translate(*given, **named)

@@ -6,6 +6,7 @@ from functools import cache
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from translucid.lessons.serving import PLACE, TRANSLATOR, recorded_files
 from translucid.serving.edge.assets import Asset
@@ -21,10 +22,11 @@ def recorded_routes() -> APIRouter:
     def assets() -> dict[str, Asset]:
         return {name: Asset(name, text.encode()) for name, text in recorded_files(TRANSLATOR).items()}
 
-    def answer(request: Request, name: str) -> Response:
-        if name not in assets():
+    async def answer(request: Request, name: str) -> Response:
+        asset = (await run_in_threadpool(assets)).get(name)
+        if asset is None:
             raise ApiError(404, "There is nothing here.")
-        return assets()[name].answer(request)
+        return await asset.answer(request)
 
-    routes.get(PLACE + "{name:path}")(answer)
+    routes.api_route(PLACE + "{name:path}", methods=["GET", "HEAD"])(answer)
     return routes

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
-from translucid.lessons.recording import SENTENCE, Record, record_of
+from translucid.lessons.recording import SENTENCE, record_of
 from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR, kind
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
@@ -35,17 +35,17 @@ class Live:
         routes = APIRouter(include_in_schema=False)
         files = fixed_files([lesson for lesson in LESSONS if self.models.has(lesson)], TRANSLATOR)
         for name, text in {**files, "": files["index.html"]}.items():
-            routes.get(PLACE + name)(_fixed(text, kind(name)))
-        routes.get(PLACE + "records/{name}.js")(self.record)
+            routes.api_route(PLACE + name, methods=["GET", "HEAD"])(_fixed(text, kind(name)))
+        routes.api_route(PLACE + "records/{name}.js", methods=["GET", "HEAD"])(self.record)
         routes.post(PLACE + "look")(self.look)
         return routes
 
     async def record(self, request: Request, name: str) -> Response:
         """Return the record of a lesson as a script."""
         lesson = _named(name)
-        task = RequestTask(address_of(request), self.context.options.seconds)
-        made = self.context.worker_pool.submit(task, lambda: record_of(self.models, lesson))
-        return _fixed(record_script(name, await task.result(request, made)), kind("record.js"))()
+        task = RequestTask(self.context, request, address_of(request))
+        made = await task.run(lambda: record_of(self.models, lesson))
+        return _fixed(record_script(name, made), kind("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
         """Return the record of a sentence in a lesson."""
@@ -55,11 +55,7 @@ class Live:
             raise ApiError(400, "Invalid request: this lesson takes no sentences here")
         if not 0 < len(text) <= LONGEST:
             raise ApiError(400, f"A sentence of 1 to {LONGEST} characters, please.")
-
-        def seen() -> Record:
-            return SENTENCE[lesson](self.models, text)
-
-        return JSONResponse(await task.result(request, self.context.worker_pool.submit(task, seen)))
+        return JSONResponse(await task.run(lambda: SENTENCE[lesson](self.models, text)))
 
 
 def _named(name: str) -> Lesson:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 import fastapi_offline  # at the top, so that its absence is reported like that of any other package
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import JSONResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
+from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
@@ -28,20 +27,9 @@ from translucid.serving.edge.host_check import HostCheck
 from translucid.serving.edge.measuring import measure
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.captioning import CaptionRoutes
-from translucid.serving.routes.deepl import DeepL
-from translucid.serving.routes.deepl_documents import DeepLDocuments
-from translucid.serving.routes.deepl_glossaries import DeepLGlossaries
-from translucid.serving.routes.deepl_multilingual_glossaries import DeepLMultilingualGlossaries
 from translucid.serving.routes.document_jobs import DocumentJobs
-from translucid.serving.routes.document_review import DocumentReview
-from translucid.serving.routes.editing import Editing
-from translucid.serving.routes.inspection import InspectionRoutes
-from translucid.serving.routes.libretranslate import LibreTranslate
 from translucid.serving.routes.memory import MemoryRoutes
-from translucid.serving.routes.plots import PlotRoutes
-from translucid.serving.routes.text_models import TextModelRoutes
-from translucid.serving.schemas import describe_requests
+from translucid.serving.routing import api_routes
 from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
@@ -72,11 +60,9 @@ def create_app(
         docs_url=None,  # FastAPI's page loads scripts from other hosts; `docs.html` has its own
         redoc_url=None,
     )
-    for routes in _api_routes(context, jobs):
-        describe_requests(routes)
-        app.include_router(_with_heads(routes))
+    app.include_router(api_routes(context, jobs))
     if lessons:
-        app.include_router(_with_heads(lessons(context)))
+        app.include_router(lessons(context))
     answer_errors(app)
     # The middleware that is added last is the first to see a request.
     if options.origins:
@@ -84,7 +70,8 @@ def create_app(
     app.add_middleware(HostCheck, options=options, bodies=context.bodies)
     measure(app, context)
     for path, file in _page().items():
-        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(_file(file))
+        answer = Asset(file.name, file.read_bytes()).answer
+        app.api_route(path, methods=["GET", "HEAD"], include_in_schema=False)(answer)
 
     @app.api_route("/spec", methods=["GET", "HEAD"], include_in_schema=False)
     async def spec() -> JSONResponse:
@@ -98,22 +85,6 @@ def create_app(
 
         app.add_middleware(_Below, prefix=options.url_prefix)
     return app
-
-
-def _api_routes(context: RequestContext, jobs: DocumentJobs) -> Iterator[APIRouter]:
-    """Yield the routes of all APIs but that of the lessons."""
-    deepl = DeepL(context)
-    yield LibreTranslate(context, jobs).routes()
-    yield deepl.routes()
-    yield DeepLDocuments(deepl, jobs).routes()
-    yield DeepLGlossaries(deepl).routes()
-    yield DeepLMultilingualGlossaries(deepl).routes()
-    yield Editing(context, jobs).routes()
-    yield DocumentReview(context, jobs).routes()
-    yield InspectionRoutes(context).routes()
-    yield PlotRoutes(context).routes()
-    yield CaptionRoutes(context).routes()
-    yield TextModelRoutes(context).routes()
 
 
 @asynccontextmanager
@@ -156,15 +127,6 @@ class _Below:
         await self.app(scope, receive, send)
 
 
-def _with_heads(routes: APIRouter) -> APIRouter:
-    """Let every GET route answer HEAD as well, which FastAPI does not."""
-    for route in list(routes.routes):
-        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
-            path = route.path.removeprefix(routes.prefix)  # the router adds its prefix again
-            routes.head(path, include_in_schema=False)(route.endpoint)
-    return routes
-
-
 def _page() -> dict[str, Path]:
     """Return the files of the page by their paths; no other file is served."""
     own = Path(str(files("translucid.serving") / "page"))
@@ -174,12 +136,3 @@ def _page() -> dict[str, Path]:
         if file.suffix in (".css", ".js"):
             page[f"/{file.name}"] = file
     return page
-
-
-def _file(file: Path) -> Callable[[Request], Awaitable[Response]]:
-    asset = Asset(file.name, file.read_bytes())
-
-    async def send(request: Request) -> Response:
-        return asset.answer(request)
-
-    return send

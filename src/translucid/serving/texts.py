@@ -1,15 +1,15 @@
-"""The translation of a request's texts: split into sentences, queued, awaited, and joined again."""
+"""The translation of a request's texts: split into sentences, queued, awaited, and joined again; HTML as documents."""
 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, NamedTuple, TypeVar
 
-from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from translucid.api.segment_translator import SegmentTranslator
@@ -17,6 +17,7 @@ from translucid.api.translation import Translation
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
+from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
@@ -118,9 +119,7 @@ async def by_language(
     return [results[i] for i in range(len(texts))]
 
 
-def begin(
-    context: RequestContext, task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1
-) -> Future[list[Translation]]:
+def begin(task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1) -> Future[list[Translation]]:
     """Queue sentences of one request for translation.
 
     Raises:
@@ -129,7 +128,7 @@ def begin(
     # A long request in the batches would delay the short ones of all other clients.
     if sum(map(len, texts)) <= SHORT:
         return served.batcher.submit(task, served.translator, texts, nbest)
-    return context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
+    return task.context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
 
 
 def with_terminology(served: Served, terms: Mapping[str, str]) -> Served:
@@ -219,14 +218,7 @@ async def split_texts(context: RequestContext, served: Served, texts: Sequence[s
 
 
 async def translate_texts(
-    context: RequestContext,
-    task: RequestTask,
-    request: Request,
-    served: Served,
-    texts: Sequence[str],
-    alternatives: int = 0,
-    *,
-    sure: bool = False,
+    task: RequestTask, served: Served, texts: Sequence[str], alternatives: int = 0, *, sure: bool = False
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
@@ -236,44 +228,37 @@ async def translate_texts(
         ApiError: 503, the queue is full, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
-    layouts, known = await split_texts(context, served, texts)
+    layouts, known = await split_texts(task.context, served, texts)
     sentences: list[str] = []
     for layout in layouts:
         sentences += layout.sentences
     for_model = sentences if alternatives else [sentence for sentence in sentences if sentence not in known]
     by_model: list[TextTranslation] = []
     if for_model:
-        by_model = await _by_model(context, task, request, served, for_model, alternatives, sure=sure)
+        by_model = await _by_model(task, served, for_model, alternatives, sure=sure)
     translations = _with_known(sentences, known, iter(by_model), all_by_model=bool(alternatives))
     size = sum(map(len, texts))
     return await off_the_loop(size, lambda: _filled(layouts, translations, alternatives, sure=sure))
 
 
 async def _by_model(
-    context: RequestContext,
-    task: RequestTask,
-    request: Request,
-    served: Served,
-    sentences: Sequence[str],
-    alternatives: int,
-    *,
-    sure: bool,
+    task: RequestTask, served: Served, sentences: Sequence[str], alternatives: int, *, sure: bool
 ) -> list[TextTranslation]:
     """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
     size = sum(map(len, sentences))
-    translations = await task.result(request, begin(context, task, served, sentences, alternatives + 1))
+    translations = await task.result(begin(task, served, sentences, alternatives + 1))
     sources = [TaggedText(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
     again: dict[int, Target] = {}
     if incomplete := [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]:
         retried = [sources[i] for i in incomplete]
-        work = context.worker_pool.submit(task, lambda: list(translated(context, served, retried, alternatives + 1)))
-        targets: list[Target] = await task.result(request, work)
+        targets: list[Target] = await task.run(
+            lambda: list(translated(task.context, served, retried, alternatives + 1))
+        )
         again = dict(zip(incomplete, targets, strict=True))
     confidences: list[float | None] = [None] * len(translations)
     if sure:
-        estimate = context.worker_pool.submit(task, lambda: served.translator.confidences(translations))
-        confidences = await task.result(request, estimate)
+        confidences = await task.run(lambda: served.translator.confidences(translations))
     results = []
     for i, confidence in enumerate(confidences):
         if i in again:
@@ -334,8 +319,8 @@ def _filled(
         confidence = None
         if sure:
             confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
-        origin = _origin_of([sentence.origin == "memory" for sentence in ours])
-        results.append(TextTranslation(list(versions), confidence, origin))
+        origins = {sentence.origin for sentence in ours} or {"model"}
+        results.append(TextTranslation(list(versions), confidence, "mixed" if len(origins) > 1 else origins.pop()))
     return results
 
 
@@ -344,8 +329,31 @@ def _version(sentence: TextTranslation, rank: int) -> str:
     return sentence.versions[rank if rank < len(sentence.versions) else 0]
 
 
-def _origin_of(from_memory: Sequence[bool]) -> Origin:
-    """Return the origin of a text from whether each of its sentences is from the translation memory."""
-    if not any(from_memory):
-        return "model"
-    return "memory" if all(from_memory) else "mixed"
+async def translate_tagged(
+    task: RequestTask, served: Served, texts: Sequence[str], read: Callable[[str], Document]
+) -> list[str]:
+    """Translate texts with tags, each as a short document; everything but the text stays as it is.
+
+    Args:
+        task: the task of the request.
+        served: the translator.
+        texts: texts with tags.
+        read: parses a text.
+
+    Raises:
+        UserError: a text can't be parsed.
+        ApiError: 503, the server is busy, or the translation took too long.
+        ClientLeft: the client has disconnected.
+    """
+    documents = await task.run(lambda: fill(task.context, served, list(map(read, texts))))
+    return [document.decode("utf-8-sig") for document in documents]
+
+
+async def translate_html(task: RequestTask, served: Served, texts: Sequence[str]) -> list[str]:
+    """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
+    languages = served.source, served.target
+
+    def read(text: str) -> Document:  # the byte order mark overrides an encoding that the page declares
+        return read_document("text.html", BOM_UTF8 + text.encode(), languages)
+
+    return await translate_tagged(task, served, texts, read)

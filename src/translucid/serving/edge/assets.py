@@ -22,7 +22,7 @@ class Asset:
         self.media = _KINDS.get(name.rpartition(".")[2], "text/html")
         self.etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
-    def answer(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         """Return the file, or 304 if the browser has this version already."""
         headers = {**PAGE_HEADERS, "Cache-Control": "no-cache", "ETag": self.etag}
         known = request.headers.get("if-none-match", "")

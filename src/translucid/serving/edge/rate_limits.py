@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
+from cachetools import FIFOCache
 from fastapi import Request
 
 from translucid.ground.errors import UserError
@@ -42,15 +42,13 @@ class Counter:
     def __init__(self, seconds: float) -> None:
         """Count in windows of this many seconds."""
         self.seconds = seconds
-        self.windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self.windows: FIFOCache[str, tuple[float, int]] = FIFOCache(REMEMBERED)
 
     def count(self, who: str, most: int) -> float | None:
         """Count a request; return the seconds to wait if the window had `most` requests before it."""
         wait = self.wait(who, most)
         began, count = self.windows.pop(who, (time.monotonic(), 0))
         self.windows[who] = began, min(count + 1, most)
-        while len(self.windows) > REMEMBERED:
-            self.windows.popitem(last=False)
         return wait
 
     def wait(self, who: str, most: int) -> float | None:
@@ -128,7 +126,7 @@ class RateLimits:
         """Use the keys and limits of the options."""
         self.options = options
         self.minute, self.day, self.wrong = Counter(60), Counter(24 * 60 * 60), Counter(60)
-        self.known: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self.known: FIFOCache[tuple[str, str], None] = FIFOCache(REMEMBERED)
         """Addresses or networks, each with a key that it has used successfully."""
 
     def check(self, request: Request, fields: dict[str, Any], *, light: bool = False) -> str:
@@ -185,8 +183,6 @@ class RateLimits:
                 self.wrong.count(address, WRONG_KEYS)
                 raise ApiError(403, "Invalid API key")
             self.known[address, key] = None
-            while len(self.known) > REMEMBERED:
-                self.known.popitem(last=False)
         settings = self.options.api_keys[key] or ApiKey()
         request.scope[KEY_NAME] = settings.name  # for the log
         return key

@@ -16,7 +16,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError, no_request_to_blame
 from translucid.serving.queue.fair_scheduler import FairScheduler
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_task import Task
 
 Item = TypeVar("Item")
 
@@ -69,7 +69,7 @@ def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> l
 class Portion:
     """Some sentences of one request."""
 
-    task: RequestTask
+    task: Task
     translator: Translator
     """The translator for the languages of the request."""
     texts: Sequence[str]
@@ -114,7 +114,7 @@ class Batcher:
             thread.start()
 
     def submit(
-        self, task: RequestTask, translator: Translator, texts: Sequence[str], nbest: int = 1
+        self, task: Task, translator: Translator, texts: Sequence[str], nbest: int = 1
     ) -> Future[list[Translation]]:
         """Put sentences into the queue, all or none.
 

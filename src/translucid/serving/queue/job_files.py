@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, starmap
@@ -135,20 +135,19 @@ class JobFiles:
 
     def translated(self, targets: Sequence[tuple[int, Target]]) -> None:
         """Store translations by the number of the segment; a translation that a person has accepted stays."""
-        with self._database() as database:
-            database.executemany(
-                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=? "
-                "WHERE number=? AND NOT accepted",
-                [(*_columns(target), number) for number, target in targets],
-            )
+        self._store(targets, accepted=False)
 
     def accept(self, targets: Mapping[int, Target]) -> None:
         """Store translations that a person has accepted, by the number of the segment."""
+        self._store(targets.items(), accepted=True)
+
+    def _store(self, targets: Iterable[tuple[int, Target]], *, accepted: bool) -> None:
+        rows = [(*_columns(target), accepted, number, accepted) for number, target in targets]
         with self._database() as database:
             database.executemany(
-                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=1 "
-                "WHERE number=?",
-                [(*_columns(target), number) for number, target in targets.items()],
+                "UPDATE segments SET target=?, target_marks=?, origin=?, confidence=?, doubts=?, accepted=? "
+                "WHERE number=? AND (? OR NOT accepted)",
+                rows,
             )
 
     def counts(self) -> Counts:

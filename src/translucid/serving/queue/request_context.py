@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from translucid.serving.catalogue import Catalogue
+from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
 from translucid.serving.queue.request_task import RequestTask
@@ -44,16 +45,25 @@ class RequestContext:
             ApiError: the request is invalid or refused.
         """
         fields = await read_fields(request, self.bodies, self.options)
-        return fields, RequestTask(self.guard.check(request, fields, light=light), self.options.seconds)
+        return fields, RequestTask(self, request, self.guard.check(request, fields, light=light))
 
-    async def upload(self, request: Request) -> tuple[dict[str, Any], UploadFile | None, str]:
+    async def upload(
+        self, request: Request, without: str = "Invalid request: missing file parameter"
+    ) -> tuple[dict[str, Any], UploadFile, str]:
         """Read and check a request with a file; return its fields, the file, and the client.
+
+        Args:
+            request: the request.
+            without: the error message if there is no file.
 
         Raises:
             ApiError: the request is invalid or refused.
         """
         fields, file = await read_upload(request, self.bodies, self.options)
-        return fields, file, self.guard.check(request, fields)
+        client = self.guard.check(request, fields)
+        if file is None:
+            raise ApiError(400, without)
+        return fields, file, client
 
     async def image(self, request: Request) -> tuple[dict[str, Any], bytes, RequestTask]:
         """Read and check a request with an image.
@@ -62,7 +72,7 @@ class RequestContext:
             ApiError: the request is invalid or refused.
         """
         fields, image = await read_image(request, self.bodies, self.options)
-        return fields, image, RequestTask(self.guard.check(request, fields), self.options.seconds)
+        return fields, image, RequestTask(self, request, self.guard.check(request, fields))
 
 
 async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:

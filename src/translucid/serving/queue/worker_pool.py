@@ -11,7 +11,7 @@ from typing import TypeVar
 from translucid.kernels.machine import lower_priority
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.fair_scheduler import FairScheduler
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_task import Task
 
 Result = TypeVar("Result")
 
@@ -33,7 +33,7 @@ class WorkerPool:
         # With low priority, so that the event loop and the batches of short requests get the processor first.
         self.threads = ThreadPoolExecutor(PLACES, "worker_pool", initializer=lower_priority)
 
-    def submit(self, task: RequestTask, work: Callable[[], Result]) -> Future[Result]:
+    def submit(self, task: Task, work: Callable[[], Result]) -> Future[Result]:
         """Start work that asks between its steps whether its result is still wanted (`cancellation.py`).
 
         Raises:

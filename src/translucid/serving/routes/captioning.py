@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from translucid.decoding.limits import length_penalty
@@ -16,7 +16,6 @@ from translucid.inspection.explain.image_case import image_case
 from translucid.inspection.explain.shown import why_lit_record
 from translucid.inspection.plain_values import plain, rounded_probability
 from translucid.inspection.records import beam_record
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.edge.rendering import rendered
@@ -53,15 +52,9 @@ class CaptionRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class CaptionRoutes:
-    """The handler; `routes` binds it to its path."""
+    """The handler; `routing.py` binds it to its path."""
 
     context: RequestContext
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(tags=["images"], responses=schemas.ERRORS)
-        routes.post("/caption")(self.caption)
-        return routes
 
     async def caption(self, request: Request) -> Response:
         """Write a caption for an image, and return the attention of each word over the image.
@@ -80,7 +73,7 @@ class CaptionRoutes:
             between_steps()
             return rendered({"model": served.name, **_answer(served.model, encoded, wanted)})
 
-        return await task.result(request, self.context.worker_pool.submit(task, answer))
+        return await task.run(answer)
 
     def _parsed(self, fields: dict[str, Any], own: DecodingOptions) -> CaptionRequest:
         """Parse the fields of a request; `own` are the decoding options of the run.

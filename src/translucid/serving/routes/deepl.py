@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from cachetools import LRUCache
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError, no_request_to_blame
 from translucid.serving.edge.incoming import text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
@@ -28,8 +27,7 @@ from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
-from translucid.serving.tagged import translate_html, translate_tagged
-from translucid.serving.texts import by_language, translate_texts, with_terminology
+from translucid.serving.texts import by_language, translate_html, translate_tagged, translate_texts, with_terminology
 
 UNLIMITED = 10**12
 """The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
@@ -46,21 +44,13 @@ MODELS = ("latency_optimized", "quality_optimized", "prefer_quality_optimized")
 
 @dataclass(frozen=True)
 class DeepL:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     context: RequestContext
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
     """The translated characters of each client since the start of the server."""
     glossaries: Glossaries = field(default_factory=Glossaries)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.post("/translate")(self.translate)
-        routes.get("/languages")(self.languages)
-        routes.get("/usage")(self.usage)
-        return routes
 
     async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
         """Read the fields of a request, and check its key and rate limit.
@@ -104,7 +94,7 @@ class DeepL:
             if code == target and code in self.context.catalogue.languages:
                 return batch
             served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
-            return await self._translated(request, task, served, batch, split, fields)
+            return await self._translated(task, served, batch, split, fields)
 
         translations = await by_language(texts, codes, translate)
         self.count(task.client, sum(map(len, texts)))
@@ -120,18 +110,12 @@ class DeepL:
         return JSONResponse({"translations": rows})
 
     async def _translated(
-        self,
-        request: Request,
-        task: RequestTask,
-        served: Served,
-        texts: Sequence[str],
-        split: str,
-        fields: dict[str, Any],
+        self, task: RequestTask, served: Served, texts: Sequence[str], split: str, fields: dict[str, Any]
     ) -> list[str]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
         tags = text_field(fields, "tag_handling", "")
         if tags == "html":
-            return await translate_html(self.context, task, request, served, texts)
+            return await translate_html(task, served, texts)
         if tags == "xml":
             elements = Elements(
                 names_field(fields, "ignore_tags"),
@@ -140,13 +124,12 @@ class DeepL:
                 flag(fields, "outline_detection", True),
             )
             read = partial(_fragment, elements=elements)
-            return await translate_tagged(self.context, task, request, served, texts, read)
+            return await translate_tagged(task, served, texts, read)
         if split == "0":
-            work = self.context.worker_pool.submit(task, lambda: _whole(served, texts))
-            return await task.result(request, work)
+            return await task.run(lambda: _whole(served, texts))
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]
-        results = await translate_texts(self.context, task, request, served, texts)
+        results = await translate_texts(task, served, texts)
         return [result.versions[0] for result in results]
 
     async def languages(self, request: Request) -> JSONResponse:

@@ -7,11 +7,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.routes.deepl import DeepL
@@ -22,25 +21,15 @@ _STATES = {"waiting": "queued", "translating": "translating", "done": "done", "f
 
 @dataclass(frozen=True)
 class DeepLDocuments:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     deepl: DeepL
     jobs: DocumentJobs
 
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.post("/document")(self.upload)
-        routes.post("/document/{document_id}")(self.status)
-        routes.post("/document/{document_id}/result")(self.result)
-        return routes
-
     async def upload(self, request: Request) -> JSONResponse:
         """Accept a document for translation in the background."""
         self.deepl.need_key(request)
-        fields, file, client = await self.deepl.context.upload(request)
-        if file is None:
-            raise ApiError(400, "Invalid file data.")
+        fields, file, client = await self.deepl.context.upload(request, "Invalid file data.")
         source, target = self.deepl.pair(fields)
         self.deepl.check(fields)
         name = text_field(fields, "filename", "") or file.filename or ""

@@ -1,19 +1,25 @@
-"""The glossary routes of DeepL's API, version 2: glossaries of one language pair."""
+"""The glossary routes of DeepL's API: version 2, glossaries of one language pair, and version 3, of several."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.routes.deepl import DeepL
-from translucid.serving.routes.glossaries import Dictionary, Glossary, read_entries
+from translucid.serving.routes.glossaries import (
+    DICTIONARIES,
+    TOO_LARGE,
+    Dictionary,
+    Glossary,
+    check_size,
+    read_entries,
+)
 
 TSV = "text/tab-separated-values"
 NAME = 200
@@ -21,21 +27,20 @@ NAME = 200
 
 
 @dataclass(frozen=True)
-class DeepLGlossaries:
-    """The handlers; `routes` binds them to their paths."""
+class _AllGlossaries:
+    """The handlers of both versions."""
 
     deepl: DeepL
 
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(prefix="/v2", tags=["DeepL's API"], responses=schemas.DEEPL_ERRORS)
-        routes.get("/glossary-language-pairs")(self.pairs)
-        routes.post("/glossaries", status_code=201)(self.create)
-        routes.get("/glossaries")(self.every)
-        routes.get("/glossaries/{glossary_id}")(self.one)
-        routes.get("/glossaries/{glossary_id}/entries")(self.entries)
-        routes.delete("/glossaries/{glossary_id}", status_code=204)(self.delete)
-        return routes
+    async def delete(self, request: Request, glossary_id: str) -> Response:
+        """Delete a glossary."""
+        _, task = await self.deepl.fields(request)
+        self.deepl.glossaries.delete(task.client, glossary_id)
+        return Response(status_code=204)
+
+
+class DeepLGlossaries(_AllGlossaries):
+    """The handlers of version 2; `routing.py` binds them to their paths."""
 
     async def pairs(self, request: Request) -> JSONResponse:
         """List the language pairs for glossaries."""
@@ -51,7 +56,7 @@ class DeepLGlossaries:
     async def create(self, request: Request) -> JSONResponse:
         """Create a glossary."""
         fields, task = await self.deepl.fields(request)
-        glossary = Glossary(task.client, name_field(fields), (dictionary_of(self.deepl, fields),))
+        glossary = Glossary(task.client, _name_field(fields), (_dictionary_of(self.deepl, fields),))
         self.deepl.glossaries.add(glossary)
         return JSONResponse(glossary.monolingual_information, 201)
 
@@ -73,12 +78,6 @@ class DeepLGlossaries:
         glossary = await self._find(request, glossary_id)
         return Response(glossary.dictionaries[0].tsv, media_type=TSV)
 
-    async def delete(self, request: Request, glossary_id: str) -> Response:
-        """Delete a glossary."""
-        _, task = await self.deepl.fields(request)
-        self.deepl.glossaries.delete(task.client, glossary_id)
-        return Response(status_code=204)
-
     async def _find(self, request: Request, glossary_id: str) -> Glossary:
         _, task = await self.deepl.fields(request)
         glossary = self.deepl.glossaries.find(task.client, glossary_id)
@@ -87,7 +86,95 @@ class DeepLGlossaries:
         return glossary
 
 
-def name_field(fields: dict[str, Any]) -> str:
+class DeepLMultilingualGlossaries(_AllGlossaries):
+    """The handlers of version 3, whose glossaries can be edited; `routing.py` binds them to their paths."""
+
+    async def create(self, request: Request) -> JSONResponse:
+        """Create a glossary of one dictionary or several."""
+        fields, task = await self.deepl.fields(request)
+        name, dictionaries = _name_field(fields), self._dictionaries(fields)
+        if not dictionaries:
+            raise ApiError(400, "Invalid request: missing dictionaries parameter")
+        glossary = Glossary(task.client, name, ())
+        for dictionary in dictionaries:
+            if glossary.find(dictionary.source, dictionary.target):
+                raise ApiError(400, "Invalid request: two of the dictionaries are for the same languages")
+            glossary = glossary.with_dictionary(dictionary)
+        check_size(glossary)
+        self.deepl.glossaries.add(glossary)
+        return JSONResponse(glossary.information, 201)
+
+    async def every(self, request: Request) -> JSONResponse:
+        """List the glossaries of this client."""
+        _, task = await self.deepl.fields(request)
+        glossaries = self.deepl.glossaries.of(task.client)
+        return JSONResponse({"glossaries": [glossary.information for glossary in glossaries]})
+
+    async def one(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Describe a glossary."""
+        _, task = await self.deepl.fields(request)
+        return JSONResponse(self.deepl.glossaries.find(task.client, glossary_id).information)
+
+    async def edit(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Rename a glossary, or add entries to its dictionaries."""
+        fields, task = await self.deepl.fields(request)
+        name = None
+        if fields.get("name") is not None:
+            name = _name_field(fields)
+        dictionaries = self._dictionaries(fields)
+
+        def edited(glossary: Glossary) -> Glossary:
+            for new in dictionaries:
+                if known := glossary.find(new.source, new.target):
+                    new = replace(new, entries={**known.entries, **new.entries})
+                glossary = glossary.with_dictionary(new)
+            if name:
+                glossary = replace(glossary, name=name)
+            return glossary
+
+        return JSONResponse(self.deepl.glossaries.change(task.client, glossary_id, edited).information)
+
+    async def entries(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Return the entries for two languages."""
+        fields, task = await self.deepl.fields(request)
+        dictionary = _dictionary(self.deepl.glossaries.find(task.client, glossary_id), fields)
+        row = dictionary.information
+        del row["entry_count"]
+        return JSONResponse({"dictionaries": [{**row, "entries": dictionary.tsv, "entries_format": "tsv"}]})
+
+    async def replace(self, request: Request, glossary_id: str) -> JSONResponse:
+        """Add a dictionary, or replace the one for the same languages."""
+        fields, task = await self.deepl.fields(request)
+        new = _dictionary_of(self.deepl, fields)
+        self.deepl.glossaries.change(task.client, glossary_id, lambda glossary: glossary.with_dictionary(new))
+        return JSONResponse(new.information)
+
+    async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:
+        """Delete the dictionary for two languages."""
+        fields, task = await self.deepl.fields(request)
+
+        def shortened(glossary: Glossary) -> Glossary:
+            dictionary = _dictionary(glossary, fields)
+            return glossary.without_dictionary(dictionary.source, dictionary.target)
+
+        self.deepl.glossaries.change(task.client, glossary_id, shortened)
+        return Response(status_code=204)
+
+    def _dictionaries(self, fields: dict[str, Any]) -> list[Dictionary]:
+        """Return the dictionaries in the fields of a request.
+
+        Raises:
+            ApiError: 400, a field is missing or invalid, or there are too many dictionaries.
+        """
+        records = fields.get("dictionaries") or []
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+            raise ApiError(400, "Invalid request: dictionaries is not a list of objects")
+        if len(records) > DICTIONARIES:  # comparing the languages of each with all others takes time
+            raise ApiError(400, TOO_LARGE)
+        return [_dictionary_of(self.deepl, record) for record in records]
+
+
+def _name_field(fields: dict[str, Any]) -> str:
     """Return the name of a glossary in a request.
 
     Raises:
@@ -99,7 +186,7 @@ def name_field(fields: dict[str, Any]) -> str:
     return name
 
 
-def dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
+def _dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
     """Return the dictionary in the fields of a request.
 
     Raises:
@@ -108,3 +195,15 @@ def dictionary_of(deepl: DeepL, fields: dict[str, Any]) -> Dictionary:
     source, target = deepl.pair({**fields, "source_lang": text_field(fields, "source_lang")})
     entries = read_entries(text_field(fields, "entries"), text_field(fields, "entries_format"))
     return Dictionary(source or "", target, entries)
+
+
+def _dictionary(glossary: Glossary, fields: dict[str, Any]) -> Dictionary:
+    """Return the dictionary for the languages in the fields of a request.
+
+    Raises:
+        ApiError: 400, the languages are missing; 404, there is no such dictionary.
+    """
+    dictionary = glossary.find(text_field(fields, "source_lang"), text_field(fields, "target_lang"))
+    if dictionary is None:
+        raise ApiError(404, "The glossary has no dictionary for these languages")
+    return dictionary

@@ -31,7 +31,7 @@ from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.job_files import JobFiles
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask, until_disconnected
+from translucid.serving.queue.request_task import RequestTask, Task, until_disconnected
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.texts import translated, with_terminology
 
@@ -93,7 +93,7 @@ class Job:
     """The number of these corrections that the result contains at least; -1 while there is no result."""
     writing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the result is replaced."""
-    task: RequestTask | None = None
+    task: Task | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -220,9 +220,9 @@ class DocumentJobs:
         if job.state != "done":
             raise ApiError(503, job.error or "The document is not translated yet", retry_after=5)
         # After a correction the document is parsed again, which may take as long as before: minutes.
-        task = RequestTask(job.client, self.options.document_seconds)
+        task = RequestTask(self.context, request, job.client, self.options.document_seconds)
         if job.written < job.corrections:
-            await task.result(request, self.context.worker_pool.submit(task, lambda: self._write_result(job)))
+            await task.run(lambda: self._write_result(job))
         headers = {"Content-Disposition": disposition(job.file_name), "X-Content-Type-Options": "nosniff"}
         parts, size = await run_in_threadpool(job.files.sent)
         headers["Content-Length"] = str(size)
@@ -287,7 +287,7 @@ class DocumentJobs:
         with self.lock:
             while self.waiting and self.working < AT_ONCE:
                 job = self.waiting[0]
-                job.task = RequestTask(job.client, self.options.document_seconds)
+                job.task = Task(job.client, self.options.document_seconds)
                 try:
                     future = self.context.worker_pool.submit(job.task, partial(self._work, job))
                 except ApiError:  # the pool is full: try again at the next call

@@ -1,23 +1,23 @@
-"""The routes of documents on the page: progress, segments with their translations, and corrections."""
+"""The routes of documents on the page: progress, segments with their translations, hints for them, and corrections."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.data.readers.corpus import Pair
 from translucid.documents.document import Target
+from translucid.documents.tag_projection import readable
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError, ServerError
-from translucid.serving.edge.incoming import number_field, source_field, text_field
+from translucid.serving.edge.incoming import flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.job_files import Counts, Row
 from translucid.serving.queue.request_context import RequestContext
@@ -40,27 +40,17 @@ log = logging.getLogger("translucid.serving")
 
 @dataclass(frozen=True)
 class Editing:
-    """The handlers; `routes` binds them to their paths. A client that knows a document's id has full access to it."""
+    """The handlers; `routing.py` binds them to their paths.
+
+    A client that knows a document's id has full access to it.
+    """
 
     context: RequestContext
     jobs: DocumentJobs
 
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(prefix="/documents", tags=["documents"], responses=schemas.ERRORS)
-        routes.post("")(self.upload)
-        routes.get("/{key}")(self.progress)
-        routes.delete("/{key}")(self.delete)
-        routes.get("/{key}/result")(self.result)
-        routes.get("/{key}/segments")(self.segments)
-        routes.put("/{key}/segments/{number}")(self.accept)
-        return routes
-
     async def upload(self, request: Request) -> JSONResponse:
         """Accept a document for translation in the background."""
         fields, file, client = await self.context.upload(request)
-        if file is None:
-            raise ApiError(400, "Invalid request: missing file parameter")
         source, target = source_field(fields), text_field(fields, "target")
         model = text_field(fields, "model", "") or None
         name = file.filename or ""
@@ -86,7 +76,7 @@ class Editing:
 
     async def segments(self, request: Request, key: str) -> Response:
         """Return some segments with their translations."""
-        job = begun(self.jobs, key)
+        job = _begun(self.jobs, key)
         query = dict(request.query_params)
         first = number_field(query, "first", 0, job.segments)
         count = number_field(query, "count", 100, MOST_ROWS)
@@ -100,35 +90,90 @@ class Editing:
                     records.append(_record(row))
             return rendered(records)
 
-        task = RequestTask(job.client, self.context.options.seconds)
-        return await task.result(request, self.context.worker_pool.submit(task, answer))
+        return await RequestTask(self.context, request, job.client).run(answer)
 
     async def accept(self, request: Request, key: str, number: int) -> Response:
         """Store the translation of a segment that a person has written."""
         fields, task = await self.context.fields(request, light=True)
-        job, text = begun(self.jobs, key), text_field(fields, "text")
+        job, text = _begun(self.jobs, key), text_field(fields, "text")
         if number < 0 or number >= job.segments:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
             raise ApiError(400, "The translation is empty")
-        work = self.context.worker_pool.submit(task, lambda: self._accepted(job, number, text))
-        row, pair = await task.result(request, work)
-        remembered = await remember(self.context, request, task, job, [pair])
+        row, pair = await task.run(lambda: self._accepted(job, number, text))
+        remembered = await _remember(task, job, [pair])
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
+
+    async def accept_several(self, request: Request, key: str) -> JSONResponse:
+        """Accept translations that a person has written (texts, by segment), and the others unchanged (rest).
+
+        Returns the number of accepted translations, and the errors in texts, by segment.
+        """
+        fields, task = await self.context.fields(request)
+        job = _begun(self.jobs, key)
+        texts = _texts(fields, job.segments)
+        rest, doubtful = flag_field(fields, "rest"), flag_field(fields, "doubtful")
+        pairs, problems = await task.run(lambda: self._accept(job, texts, rest=rest, doubtful=doubtful))
+        remembered = await _remember(task, job, pairs)
+        return JSONResponse({"accepted": len(pairs), "problems": problems, "remembered": remembered})
+
+    async def hints(self, request: Request, key: str, number: int) -> JSONResponse:
+        """Return the fuzzy matches of a segment in the translation memory, and the terms in it."""
+        job = _begun(self.jobs, key)
+        if number < 0 or number >= job.segments:
+            raise ApiError(404, "There is no such segment")
+        task = RequestTask(self.context, request, job.client)
+        return JSONResponse(await task.run(lambda: self._hints(job, number)))
 
     def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
         """Store a translation; return the new state of its segment, and the pair for a translation memory."""
         (row,) = job.files.rows(number, 1)
         try:
-            target = corrected(row, text)
+            target = _corrected(row, text)
         except UserError as error:
             raise ApiError(400, str(error)) from error
         self.jobs.correct(job, {number: target})
         (row,) = job.files.rows(number, 1)
         return _record(row), Pair(row.segment.source.text, target.marked.text)
 
+    def _accept(
+        self, job: Job, texts: Mapping[int, str], *, rest: bool, doubtful: bool
+    ) -> tuple[list[Pair], dict[int, str]]:
+        """Store translations; return them as pairs, and the errors in texts, by segment."""
+        targets: dict[int, Target] = {}
+        pairs: list[Pair] = []
+        problems: dict[int, str] = {}
+        for number, text in texts.items():
+            (row,) = job.files.rows(number, 1)
+            try:
+                targets[number] = _corrected(row, text)
+                pairs.append(Pair(row.segment.source.text, targets[number].marked.text))
+            except UserError as error:
+                problems[number] = str(error)
+        if rest:
+            for row in _every(job):
+                if row.target and not row.accepted and row.number not in texts and (doubtful or not row.is_doubtful):
+                    targets[row.number] = Target(row.target.marked, "person")
+                    pairs.append(Pair(row.segment.source.text, row.target.marked.text))
+        between_steps()
+        self.jobs.correct(job, targets)
+        return pairs, problems
 
-def begun(jobs: DocumentJobs, key: str) -> Job:
+    def _hints(self, job: Job, number: int) -> dict[str, Any]:
+        (row,) = job.files.rows(number, 1)
+        text = readable(row.segment.source).text
+        matches: list[dict[str, Any]] = []
+        terms: list[dict[str, Any]] = []
+        if not job.source or self.jobs.same(job.source, job.target):
+            return {"matches": matches, "terms": terms}
+        if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
+            matches = [match.record() for match in recall.shown(text)]
+        for match in self.jobs.translator_of(job).terms_in(text):
+            terms += [{"source": match.text, "target": target} for target in match.targets]
+        return {"matches": matches, "terms": terms}
+
+
+def _begun(jobs: DocumentJobs, key: str) -> Job:
     """Return a document that has been parsed, so that its segments are known.
 
     Raises:
@@ -140,7 +185,7 @@ def begun(jobs: DocumentJobs, key: str) -> Job:
     return job
 
 
-def corrected(row: Row, text: str) -> Target:
+def _corrected(row: Row, text: str) -> Target:
     """Return the translation of a segment that a person has written.
 
     Raises:
@@ -149,23 +194,50 @@ def corrected(row: Row, text: str) -> Target:
     return Target(read_shown(row.segment.source, text), "person")
 
 
-async def remember(
-    context: RequestContext, request: Request, task: RequestTask, job: Job, pairs: Sequence[Pair]
-) -> bool:
+async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
     """Add accepted pairs to the translation memory, if there is one that grows; return whether that succeeded.
 
     Corrections are stored with the document even if the memory fails.
     """
-    if not context.memory or not job.source or not pairs:
+    memory = task.context.memory
+    if not memory or not job.source or not pairs:
         return False
     try:
-        await task.result(request, context.memory.add(job.source, job.target, pairs, CORRECTED))
+        await task.result(memory.add(job.source, job.target, pairs, CORRECTED))
     except ApiError:
         return False
     except ServerError:
         log.exception("a correction did not go into the memory")
         return False
     return True
+
+
+def _every(job: Job) -> Iterator[Row]:
+    """Yield all segments, some at a time, between which other requests may have their turn."""
+    first = 0
+    while rows := job.files.rows(first, MOST_ROWS):
+        between_steps()
+        yield from rows
+        first = rows[-1].number + 1
+
+
+def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
+    """Return the texts of a request by the number of their segment.
+
+    Raises:
+        ApiError: 400, the field is no object of texts by number; 404, there is no such segment.
+    """
+    texts = fields.get("texts", {})
+    if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):
+        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
+    if len(texts) > MOST_ROWS:
+        raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {MOST_ROWS}")
+    if not all(number.isascii() and number.isdecimal() and len(number) < 10 for number in texts):
+        raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
+    numbered = {int(number): text for number, text in texts.items()}
+    if any(number >= segments for number in numbered):
+        raise ApiError(404, "There is no such segment")
+    return numbered
 
 
 def _progress(job: Job, counts: Counts) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import csv
 import threading
 import time
 import uuid
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from cachetools import TTLCache
 
 from translucid.data.languages import same_language
 from translucid.serving.edge.failures import ApiError
@@ -73,24 +75,17 @@ class Glossary:
     @property
     def information(self) -> dict[str, Any]:
         """The record of the glossary in version 3 of the API, without the entries."""
-        return {
-            "glossary_id": self.id,
-            "name": self.name,
-            "dictionaries": [dictionary.information for dictionary in self.dictionaries],
-            "creation_time": self.created.isoformat(timespec="microseconds"),
-        }
+        return self._information(dictionaries=[dictionary.information for dictionary in self.dictionaries])
 
     @property
     def monolingual_information(self) -> dict[str, Any]:
         """The record of the glossary, which has one dictionary, in version 2 of the API."""
         (dictionary,) = self.dictionaries
-        return {
-            "glossary_id": self.id,
-            "name": self.name,
-            "ready": True,
-            **dictionary.information,
-            "creation_time": self.created.isoformat(timespec="microseconds"),
-        }
+        return self._information(ready=True, **dictionary.information)
+
+    def _information(self, **details: Any) -> dict[str, Any]:
+        created = self.created.isoformat(timespec="microseconds")
+        return {"glossary_id": self.id, "name": self.name, **details, "creation_time": created}
 
     def find(self, source: str, target: str) -> Dictionary | None:
         """Return the dictionary for two languages, if there is one."""
@@ -116,11 +111,9 @@ class Glossaries:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Use a clock that returns seconds."""
         self.lock = threading.RLock()  # reentrant: `change` and `delete` call `find`
-        self.clock = clock
-        self.all: OrderedDict[str, Glossary] = OrderedDict()
-        """Glossaries by id, in the order of their last use."""
-        self.used: dict[str, float] = {}
-        """The time of the last use of each glossary, by id."""
+        # A glossary that was used exactly LIFETIME ago is still there.
+        self.all: TTLCache[str, Glossary] = TTLCache(MOST, LIFETIME + 1, clock)
+        """Glossaries by id, in the order of their last use, at which `find` stores them anew."""
 
     def add(self, glossary: Glossary) -> None:
         """Add a glossary; another client may lose one for it.
@@ -129,22 +122,19 @@ class Glossaries:
             ApiError: 456, this client has too many.
         """
         with self.lock:
-            self._expire()
             counts = Counter(other.client for other in self.all.values())
             own = counts[glossary.client]
             if own < SHARE and len(self.all) >= MOST:
                 client = max(counts, key=counts.__getitem__)
                 if counts[client] > own:
-                    self._forget(next(key for key, other in self.all.items() if other.client == client))
+                    del self.all[next(key for key, other in self.all.items() if other.client == client)]
             if own >= SHARE or len(self.all) >= MOST:
                 raise ApiError(456, "Too many glossaries: delete one first")
             self.all[glossary.id] = glossary
-            self.used[glossary.id] = self.clock()
 
     def of(self, client: str) -> list[Glossary]:
         """Return the glossaries of a client, the oldest first."""
         with self.lock:
-            self._expire()
             own = [glossary for glossary in self.all.values() if glossary.client == client]
         return sorted(own, key=lambda glossary: glossary.created)
 
@@ -155,12 +145,10 @@ class Glossaries:
             ApiError: 404, there is none.
         """
         with self.lock:
-            self._expire()
             glossary = self.all.get(key)
             if glossary is None or glossary.client != client:
                 raise ApiError(404, "Glossary not found")
-            self.all.move_to_end(key)
-            self.used[key] = self.clock()
+            self.all[key] = glossary
             return glossary
 
     def change(self, client: str, key: str, changed: Callable[[Glossary], Glossary]) -> Glossary:
@@ -182,19 +170,7 @@ class Glossaries:
             ApiError: 404, there is none.
         """
         with self.lock:
-            self._forget(self.find(client, key).id)
-
-    def _expire(self) -> None:
-        """Delete glossaries that nobody has used for a week."""
-        latest = self.clock() - LIFETIME
-        while self.all:
-            key = next(iter(self.all))  # the one whose last use is longest ago
-            if self.used[key] >= latest:
-                break
-            self._forget(key)
-
-    def _forget(self, key: str) -> None:
-        del self.all[key], self.used[key]
+            del self.all[self.find(client, key).id]
 
 
 def check_size(glossary: Glossary) -> None:

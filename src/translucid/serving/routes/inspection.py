@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -21,7 +21,6 @@ from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
-from translucid.serving import schemas
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import method_field, text_field
@@ -44,19 +43,9 @@ WIDEST = 6
 
 @dataclass(frozen=True)
 class InspectionRoutes:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     context: RequestContext
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
-        routes.get("/models")(self.models)
-        routes.get("/examples")(self.examples)
-        routes.post("/look")(self.look)
-        routes.post("/continue")(self.go_on)
-        routes.post("/beam")(self.beam)
-        return routes
 
     async def models(self) -> JSONResponse:
         """List the models by name."""
@@ -94,7 +83,7 @@ class InspectionRoutes:
         if given is None:
             for_model = [sentence for sentence in layout.sentences if sentence not in known]
             if for_model:
-                translations = await task.result(request, begin(self.context, task, served, for_model))
+                translations = await task.result(begin(task, served, for_model))
 
         def answer() -> Response:
             if given is None:
@@ -104,7 +93,7 @@ class InspectionRoutes:
             translation = layout.fill([row["text"] for row in rows])
             return rendered(about | {"translation": translation, "sentences": rows})
 
-        return await task.result(request, self.context.worker_pool.submit(task, answer))
+        return await task.run(answer)
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
@@ -116,8 +105,7 @@ class InspectionRoutes:
         # The first four ids are those of special tokens; in Python, True is an int.
         if not all(isinstance(i, int) and not isinstance(i, bool) and 3 < i < size for i in prefix):
             raise ApiError(400, f"Invalid request: the ids of prefix are not between 4 and {size - 1}")
-        work = self.context.worker_pool.submit(task, lambda: _continuations(served, text, prefix))
-        return JSONResponse(await task.result(request, work))
+        return JSONResponse(await task.run(lambda: _continuations(served, text, prefix)))
 
     async def beam(self, request: Request) -> Response:
         """Return the trees of the beam searches of the first sentences."""
@@ -128,7 +116,7 @@ class InspectionRoutes:
         def answer() -> Response:
             return rendered({"trees": [_tree(served, sentence) for sentence in sentences]})
 
-        return await task.result(request, self.context.worker_pool.submit(task, answer))
+        return await task.run(answer)
 
 
 class Detected(NamedTuple):

@@ -8,14 +8,13 @@ from itertools import chain
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from translucid.data.readers.corpus import Pair
 from translucid.documents.kinds import KINDS
 from translucid.inspection.explain import methods_here
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     flag_field,
@@ -28,8 +27,7 @@ from translucid.serving.edge.incoming import (
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.routes.detection import detect, detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs
-from translucid.serving.tagged import translate_html
-from translucid.serving.texts import TextTranslation, by_language, translate_texts
+from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
 
 SUGGESTED = "suggested"
 """The origin that a translation memory stores with pairs that clients have suggested."""
@@ -37,7 +35,7 @@ SUGGESTED = "suggested"
 
 @dataclass(frozen=True)
 class LibreTranslate:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     context: RequestContext
     jobs: DocumentJobs
@@ -49,20 +47,6 @@ class LibreTranslate:
         for code in self.context.catalogue.languages:
             rows.append({"code": code, "name": name_of(code), "targets": self.context.catalogue.targets(code)})
         return bytes(JSONResponse(rows).body)
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(tags=["translation"], responses=schemas.ERRORS)
-        routes.post("/translate")(self.translate)
-        routes.post("/detect")(self.detect)
-        routes.post("/translate_file")(self.translate_file)
-        routes.get("/download_file/{key}", name="download_file")(self.download_file)
-        routes.get("/languages")(self.languages)
-        routes.get("/health")(self.health)
-        routes.get("/frontend/settings")(self.settings)
-        routes.post("/frontend/key")(self.key)
-        routes.post("/suggest")(self.suggest)
-        return routes
 
     async def translate(self, request: Request) -> JSONResponse:
         """Translate a text or a list of texts."""
@@ -87,10 +71,8 @@ class LibreTranslate:
                 return [TextTranslation([text]) for text in batch]
             served = self.context.catalogue.find(code, target)
             if kind == "html":  # without alternatives and confidence
-                return [
-                    TextTranslation([text]) for text in await translate_html(self.context, task, request, served, batch)
-                ]
-            return await translate_texts(self.context, task, request, served, batch, wanted, sure=sure)
+                return [TextTranslation([text]) for text in await translate_html(task, served, batch)]
+            return await translate_texts(task, served, batch, wanted, sure=sure)
 
         translations = await by_language(texts, codes, translate)
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
@@ -118,8 +100,6 @@ class LibreTranslate:
         The translation is cancelled if the client disconnects.
         """
         fields, file, client = await self.context.upload(request)
-        if file is None:
-            raise ApiError(400, "Invalid request: missing file parameter")
         source, target = source_field(fields), text_field(fields, "target")
         job = await run_in_threadpool(self.jobs.submit, client, file.filename or "", file.file, source, target)
         await self.jobs.wait(request, job)
@@ -136,7 +116,7 @@ class LibreTranslate:
             raise ApiError(403, "Suggestions are disabled on this server.")
         pairs = suggested_pairs(text_field(fields, "q"), text_field(fields, "s"))
         languages = text_field(fields, "source"), text_field(fields, "target")
-        await task.result(request, self.context.memory.add(*languages, pairs, SUGGESTED))
+        await task.result(self.context.memory.add(*languages, pairs, SUGGESTED))
         return JSONResponse({"success": True})
 
     async def languages(self) -> Response:

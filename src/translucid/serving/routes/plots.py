@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from translucid.decoding.maps import chosen_maps
@@ -13,7 +13,6 @@ from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import method_field, number_field, text_field
 from translucid.serving.language_pairs import Served
@@ -40,16 +39,9 @@ KINDS = ("cross", "encoder", "decoder", "rollout")
 
 @dataclass(frozen=True)
 class PlotRoutes:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     context: RequestContext
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(tags=["looking inside"], responses=schemas.ERRORS)
-        routes.post("/picture", response_class=Response)(self.picture)
-        routes.post("/caption/picture", response_class=Response)(self.lit)
-        return routes
 
     async def picture(self, request: Request) -> Response:
         """Draw a figure of a sentence and its translation."""
@@ -62,7 +54,7 @@ class PlotRoutes:
             raise ApiError(400, f"Invalid request: kind is none of {', '.join(KINDS)}")
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
-        return await self._drawn(request, task, lambda: _draw(served, source, target, view, fields))
+        return await _drawn(task, lambda: _draw(served, source, target, view, fields))
 
     async def lit(self, request: Request) -> Response:
         """Draw a figure of an image and its caption."""
@@ -84,16 +76,16 @@ class PlotRoutes:
                 return _draw_why(captioner, captioner.picture(image, "image"), caption, method)
             return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, layer, head)
 
-        return await self._drawn(request, task, figure)
+        return await _drawn(task, figure)
 
-    async def _drawn(self, request: Request, task: RequestTask, figure: Callable[[], Figure]) -> Response:
-        def pdf() -> bytes:
-            from translucid.inspection.plots.saving import rendered
 
-            return rendered(figure(), "pdf")
+async def _drawn(task: RequestTask, figure: Callable[[], Figure]) -> Response:
+    def pdf() -> bytes:
+        from translucid.inspection.plots.saving import rendered
 
-        content = await task.result(request, self.context.worker_pool.submit(task, pdf))
-        return Response(content, media_type="application/pdf")
+        return rendered(figure(), "pdf")
+
+    return Response(await task.run(pdf), media_type="application/pdf")
 
 
 def _draw(served: Served, source: str, target: str, view: str, fields: dict[str, Any]) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from translucid.api.text_classifier import Judge
@@ -14,7 +14,6 @@ from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
 from translucid.inspection.explain.label_case import LabelCase
 from translucid.inspection.plain_values import rounded_probability
-from translucid.serving import schemas
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import number_field, text_field
 from translucid.serving.queue.request_context import RequestContext
@@ -35,16 +34,9 @@ CONSIDERED = 8
 
 @dataclass(frozen=True)
 class TextModelRoutes:
-    """The handlers; `routes` binds them to their paths."""
+    """The handlers; `routing.py` binds them to their paths."""
 
     context: RequestContext
-
-    def routes(self) -> APIRouter:
-        """Return the routes."""
-        routes = APIRouter(tags=["texts"], responses=schemas.ERRORS)
-        routes.post("/classify")(self.classify)
-        routes.post("/generate")(self.generate)
-        return routes
 
     async def classify(self, request: Request) -> JSONResponse:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
@@ -68,8 +60,7 @@ class TextModelRoutes:
             row = {"label": result.label, "probabilities": probabilities}
             return row | _words(judge, text, label or result.label, method)
 
-        record = await task.result(request, self.context.worker_pool.submit(task, answer))
-        return JSONResponse({"model": served.name, **record})
+        return JSONResponse({"model": served.name, **await task.run(answer)})
 
     async def generate(self, request: Request) -> JSONResponse:
         """Continue a text, and return the probability of each piece and of other candidates."""
@@ -85,8 +76,7 @@ class TextModelRoutes:
             row = {"text": result.text, "ended": result.nbest[0].ended, "backwards": result.backwards}
             return {**row, "pieces": _pieces(result, considered)}
 
-        record = await task.result(request, self.context.worker_pool.submit(task, answer))
-        return JSONResponse({"model": served.name, **record})
+        return JSONResponse({"model": served.name, **await task.run(answer)})
 
 
 def _text(fields: dict[str, Any], most: int, default: str | None = None) -> str:

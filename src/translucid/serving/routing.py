@@ -1,0 +1,141 @@
+"""The paths of all APIs, each with its handler and what the OpenAPI page says about its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.routes.captioning import CaptionRoutes
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.deepl_documents import DeepLDocuments
+from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
+from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.routes.editing import Editing
+from translucid.serving.routes.inspection import InspectionRoutes
+from translucid.serving.routes.libretranslate import LibreTranslate
+from translucid.serving.routes.plots import PlotRoutes
+from translucid.serving.routes.text_models import TextModelRoutes
+
+Schema = dict[str, Any]
+Handler = Callable[..., Any]
+
+DESCRIPTIONS: dict[str, dict[str, Schema]] = yaml.safe_load((files("translucid.serving") / "routes.yaml").read_bytes())[
+    "tags"
+]
+"""The descriptions of routes by their tag, and by method and path."""
+_TEXT: Schema = {"type": "string"}
+_FORM = "multipart/form-data"
+_CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
+"""The content types of a request's fields; those of other requests are in a form."""
+_IMAGES = ("image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp")
+
+
+def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
+    """Describe error responses of the usual statuses and of these: an object with a message under this name."""
+    schema = {"type": "object", "properties": {name: _TEXT}, "required": [name]}
+    described = {"description": "The error.", "content": {"application/json": {"schema": schema}}}
+    return dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503, *statuses), described)
+
+
+_ERRORS, _DEEPL_ERRORS = _errors("error"), _errors("message", 404, 456)
+
+
+def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
+    """Return the routes of all APIs but that of the lessons; GET routes answer HEAD as well, which FastAPI does not."""
+    routes = APIRouter()
+    handlers = _handlers(context, jobs)
+    for tag, descriptions in DESCRIPTIONS.items():
+        errors = _DEEPL_ERRORS if tag == "DeepL's API" else _ERRORS
+        for route, description in descriptions.items():
+            method, path = route.split()
+            described = _described(description)
+            routes.add_api_route(path, handlers[route], methods=[method], tags=[tag], responses=errors, **described)
+            if method == "GET":
+                routes.add_api_route(path, handlers[route], methods=["HEAD"], include_in_schema=False)
+    return routes
+
+
+def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]:
+    """Return the handlers of all routes by method and path."""
+    libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
+    documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
+    multilingual = DeepLMultilingualGlossaries(deepl)
+    inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
+    return {
+        "POST /translate": libre.translate,
+        "POST /detect": libre.detect,
+        "POST /translate_file": libre.translate_file,
+        "GET /download_file/{key}": libre.download_file,
+        "GET /languages": libre.languages,
+        "GET /health": libre.health,
+        "GET /frontend/settings": libre.settings,
+        "POST /frontend/key": libre.key,
+        "POST /suggest": libre.suggest,
+        "POST /v2/translate": deepl.translate,
+        "GET /v2/languages": deepl.languages,
+        "GET /v2/usage": deepl.usage,
+        "POST /v2/document": documents.upload,
+        "POST /v2/document/{document_id}": documents.status,
+        "POST /v2/document/{document_id}/result": documents.result,
+        "GET /v2/glossary-language-pairs": glossaries.pairs,
+        "POST /v2/glossaries": glossaries.create,
+        "GET /v2/glossaries": glossaries.every,
+        "GET /v2/glossaries/{glossary_id}": glossaries.one,
+        "GET /v2/glossaries/{glossary_id}/entries": glossaries.entries,
+        "DELETE /v2/glossaries/{glossary_id}": glossaries.delete,
+        "POST /v3/glossaries": multilingual.create,
+        "GET /v3/glossaries": multilingual.every,
+        "GET /v3/glossaries/{glossary_id}": multilingual.one,
+        "PATCH /v3/glossaries/{glossary_id}": multilingual.edit,
+        "DELETE /v3/glossaries/{glossary_id}": multilingual.delete,
+        "GET /v3/glossaries/{glossary_id}/entries": multilingual.entries,
+        "PUT /v3/glossaries/{glossary_id}/dictionaries": multilingual.replace,
+        "DELETE /v3/glossaries/{glossary_id}/dictionaries": multilingual.delete_dictionary,
+        "POST /documents": editing.upload,
+        "GET /documents/{key}": editing.progress,
+        "DELETE /documents/{key}": editing.delete,
+        "GET /documents/{key}/result": editing.result,
+        "GET /documents/{key}/segments": editing.segments,
+        "PUT /documents/{key}/segments/{number}": editing.accept,
+        "POST /documents/{key}/accept": editing.accept_several,
+        "GET /documents/{key}/segments/{number}/hints": editing.hints,
+        "GET /models": inspection.models,
+        "GET /examples": inspection.examples,
+        "POST /look": inspection.look,
+        "POST /continue": inspection.go_on,
+        "POST /beam": inspection.beam,
+        "POST /picture": plots.picture,
+        "POST /caption/picture": plots.lit,
+        "POST /caption": CaptionRoutes(context).caption,
+        "POST /classify": texts.classify,
+        "POST /generate": texts.generate,
+    }
+
+
+def _described(description: Schema) -> Schema:
+    """Return a description as arguments of FastAPI, with its request in the form of OpenAPI."""
+    operation = dict(description)
+    arguments: Schema = {"response_class": JSONResponse if operation.pop("json", True) else Response}
+    for name in ("name", "status_code"):
+        if name in operation:
+            arguments[name] = operation.pop(name)
+    kind = operation.pop("content", None)
+    if kind:
+        properties = operation.pop("properties")
+        if kind == "any":
+            properties = {**properties, "api_key": _TEXT}
+        fields = {"schema": {"type": "object", "properties": properties, "required": operation.pop("required")}}
+        content = dict.fromkeys(_CONTENT_TYPES.get(kind, (_FORM,)), fields)
+        if kind == "image":  # its fields may be in the query instead
+            image = {"schema": properties["file"]}
+            content |= dict.fromkeys(_IMAGES, image)
+            names = [name for name in properties if name != "file"]
+            operation["parameters"] = [{"name": name, "in": "query", "schema": properties[name]} for name in names]
+        operation["requestBody"] = {"required": True, "content": content}
+    return {"openapi_extra": operation, **arguments}

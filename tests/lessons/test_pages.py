@@ -9,10 +9,9 @@ import pytest
 import translucid
 from translucid.cli.main import run
 from translucid.inspection.bundle import bundle
-from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
-from translucid.lessons.pages import fixed_files, recorded
+from translucid.lessons.pages import Excerpt, fixed_files, recorded
 from translucid.lessons.recording import LESSON, SENTENCE
 
 SOURCES = Path(translucid.__file__).parent.parent

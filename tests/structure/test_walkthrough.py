@@ -14,7 +14,6 @@ import threading
 import time
 import urllib.request
 import zipfile
-from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -130,9 +129,12 @@ def reader(folder, capfd, forked_workers, monkeypatch):
     monkeypatch.setattr(demonstration, "GOLD", 12)
     monkeypatch.setattr(caption_demonstration, "SCENES", 20)
     monkeypatch.setattr(demo, "SHOWN", 1)
-    for module, settings in ((demonstration, [*LIMITS, *SMALL]), (caption_demonstration, LIMITS)):
-        small = partial(resolve, assignments=settings)
-        monkeypatch.setattr(module, "resolve", small)
+
+    def small(preset, overrides):
+        settings = LIMITS if preset == "caption-demo" else [*LIMITS, *SMALL]
+        return resolve(preset=preset, overrides=overrides, assignments=settings)
+
+    monkeypatch.setattr(demonstration, "resolve", small)
     start = processes.processes  # two show as much as eight
     monkeypatch.setattr(processes, "processes", lambda job, count: start(job, min(count, 2)))
     reader = Reader(capfd)

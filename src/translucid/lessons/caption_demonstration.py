@@ -7,10 +7,9 @@ from pathlib import Path
 
 from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
 from translucid.ground.console import Console, counting
+from translucid.lessons.demonstration import resumed_or_new
 from translucid.models.networks.efficientnet import learned_weights
-from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import SCENES as FOLDER
-from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
 
 SCENES = 6000
@@ -35,20 +34,17 @@ def train_caption_demo(
         UserError: the weights of the image encoder are not installed.
     """
     learned_weights()  # reports missing weights before anything is painted
-    folder, scenes = RunFolder(run), scene_files(run)
-    resume = folder.exists and not overwrite
-    if not resume:
-        folder.refuse_to_lose(overwrite)
-    # A demo that was interrupted while it trained has all of them.
-    if not all((scenes / name).exists() for name in FILES):
-        with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
-            write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)
+    scenes = scene_files(run)
     overrides = {
         "data.train": [str(scenes / "train.tsv")],
         "data.valid": [str(scenes / "valid.tsv")],
         "data.images": [str(scenes / "images.tar")],
     }
-    configuration = folder.configuration() if resume else resolve(preset="caption-demo", overrides=overrides)
+    configuration, resume = resumed_or_new(run, "caption-demo", overrides, overwrite=overwrite)
+    # A demo that was interrupted while it trained has all of them.
+    if not all((scenes / name).exists() for name in FILES):
+        with counting(console, "painting scenes", sum(sizes(SCENES).values())) as advance:
+            write_corpus(scenes, SCENES, size=PIXELS, shapes=SHAPES, on_done=advance)
     run_experiment(
         configuration, run, resume=resume, overwrite=overwrite, device=device, console=console, command=command
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
@@ -14,7 +15,7 @@ from translucid.evaluation.alignment_error import Gold
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.inspection.alignment import choose
-from translucid.runs.configuration import resolve
+from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared
@@ -34,8 +35,6 @@ def train_demo(
     run: Path, *, overwrite: bool, device: str, console: Console, command: Sequence[str] | None = None
 ) -> None:
     """Write the phrasebook into the run folder and train on it, or resume an interrupted run."""
-    folder = RunFolder(run)
-    resume = folder.exists and not overwrite
     files = phrasebook_files(run)
     overrides = {
         "data.train": [str(files["train"])],
@@ -43,11 +42,7 @@ def train_demo(
         "data.source_language": "en",
         "data.target_language": "es",
     }
-    if resume:
-        configuration = folder.configuration()
-    else:
-        configuration = resolve(preset="demo", overrides=overrides)
-        folder.refuse_to_lose(overwrite)
+    configuration, resume = resumed_or_new(run, "demo", overrides, overwrite=overwrite)
     with console.status("writing the phrasebook"):
         pairs = {split: phrasebook_pairs(count, split) for split, count in SIZES.items()}
     corpora = Corpora.of(pairs["train"], pairs["valid"])
@@ -66,6 +61,21 @@ def train_demo(
         trainer.fit(display)
     # With these scores, translating warns about sentences that are unlike the phrasebook.
     fit_validation_scores(run, console=console, device=device)
+
+
+def resumed_or_new(
+    run: Path, preset: str, overrides: Mapping[str, Any], *, overwrite: bool = False
+) -> tuple[Configuration, bool]:
+    """Return the configuration of an interrupted training, or else of a new one, and whether it was interrupted.
+
+    Raises:
+        UserError: the folder contains files that do not belong to a run.
+    """
+    folder = RunFolder(run)
+    if folder.exists and not overwrite:
+        return folder.configuration(), True
+    folder.refuse_to_lose(overwrite)
+    return resolve(preset=preset, overrides=overrides), False
 
 
 def find_alignments(run: Path, translator: Translator) -> None:

@@ -1,16 +1,26 @@
-"""The files of the lessons: pages, a script, a style sheet, and the records that the figures show."""
+"""The files of the lessons: pages, a script, a style sheet, and the records that the figures show.
+
+Pages show excerpts of the package's source, which are read when a page is built, so that they are always current.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
 from translucid.inspection.bundle import WEB, bundle
-from translucid.lessons.excerpts import Excerpt
 from translucid.lessons.lessons import LESSONS, Lesson
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
@@ -19,6 +29,37 @@ RECORDED = PAGES.parent / "recorded"
 RECORDED_HINT = """<p class="hint">The figures show recorded examples. To try your own sentences:
 <code>translucid learn --train --open</code></p>
 """
+
+
+SOURCES = PAGES.parent.parent.parent
+"""The folder of the package."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The source of a function or a class."""
+
+    file: str
+    """The path of the file in the source folder, such as `translucid/attention/attend.py`."""
+    line: int
+    """The number of the first line, from 1."""
+    text: str
+
+    @classmethod
+    def of(cls, name: str) -> Excerpt:
+        """Return the source of an object by name, such as `translucid.attention.scores:Concat.over`."""
+        module, _, path = name.partition(":")
+        target: Any = import_module(module)
+        for part in path.split("."):
+            target = getattr(target, part)
+        target = inspect.unwrap(target)  # a decorator, such as that of no-grad mode, has another source
+        lines, first = inspect.getsourcelines(target)
+        file = Path(inspect.getfile(target)).relative_to(SOURCES)
+        return cls(file.as_posix(), first, dedent("".join(lines)).rstrip())
+
+    def html(self) -> str:
+        """Return the source as highlighted HTML."""
+        return highlight(self.text, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip()
 
 
 def recorded(name: str) -> str:

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 from translucid.ground.console import Console
-from translucid.lessons.demonstration import phrasebook_pairs, train_demo
-from translucid.runs.configuration import resolve
+from translucid.lessons.demonstration import phrasebook_pairs, resumed_or_new, train_demo
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import run_experiment
@@ -68,11 +67,7 @@ def recurrent_run(score: str, runs: Path | None = None, device: str = "auto") ->
     run = (runs or runs_folder()) / RECURRENT[score]
     if finished(run):
         return run
-    interrupted = RunFolder(run).exists
-    if interrupted:
-        configuration = RunFolder(run).configuration()
-    else:
-        configuration = resolve(preset=RECURRENT[score], overrides=SETTINGS)
+    configuration, interrupted = resumed_or_new(run, RECURRENT[score], SETTINGS)
     pairs, held_out = phrasebook_pairs(PAIRS, "train", WORDS), phrasebook_pairs(VALID, "valid", WORDS)
     corpora, console = Corpora.of(pairs, held_out), Console(stderr=True)
     run_experiment(configuration, run, corpora=corpora, resume=interrupted, device=device, console=console)

@@ -110,12 +110,13 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
         across, down = (thing.x + x * thing.reach) * size - left, (thing.y + y * thing.reach) * size - top
         return across * _FINER, down * _FINER
 
-    for kind, form in OUTLINES[thing.shape]:
-        fill = 0 if kind.startswith("-") else 255
-        if kind.endswith("polygon"):
-            draw.polygon([at(*point) for point in form], fill=fill)
+    for part in OUTLINES[thing.shape]:
+        points = [at(*point) for point in part.points]
+        fill = 0 if part.is_hole else 255
+        if part.is_ellipse:
+            draw.ellipse(points, fill=fill)
         else:
-            draw.ellipse([*at(*form[:2]), *at(*form[2:])], fill=fill)
+            draw.polygon(points, fill=fill)
     return (left, top), image
 
 

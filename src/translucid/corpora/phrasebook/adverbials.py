@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from random import Random
 
 from .chance import pick
-from .lexicon import Noun, spanish_plural
+from .lexicon import NUMBERS, Noun, pairs, spanish_plural
 from .nominals import Subject, noun_phrase, person_phrase
 from .text import English, Expression, Part, Spanish, join, word
 
-DAYS = (
-    ("Monday", "lunes"), ("Tuesday", "martes"), ("Wednesday", "miércoles"), ("Thursday", "jueves"),
-    ("Friday", "viernes"), ("Saturday", "sábado"), ("Sunday", "domingo"),
-)  # fmt: skip
+DAYS = pairs(
+    "Monday lunes; Tuesday martes; Wednesday miércoles; Thursday jueves; Friday viernes; Saturday sábado;Sunday domingo"
+)
 ON_DAY = [Expression(f"on {english}", f"el {spanish}") for english, spanish in DAYS]
 ON_DAYS = [Expression(f"on {english}s", f"los {spanish_plural(spanish)}") for english, spanish in DAYS]
 IN_THE_MORNING = Expression("in the morning", "por la mañana")
@@ -25,10 +24,7 @@ YESTERDAY = Expression("yesterday", "ayer")
 NOW = Expression("now", "ahora")
 TODAY = Expression("today", "hoy")
 EVERY_DAY = Expression("every day", "todos los días", "0-0 0-1 1-2")
-HOURS = (
-    ("two", "dos"), ("three", "tres"), ("four", "cuatro"), ("five", "cinco"), ("six", "seis"), ("seven", "siete"),
-    ("eight", "ocho"), ("nine", "nueve"), ("ten", "diez"), ("eleven", "once"), ("twelve", "doce"),
-)  # fmt: skip
+HOURS = NUMBERS[:11]
 AT_HOUR = [Expression(f"at {hour} o'clock", f"a las {hora}", "0-0 2-1 1-2") for hour, hora in HOURS]
 AT_HOUR += [Expression(f"at half past {hour}", f"a las {hora} y media", "0-0 3-1 3-2 2-3 1-4") for hour, hora in HOURS]
 AT_HOUR.append(Expression("at one o'clock", "a la una", "0-0 2-1 1-2"))

@@ -15,7 +15,7 @@ from .nominals import DETERMINERS, IT, NOBODY, THERE, THERE_ARE, Member, Subject
 from .text import English, Part, Spanish, join, word
 
 JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")
-WEATHER = (("cold", "frío"), ("hot", "calor"), ("sunny", "sol"), ("windy", "viento"))
+WEATHER = words.pairs("cold frío; hot calor; sunny sol; windy viento")
 NUMBER_NAMES = dict(words.NUMBERS)
 AGED = frozenset(["son", "daughter", "boy", "girl", "brother", "sister"])
 

@@ -50,7 +50,7 @@ def cook(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
 
 
-COOKED = words.among(words.MASS_FOOD, "rice soup fish meat chicken")
+COOKED = words.nouns("rice soup fish meat chicken")
 
 
 def buy(rng: Random, subject: Subject) -> Predicate:
@@ -121,7 +121,7 @@ def visit_museum(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.VISIT, noun_phrase(place, pick(rng, ("the", "the", "this"))))
 
 
-MUSEUMS = words.places("museum church city")
+MUSEUMS = words.nouns("museum church city")
 
 
 def go(rng: Random, subject: Subject) -> Predicate:
@@ -199,7 +199,7 @@ def _buying(rng: Random, subject: Subject) -> Predicate:
     return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
 
 
-BOUGHT = words.among(words.THINGS, "shirt dress hat bag gift flower shoe lamp")
+BOUGHT = words.nouns("shirt dress hat bag gift flower lamp shoe")
 
 
 def _out(rng: Random, subject: Subject) -> Predicate:
@@ -209,7 +209,7 @@ def _out(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.GO, goal)
 
 
-FUN = words.places("beach beach park park museum theater market restaurant library city village school store")
+FUN = words.nouns("beach beach park park museum theater market restaurant library city village school store")
 
 FREE: tuple[tuple[float, Make], ...] = (
     (0.09, eat), (0.05, have_drink), (0.04, cook), (0.07, buy), (0.08, read), (0.05, write), (0.06, watch),

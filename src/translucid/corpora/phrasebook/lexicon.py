@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from importlib.resources import files
 from typing import NamedTuple
 
 from translucid.corpora import english_plural
@@ -44,125 +46,100 @@ def spanish_plural(singular: str) -> str:
     return singular + "es"
 
 
-def nouns(lines: str) -> tuple[Noun, ...]:
-    """Read `english spanish gender [preposition [bare]]`, separated by `;`. An irregular plural follows a slash."""
+def read_nouns() -> dict[str, Noun]:
+    """Read the nouns by their English singular; the file has only irregular English plurals."""
+    nouns = {}
+    table = (files("translucid.corpora.phrasebook") / "nouns.tsv").read_text(encoding="utf-8")
+    for row in csv.DictReader(table.splitlines(), delimiter="\t"):
+        english, spanish = row["english"], row["spanish"]
+        plurals = row["plural"] or english_plural(english), spanish_plural(spanish)
+        place, article = row["preposition"] or "in", not row["article"]
+        nouns[english] = Noun(english, plurals[0], spanish, plurals[1], row["gender"] == "f", place, article)
+    return nouns
+
+
+NOUNS = read_nouns()
+
+
+def nouns(names: str) -> tuple[Noun, ...]:
+    """Return the nouns of these names."""
+    return tuple(NOUNS[name] for name in names.split())
+
+
+def pairs(lines: str) -> tuple[tuple[str, str], ...]:
+    """Read `english spanish`, separated by `;`."""
     parsed = []
     for line in lines.split(";"):
-        english, spanish, gender, *rest = line.split()
-        singular, _, plural = english.partition("/")
-        parsed.append(
-            Noun(
-                singular,
-                plural or english_plural(singular),
-                spanish,
-                spanish_plural(spanish),
-                gender == "f",
-                rest[0] if rest else "in",
-                len(rest) < 2,
-            )
-        )
+        english, spanish = line.split()
+        parsed.append((english, spanish))
     return tuple(parsed)
-
-
-def among(nouns: tuple[Noun, ...], names: str) -> tuple[Noun, ...]:
-    """Return the nouns with one of these names, in their own order."""
-    wanted = names.split()
-    return tuple(noun for noun in nouns if noun.singular in wanted)
 
 
 def adjectives(lines: str) -> tuple[Adjective, ...]:
     """Read `english spanish`, separated by `;`. Adjectives in -o have four forms, others differ only in the plural."""
     parsed = []
-    for line in lines.split(";"):
-        english, spanish = line.split()
+    for english, spanish in pairs(lines):
         feminine = spanish[:-1] + "a" if spanish.endswith("o") else spanish
         parsed.append(Adjective(english, (spanish, feminine, spanish_plural(spanish), spanish_plural(feminine))))
     return tuple(parsed)
 
 
-MEN = nouns("man/men hombre m; boy niño m; doctor médico m; teacher profesor m; neighbor vecino m")
-WOMEN = nouns("woman/women mujer f; girl niña f")
+MEN = nouns("man boy doctor teacher neighbor")
+WOMEN = nouns("woman girl")
 PEOPLE = MEN + WOMEN
-FAMILY = nouns(
-    "mother madre f; father padre m; brother hermano m; sister hermana f; son hijo m; daughter hija f;"
-    "grandmother abuela f; grandfather abuelo m; friend amigo m; teacher profesor m; neighbor vecino m"
-)
-PARENTS = Noun("parents", "parents", "padres", "padres", False)
-ANIMALS = nouns("dog perro m; cat gato m; horse caballo m; bird pájaro m")
+FAMILY = nouns("mother father brother sister son daughter grandmother grandfather friend teacher neighbor")
+PARENTS = NOUNS["parents"]
+ANIMALS = nouns("dog cat horse bird")
 
-MASS_FOOD = nouns(
-    "bread pan m; rice arroz m; soup sopa f; fish pescado m; meat carne f; cheese queso m; chicken pollo m;"
-    "salad ensalada f; fruit fruta f; chocolate chocolate m"
-)
-COUNT_FOOD = nouns("apple manzana f; orange naranja f; egg huevo m; sandwich bocadillo m; cake pastel m")
-DRINKS = nouns("water agua f; coffee café m; tea té m; milk leche f; juice zumo m")
-SERVED = among(MASS_FOOD + DRINKS, "rice soup fish meat chicken salad water coffee tea milk juice")
-SPORTS = nouns(
-    "soccer fútbol m; tennis tenis m; basketball baloncesto m; baseball béisbol m; volleyball voleibol m; golf golf m"
-)
-SPORT = Noun("sport", "sports", "deporte", "deportes", False)
-INSTRUMENTS = nouns("piano piano m; guitar guitarra f; violin violín m")
-SUBJECTS = nouns(
-    "history historia f; music música f; art arte m; literature literatura f; geography geografía f;nature naturaleza f"
-)
+MASS_FOOD = nouns("bread rice soup fish meat cheese chicken salad fruit chocolate")
+COUNT_FOOD = nouns("apple orange egg sandwich cake")
+DRINKS = nouns("water coffee tea milk juice")
+SERVED = nouns("rice soup fish meat chicken salad water coffee tea milk juice")
+SPORTS = nouns("soccer tennis basketball baseball volleyball golf")
+SPORT = NOUNS["sport"]
+INSTRUMENTS = nouns("piano guitar violin")
+SUBJECTS = nouns("history music art literature geography nature")
 STUDIED = SUBJECTS[:5]
-LANGUAGES = nouns("Spanish español m; English inglés m; French francés m; Italian italiano m")
-READING = nouns("book libro m; newspaper periódico m; letter carta f; magazine revista f; story cuento m")
-WRITING = nouns("letter carta f; message mensaje m; story cuento m; song canción f; book libro m")
-SHOWS = nouns("movie película f; game partido m; program programa m")
-SONGS = nouns("song canción f")
-FLOWERS = nouns("flower flor f")
+LANGUAGES = nouns("Spanish English French Italian")
+READING = nouns("book newspaper letter magazine story")
+WRITING = nouns("letter message story song book")
+SHOWS = nouns("movie game program")
+SONGS = nouns("song")
+FLOWERS = nouns("flower")
 THINGS = nouns(
-    "car coche m; bicycle bicicleta f; phone teléfono m; computer ordenador m; shirt camisa f; dress vestido m;"
-    "hat sombrero m; coat abrigo m; table mesa f; chair silla f; bag bolsa f; gift regalo m; umbrella paraguas m;"
-    "clock reloj m; pencil lápiz m; map mapa m; box caja f; flower flor f; lamp lámpara f; shoe zapato m"
+    "car bicycle phone computer shirt dress hat coat table chair bag gift umbrella clock pencil map box flower lamp"
+    " shoe"
 )
-SURFACES = among(THINGS, "table chair")
-SMALL_THINGS = nouns(
-    "key llave f; ticket billete m; shoe zapato m; umbrella paraguas m; bag bolsa f; phone teléfono m; book libro m;"
-    "pencil lápiz m; photo foto f; map mapa m; letter carta f; hat sombrero m"
-)
-GIFTS = nouns("gift regalo m; flower flor f; book libro m; letter carta f; photo foto f; map mapa m; key llave f")
-OPENABLE = nouns("door puerta f; window ventana f; box caja f; store tienda f; bag bolsa f")
-CLEANABLE = nouns("house casa f; kitchen cocina f; table mesa f; car coche m; window ventana f; office oficina f")
-HOUSE = Noun("house", "houses", "casa", "casas", True)
-BODY = nouns("head cabeza f; back espalda f; stomach estómago m; throat garganta f; leg pierna f; arm brazo m")
-BODY_PAIRS = nouns("leg pierna f; arm brazo m; foot/feet pie m; hand mano f; eye ojo m")
+SURFACES = nouns("table chair")
+SMALL_THINGS = nouns("key ticket shoe umbrella bag phone book pencil photo map letter hat")
+GIFTS = nouns("gift flower book letter photo map key")
+OPENABLE = nouns("door window box store bag")
+CLEANABLE = nouns("house kitchen table car window office")
+HOUSE = NOUNS["house"]
+BODY = nouns("head back stomach throat leg arm")
+BODY_PAIRS = nouns("leg arm foot hand eye")
 
 PLACES = nouns(
-    "beach playa f at; park parque m; school escuela f at bare; store tienda f at; market mercado m at;"
-    "library biblioteca f at; museum museo m at; hospital hospital m at; restaurant restaurante m at;"
-    "theater teatro m at; station estación f at; airport aeropuerto m at; bank banco m at; office oficina f at;"
-    "city ciudad f; village pueblo m; garden jardín m; kitchen cocina f; hotel hotel m at;"
-    "university universidad f at; work trabajo m at bare; church iglesia f at bare"
+    "beach park school store market library museum hospital restaurant theater station airport bank office city village"
+    " garden kitchen hotel university work church"
 )
-_AT = {place.singular: place for place in PLACES}
-
-
-def places(names: str) -> tuple[Noun, ...]:
-    """Return the places of those names."""
-    return tuple(_AT[name] for name in names.split())
-
-
-GO_PLACES = places(
-    "beach park school store market library museum hospital restaurant theater station airport bank office city"
-    " village hotel university work church"
+GO_PLACES = nouns(
+    "beach park school store market library museum hospital restaurant theater station airport bank office city village"
+    " hotel university work church"
 )
-EAT_PLACES = places("restaurant kitchen garden hotel park")
-SHOP_PLACES = places("store market city")
-READ_PLACES = places("library park garden")
-STUDY_PLACES = places("library university school")
-PLAY_PLACES = places("park beach school garden")
-WORK_PLACES = places("bank hospital school museum restaurant office university library hotel store airport")
-WALK_PLACES = places("park city garden")
-TO_FIND = places("store market library museum hospital restaurant theater station airport bank office hotel university")
-TOWNS = places("city village")
-SIGHTS = places("museum city village university library garden church")
-BUILDINGS = (*places("city village museum church library hotel school"), HOUSE)
-COUNTRIES = nouns("Spain España f; Mexico México m; France Francia f; Italy Italia f; Madrid Madrid m; Paris París m")
-NAMES = nouns(
-    "Ana Ana f; Marta Marta f; Elena Elena f; Irene Irene f; Carlos Carlos m; Pedro Pedro m; Luis Luis m; Oscar Óscar m"
-)
+EAT_PLACES = nouns("restaurant kitchen garden hotel park")
+SHOP_PLACES = nouns("store market city")
+READ_PLACES = nouns("library park garden")
+STUDY_PLACES = nouns("library university school")
+PLAY_PLACES = nouns("park beach school garden")
+WORK_PLACES = nouns("bank hospital school museum restaurant office university library hotel store airport")
+WALK_PLACES = nouns("park city garden")
+TO_FIND = nouns("store market library museum hospital restaurant theater station airport bank office hotel university")
+TOWNS = nouns("city village")
+SIGHTS = nouns("museum city village university library garden church")
+BUILDINGS = nouns("city village museum church library hotel school house")
+COUNTRIES = nouns("Spain Mexico France Italy Madrid Paris")
+NAMES = nouns("Ana Marta Elena Irene Carlos Pedro Luis Oscar")
 
 COLORS = adjectives("red rojo; white blanco; black negro; yellow amarillo; blue azul; green verde")
 SIZES = adjectives("big grande; small pequeño; new nuevo; old viejo")
@@ -180,23 +157,15 @@ STATES = adjectives(
     "nervous nervioso; ready listo"
 )
 CONDITIONS = adjectives("open abierto; closed cerrado; clean limpio; dirty sucio; broken roto; empty vacío; full lleno")
-NEEDS = (
-    ("hungry", "hambre"), ("thirsty", "sed"), ("sleepy", "sueño"), ("cold", "frío"), ("hot", "calor"),
-    ("afraid", "miedo"),
-)  # fmt: skip
+NEEDS = pairs("hungry hambre; thirsty sed; sleepy sueño; cold frío; hot calor; afraid miedo")
 JOBS = (
-    ("teacher", "profesor", "profesora"),
-    ("doctor", "médico", "médica"),
-    ("student", "estudiante", "estudiante"),
-    ("engineer", "ingeniero", "ingeniera"),
-    ("writer", "escritor", "escritora"),
-    ("nurse", "enfermero", "enfermera"),
-)
+    ("teacher", "profesor", "profesora"), ("doctor", "médico", "médica"), ("student", "estudiante", "estudiante"),
+    ("engineer", "ingeniero", "ingeniera"), ("writer", "escritor", "escritora"), ("nurse", "enfermero", "enfermera"),
+)  # fmt: skip
 PERSON_ADJECTIVES = (*CHARACTER, YOUNG)
 THING_ADJECTIVES = (*COLORS, *SIZES, *VALUES)
 PLACE_ADJECTIVES = (*SIZES, VALUES[2])
-NUMBERS = (
-    ("two", "dos"), ("three", "tres"), ("four", "cuatro"), ("five", "cinco"), ("six", "seis"), ("seven", "siete"),
-    ("eight", "ocho"), ("nine", "nueve"), ("ten", "diez"), ("eleven", "once"), ("twelve", "doce"), ("twenty", "veinte"),
-    ("thirty", "treinta"),
-)  # fmt: skip
+NUMBERS = pairs(
+    "two dos; three tres; four cuatro; five cinco; six seis; seven siete; eight ocho; nine nueve; ten diez;"
+    "eleven once; twelve doce; twenty veinte; thirty treinta"
+)

@@ -10,7 +10,7 @@ from .chance import pick
 from .clauses import Predicate, clause, deed
 from .conjugation import Verb
 from .deeds import Make
-from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Adjective, Noun, places
+from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Adjective, Noun, nouns
 from .nominals import Subject, noun_phrase
 from .text import English, Part, Spanish, join, word
 
@@ -42,7 +42,7 @@ WAYS = ("busy", "sick", "tired")
 """States that prevent people from doing what they like."""
 PURPOSES: tuple[tuple[Noun, Make], ...] = tuple(
     zip(
-        places("store market library library restaurant beach park park museum university"),
+        nouns("store market library library restaurant beach park park museum university"),
         (
             deeds.buy, deeds.buy, deeds.read, deeds.study, deeds.eat, deeds.swim, deeds.walk, deeds.play, deeds.study,
             deeds.study,

@@ -22,7 +22,7 @@ from translucid.corpora.phrasebook.nominals import (
     enumeration,
     noun_phrase,
     of_nouns,
-    personal_a,
+    with_a,
 )
 from translucid.corpora.phrasebook.statements import obliged
 from translucid.corpora.phrasebook.text import English, Expression, Part, Spanish, comma, join, word, write
@@ -256,7 +256,7 @@ def test_lists():
 
 def test_personal_a_and_object_pronouns():
     mother = noun_phrase(NOUN["mother"], "my")
-    seen = Predicate(verbs.SEE, personal_a(mother, mother.english[-1]))
+    seen = Predicate(verbs.SEE, with_a(mother))
     part = clause(I, seen)
     assert said(part) == ("I see my mother", "Veo a mi madre")
     assert links(part) == "0-0 1-0 2-2 3-1 3-3"

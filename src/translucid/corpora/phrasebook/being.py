@@ -12,11 +12,10 @@ from .chance import pick, sometimes
 from .clauses import Predicate, clause, deed
 from .deeds import NOTHING, leisure
 from .nominals import DETERMINERS, IT, NOBODY, THERE, THERE_ARE, Member, Subject, noun_phrase, of_nouns
-from .text import English, Part, Spanish, join, word
+from .text import Expression, Part, join, word
 
 JUDGED = tuple(adjective for adjective in words.CONTENT if adjective.english != "long")
 WEATHER = words.pairs("cold frío; hot calor; sunny sol; windy viento")
-NUMBER_NAMES = dict(words.NUMBERS)
 AGED = frozenset(["son", "daughter", "boy", "girl", "brother", "sister"])
 
 
@@ -79,8 +78,7 @@ def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, ver
 def _job(rng: Random, subject: Subject) -> Part:
     """Return a profession, without an article in Spanish: a teacher, profesora."""
     english, man, woman = pick(rng, words.JOBS)
-    article, job = English("a"), English(english)
-    return Part([article, job], [Spanish(woman if subject.feminine else man, article, job)])
+    return Expression(f"a {english}", woman if subject.feminine else man, "0-0 1-0").say()
 
 
 def _is_grown(subject: Subject) -> bool:
@@ -92,8 +90,8 @@ def _has_age(subject: Subject) -> bool:
 
 
 def _age(rng: Random) -> Part:
-    number, years, old = English(pick(rng, words.NUMBERS[7:])[0]), English("years"), English("old")
-    return Part([number, years, old], [Spanish(NUMBER_NAMES[number.text], number), Spanish("años", years, old)])
+    english, spanish = pick(rng, words.NUMBERS[7:])
+    return Expression(f"{english} years old", f"{spanish} años", "0-0 1-1 2-1").say()
 
 
 def thing_is(rng: Random, *, question: bool = False) -> Part:
@@ -163,9 +161,9 @@ def there_is(rng: Random, *, question: bool = False) -> Part:
     return clause(subject, Predicate(verbs.HABER, join(what, where)), mode, negative=negative, question=question)
 
 
-def weather(rng: Random, mode: str = "") -> Part:
+def weather(rng: Random) -> Part:
     """Return a clause about the weather: it is cold, hace frío."""
-    mode = mode or pick(rng, ("present", "past", "will", "going"))
+    mode = pick(rng, ("present", "past", "will", "going"))
     if rng.random() < 0.3:
         return rain(mode)
     return it_is(rng, pick(rng, WEATHER), mode)

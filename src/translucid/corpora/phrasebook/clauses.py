@@ -118,7 +118,8 @@ def clause(
         spanish = [*before, finite, *rest, *said.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
     else:
         spanish = [*before, finite, *said.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
-    return _opened(opener, Part(english + complement.english, spanish))
+    part = Part(english + complement.english, spanish)
+    return join(opener, part) if opener else part
 
 
 def _middle(adverb: Expression | None, *, negative: bool) -> Part:
@@ -164,10 +165,6 @@ def _precedes_subject(complement: Part) -> bool:
     return complement.english[0].text != "a"
 
 
-def _opened(opener: Part | None, part: Part) -> Part:
-    return join(opener, part) if opener else part
-
-
 def continued(subject: Subject, predicate: Predicate, mode: str) -> Part:
     """Return a second clause for a subject that neither language repeats: `and drinks water`, `y bebe agua`."""
     verb = predicate.verb
@@ -208,7 +205,6 @@ def felt(
     negative: bool = False,
     question: bool = False,
     adverb: Expression | None = None,
-    opener: Part | None = None,
 ) -> Part:
     """Return a clause whose English object is the Spanish subject (I like sports, Me gustan los deportes).
 
@@ -217,20 +213,14 @@ def felt(
         verb: like, love, be interested in.
         stimulus: the thing or activity that is liked.
         plural: whether the Spanish verb is plural.
-        mode: `present`, `past`, `will` or `going`.
-        negative, question, adverb, opener: as in `clause`.
+        mode: `present`, `past` or `would`.
+        negative, question, adverb: as in `clause`.
     """
     group = _english(verb, subject.english_person, mode, bare=negative or question)
-    support, going, main = group
     said, heads = subject.say(personal=True)
     middle = _middle(adverb, negative=negative)
     english = _in_order(group, said, middle, question=question)
-    person = 4 if plural else 2
     clitic = Spanish(INDIRECT[subject.person], *heads)
-    if mode == "going":
-        goes = Spanish(GO.finite["present"][person], *support, going[0])
-        words = [goes, Spanish("a", going[1]), Spanish(verb.infinitive, *main)]
-    else:
-        words = [Spanish(verb.finite[mode][person], *support, *main)]
-    spanish = [*said.spanish, *middle.spanish, clitic, *words]
-    return _opened(opener, Part(english + stimulus.english, spanish + stimulus.spanish))
+    finite = Spanish(verb.finite[mode][4 if plural else 2], *group.support, *group.main)
+    spanish = [*said.spanish, *middle.spanish, clitic, finite]
+    return Part(english + stimulus.english, spanish + stimulus.spanish)

@@ -1,100 +1,95 @@
-"""Activities that people choose: verbs with suitable complements.
-
-Each maker returns an activity; its second argument is the subject.
-"""
+"""Activities that people choose: verbs with suitable complements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
+from typing import TypeAlias
 
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
 from .chance import pick, weighted
 from .clauses import Predicate
+from .conjugation import Verb
 from .lexicon import Noun
-from .nominals import Subject, noun_phrase, person_phrase, personal_a
-from .objects import drink, food, goods, some_of, thing
-from .text import Part, Spanish, join, word
+from .nominals import Subject, noun_phrase, person_phrase, with_a
+from .objects import any_of, drink, food, goods, some_of, thing
+from .text import Part, join, word
 
 NOTHING = Part([], [])
-Make = Callable[[Random, Subject], Predicate]
+Make: TypeAlias = Callable[[Random, Subject], Predicate]
+"""Returns an activity of a subject."""
 
 
-def _where(
-    rng: Random, subject: Subject, predicate: Predicate, places: Sequence[Noun], often: float = 0.2
-) -> Predicate:
-    """Add sometimes a companion and a place."""
-    complement = predicate.complement
-    if rng.random() < often * 0.6:
-        complement = join(complement, when_where.together(rng, subject))
-    if rng.random() < often:
-        complement = join(complement, when_where.at(rng, places, "por" if predicate.verb is verbs.WALK else "en"))
-    return predicate._replace(complement=complement)
+def activity(verb: Verb, complement: Callable[[Random], Part], places: Sequence[Noun] = (), often: float = 0.2) -> Make:
+    """Return a kind of activity: a verb with a random complement, and sometimes with a companion and a place.
+
+    Args:
+        verb: the verb.
+        complement: returns a complement.
+        places: the places, if a companion and a place may follow.
+        often: the probability of a place.
+    """
+
+    def make(rng: Random, subject: Subject) -> Predicate:
+        part = complement(rng)
+        if places and rng.random() < often * 0.6:
+            part = join(part, when_where.together(rng, subject))
+        if places and rng.random() < often:
+            part = join(part, when_where.at(rng, places, "por" if verb is verbs.WALK else "en"))
+        return Predicate(verb, part)
+
+    return make
 
 
-def eat(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.EAT, food(rng)), words.EAT_PLACES)
+def one_of(*choices: tuple[float, Make]) -> Make:
+    """Return a kind of activity that is one of several, each with its probability."""
+
+    def make(rng: Random, subject: Subject) -> Predicate:
+        return weighted(rng, choices)(rng, subject)
+
+    return make
 
 
-def have_drink(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.DRINK, drink(rng))
+def nothing(_: Random) -> Part:
+    """Return no complement."""
+    return NOTHING
 
 
-def have_hot_drink(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.DRINK, noun_phrase(pick(rng, words.DRINKS[1:3])))
+def _music(_: Random) -> Part:
+    return noun_phrase(words.SUBJECTS[1])
 
 
-def cook(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.COOK, noun_phrase(pick(rng, COOKED))), words.EAT_PLACES[1:2])
+def _game(rng: Random) -> Part:
+    return with_a(noun_phrase(pick(rng, words.SPORTS), generic=True))
 
 
-COOKED = words.nouns("rice soup fish meat chicken")
+def _studied(rng: Random) -> Part:
+    return any_of(rng, pick(rng, (words.LANGUAGES, words.STUDIED)))
 
 
-def buy(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.BUY, goods(rng, edible=0.4)), words.SHOP_PLACES)
+def _well_or_a_lot(rng: Random) -> Part:
+    return pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say()
 
 
-def read(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.READ, thing(rng, words.READING, PRAISE)), words.READ_PLACES)
+def _eaten(rng: Random) -> Part:
+    return any_of(rng, words.MASS_FOOD) if rng.random() < 0.6 else some_of(rng, words.COUNT_FOOD)
 
 
-PRAISE = (*words.CONTENT, words.GOOD, words.GREAT)
+def abroad(rng: Random) -> Part:
+    """Return a country or city as a destination."""
+    return join(word("to", "a"), any_of(rng, words.COUNTRIES))
 
 
-def write(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.WRITE, thing(rng, words.WRITING, (words.CONTENT[2], words.GOOD), owned=False))
-
-
-def watch(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.WATCH, thing(rng, words.SHOWS, (*words.CONTENT[:2], words.GOOD, words.GREAT), owned=False))
-
-
-def listen(rng: Random, subject: Subject) -> Predicate:
-    if rng.random() < 0.6:
-        return _where(rng, subject, Predicate(verbs.LISTEN, noun_phrase(words.SUBJECTS[1])), words.EAT_PLACES[1:3])
-    return Predicate(verbs.LISTEN, thing(rng, words.SONGS, (words.VALUES[2],), owned=False))
-
-
-def play(rng: Random, subject: Subject) -> Predicate:
-    game = noun_phrase(pick(rng, words.SPORTS), generic=True)
-    game.spanish.insert(0, Spanish("a", *game.english))
-    return _where(rng, subject, Predicate(verbs.PLAY_GAME, game), words.PLAY_PLACES, 0.3)
-
-
-def play_music(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.PLAY_MUSIC, noun_phrase(pick(rng, words.INSTRUMENTS), "the"))
-
-
-def study(rng: Random, subject: Subject) -> Predicate:
-    studied = pick(rng, pick(rng, (words.LANGUAGES, words.STUDIED)))
-    return _where(rng, subject, Predicate(verbs.STUDY, noun_phrase(studied)), words.STUDY_PLACES)
+def _visit_person(rng: Random, subject: Subject) -> Predicate:
+    return Predicate(verbs.VISIT, with_a(person_phrase(rng, subject)[0]))
 
 
 def speak(rng: Random, subject: Subject) -> Predicate:
-    language = noun_phrase(pick(rng, words.LANGUAGES))
+    """Return speaking a language, sometimes very well or with someone."""
+    language = any_of(rng, words.LANGUAGES)
     chance = rng.random()
     if chance < 0.25:
         language = join(language, when_where.VERY_WELL.say())
@@ -103,28 +98,8 @@ def speak(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.SPEAK, language)
 
 
-def clean(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.CLEAN, noun_phrase(pick(rng, words.CLEANABLE), pick(rng, ("the", "the", "my", "our"))))
-
-
-def visit(rng: Random, subject: Subject) -> Predicate:
-    chance = rng.random()
-    if chance < 0.3:
-        return Predicate(verbs.VISIT, noun_phrase(pick(rng, words.COUNTRIES)))
-    if chance < 0.6:
-        return Predicate(verbs.VISIT, personal_a(*person_phrase(rng, subject)[:2]))
-    return Predicate(verbs.VISIT, noun_phrase(pick(rng, words.SIGHTS), pick(rng, ("the", "the", "this"))))
-
-
-def visit_museum(rng: Random, _: Subject) -> Predicate:
-    place = pick(rng, MUSEUMS)
-    return Predicate(verbs.VISIT, noun_phrase(place, pick(rng, ("the", "the", "this"))))
-
-
-MUSEUMS = words.nouns("museum church city")
-
-
 def go(rng: Random, subject: Subject) -> Predicate:
+    """Return going home, abroad or to a place, sometimes with someone."""
     chance = rng.random()
     if chance < 0.08:
         goal = when_where.HOME.say()
@@ -137,97 +112,78 @@ def go(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.GO, goal)
 
 
-def abroad(rng: Random) -> Part:
-    """Return a country or city as a destination."""
-    return join(word("to", "a"), noun_phrase(pick(rng, words.COUNTRIES)))
-
-
-def walk(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.WALK, NOTHING), words.WALK_PLACES, 0.7)
-
-
-def swim(rng: Random, subject: Subject) -> Predicate:
-    return _where(rng, subject, Predicate(verbs.SWIM, NOTHING), words.GO_PLACES[:1], 0.5)
-
-
-def dance(rng: Random, subject: Subject) -> Predicate:
-    if rng.random() < 0.4:
-        return Predicate(verbs.DANCE, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
-    return _where(rng, subject, Predicate(verbs.DANCE, NOTHING), words.PLAY_PLACES, 0.5)
-
-
-def sing(rng: Random, subject: Subject) -> Predicate:
-    if rng.random() < 0.4:
-        return Predicate(verbs.SING, pick(rng, (when_where.VERY_WELL, when_where.A_LOT)).say())
-    song = thing(rng, words.SONGS, (words.VALUES[2],), owned=False)
-    return _where(rng, subject, Predicate(verbs.SING, song), words.PLAY_PLACES)
-
-
 def stay(rng: Random, subject: Subject) -> Predicate:
+    """Return staying at home, sometimes with someone."""
     home = when_where.AT_HOME.say()
     if rng.random() >= 0.75:
         home = join(home, when_where.together(rng, subject))
     return Predicate(verbs.STAY, home)
 
 
-# Activities in general, as objects of `like`: reading books, going to the beach.
-
-
-def _reading(rng: Random, subject: Subject) -> Predicate:
-    books = some_of(rng, words.READING, (PRAISE[0], PRAISE[2]))
-    return _where(rng, subject, Predicate(verbs.READ, books), words.READ_PLACES)
-
-
-def _watching(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.WATCH, some_of(rng, words.SHOWS[:2], (words.GOOD, words.CONTENT[0])))
-
-
-def _writing(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.WRITE, some_of(rng, words.WRITING[:4], (words.CONTENT[2], words.GOOD)))
-
-
-def _eating(rng: Random, subject: Subject) -> Predicate:
-    if rng.random() < 0.6:
-        eaten = noun_phrase(pick(rng, words.MASS_FOOD))
-    else:
-        eaten = some_of(rng, words.COUNT_FOOD)
-    return _where(rng, subject, Predicate(verbs.EAT, eaten), words.EAT_PLACES)
-
-
-def _buying(rng: Random, subject: Subject) -> Predicate:
-    bought = some_of(rng, BOUGHT, words.VALUES[:2] + words.SIZES[2:3])
-    return _where(rng, subject, Predicate(verbs.BUY, bought), words.SHOP_PLACES)
-
-
-BOUGHT = words.nouns("shirt dress hat bag gift flower lamp shoe")
-
-
-def _out(rng: Random, subject: Subject) -> Predicate:
+def _go_out(rng: Random, subject: Subject) -> Predicate:
     goal = when_where.to(rng, FUN) if rng.random() < 0.85 else abroad(rng)
     if rng.random() < 0.2:
         goal = join(goal, when_where.together(rng, subject))
     return Predicate(verbs.GO, goal)
 
 
+PRAISE = (*words.CONTENT, words.GOOD, words.GREAT)
 FUN = words.nouns("beach beach park park museum theater market restaurant library city village school store")
+_TO_BUY = words.nouns("shirt dress hat bag gift flower lamp shoe")
+_COOKED = words.nouns("rice soup fish meat chicken")
+_MUSEUMS = words.nouns("museum church city")
+_SHOW_QUALITIES = (*words.CONTENT[:2], words.GOOD, words.GREAT)
+_LONG_OR_GOOD = (words.CONTENT[2], words.GOOD)
+_THE_OR_THIS = ("the", "the", "this")
+_song = partial(thing, nouns=words.SONGS, qualities=(words.VALUES[2],), owned=False)
 
-FREE: tuple[tuple[float, Make], ...] = (
+eat = activity(verbs.EAT, food, words.EAT_PLACES)
+have_drink = activity(verbs.DRINK, drink)
+have_hot_drink = activity(verbs.DRINK, partial(any_of, nouns=words.DRINKS[1:3]))
+cook = activity(verbs.COOK, partial(any_of, nouns=_COOKED), words.EAT_PLACES[1:2])
+buy = activity(verbs.BUY, partial(goods, edible=0.4), words.SHOP_PLACES)
+read = activity(verbs.READ, partial(thing, nouns=words.READING, qualities=PRAISE), words.READ_PLACES)
+write = activity(verbs.WRITE, partial(thing, nouns=words.WRITING, qualities=_LONG_OR_GOOD, owned=False))
+watch = activity(verbs.WATCH, partial(thing, nouns=words.SHOWS, qualities=_SHOW_QUALITIES, owned=False))
+listen = one_of(
+    (0.6, activity(verbs.LISTEN, _music, words.EAT_PLACES[1:3])),
+    (0.4, activity(verbs.LISTEN, _song)),
+)
+play = activity(verbs.PLAY_GAME, _game, words.PLAY_PLACES, 0.3)
+play_music = activity(verbs.PLAY_MUSIC, partial(any_of, nouns=words.INSTRUMENTS, determiner="the"))
+study = activity(verbs.STUDY, _studied, words.STUDY_PLACES)
+clean = activity(verbs.CLEAN, partial(any_of, nouns=words.CLEANABLE, determiner=("the", "the", "my", "our")))
+visit = one_of(
+    (0.3, activity(verbs.VISIT, partial(any_of, nouns=words.COUNTRIES))),
+    (0.3, _visit_person),
+    (0.4, activity(verbs.VISIT, partial(any_of, nouns=words.SIGHTS, determiner=_THE_OR_THIS))),
+)
+visit_museum = activity(verbs.VISIT, partial(any_of, nouns=_MUSEUMS, determiner=_THE_OR_THIS))
+walk = activity(verbs.WALK, nothing, words.WALK_PLACES, 0.7)
+swim = activity(verbs.SWIM, nothing, words.GO_PLACES[:1], 0.5)
+dance = one_of(
+    (0.4, activity(verbs.DANCE, _well_or_a_lot)),
+    (0.6, activity(verbs.DANCE, nothing, words.PLAY_PLACES, 0.5)),
+)
+sing = one_of((0.4, activity(verbs.SING, _well_or_a_lot)), (0.6, activity(verbs.SING, _song, words.PLAY_PLACES)))
+
+choice = one_of(
     (0.09, eat), (0.05, have_drink), (0.04, cook), (0.07, buy), (0.08, read), (0.05, write), (0.06, watch),
     (0.05, listen), (0.09, play), (0.04, play_music), (0.06, study), (0.04, speak), (0.03, clean), (0.05, visit),
     (0.1, go), (0.03, walk), (0.02, swim), (0.02, dance), (0.02, sing), (0.01, stay),
 )  # fmt: skip
-LEISURE: tuple[tuple[float, Make], ...] = (
-    (0.12, _reading), (0.08, _watching), (0.05, _writing), (0.07, _eating), (0.05, _buying), (0.27, _out), (0.1, play),
+"""An activity that people choose, and so may want or plan."""
+
+# Activities in general, as objects of `like`: reading books, going to the beach.
+_books = partial(some_of, nouns=words.READING, qualities=(PRAISE[0], PRAISE[2]))
+_shows = partial(some_of, nouns=words.SHOWS[:2], qualities=(words.GOOD, words.CONTENT[0]))
+_texts = partial(some_of, nouns=words.WRITING[:4], qualities=_LONG_OR_GOOD)
+_wares = partial(some_of, nouns=_TO_BUY, qualities=words.VALUES[:2] + words.SIZES[2:3])
+leisure = one_of(
+    (0.12, activity(verbs.READ, _books, words.READ_PLACES)), (0.08, activity(verbs.WATCH, _shows)),
+    (0.05, activity(verbs.WRITE, _texts)), (0.07, activity(verbs.EAT, _eaten, words.EAT_PLACES)),
+    (0.05, activity(verbs.BUY, _wares, words.SHOP_PLACES)), (0.27, _go_out), (0.1, play),
     (0.05, play_music), (0.05, listen), (0.03, cook), (0.03, speak), (0.03, study), (0.02, swim), (0.03, walk),
     (0.01, dance), (0.01, sing),
 )  # fmt: skip
-
-
-def choice(rng: Random, subject: Subject) -> Predicate:
-    """Return an activity that people choose, and so may want or plan."""
-    return weighted(rng, FREE)(rng, subject)
-
-
-def leisure(rng: Random, subject: Subject) -> Predicate:
-    """Return an activity that people may like."""
-    return weighted(rng, LEISURE)(rng, subject)
+"""An activity that people may like."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 
 from . import adverbials as when_where
 from . import lexicon as words
 from . import verbs
-from .chance import pick, sometimes, weighted
+from .chance import pick, sometimes
 from .clauses import INDIRECT, Predicate
 from .conjugation import Verb
-from .deeds import FREE, Make, study
-from .nominals import Subject, noun_phrase, person_phrase, personal_a
+from .deeds import Make, activity, choice, one_of, study
+from .nominals import Subject, noun_phrase, person_phrase, with_a
 from .objects import goods, thing
-from .text import English, Part, Spanish, join, word
+from .text import English, Part, join, word
 
 OBJECT_PRONOUNS = (
     ("me", "me", 0), ("you", "te", 1), ("him", "lo", 2), ("her", "la", 2), ("us", "nos", 3), ("them", "los", 4),
@@ -31,9 +32,8 @@ def work(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.WORK, place)
 
 
-def open_or_close(rng: Random, _: Subject) -> Predicate:
-    verb = pick(rng, (verbs.OPEN, verbs.CLOSE))
-    return Predicate(verb, noun_phrase(pick(rng, words.OPENABLE), "the", plural=rng.random() < 0.2))
+def _openable(rng: Random) -> Part:
+    return noun_phrase(pick(rng, words.OPENABLE), "the", plural=rng.random() < 0.2)
 
 
 def arrive(rng: Random, _: Subject) -> Predicate:
@@ -46,32 +46,14 @@ def arrive(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.ARRIVE, goal)
 
 
-def see(rng: Random, subject: Subject) -> Predicate:
-    if rng.random() < 0.5:
-        return _to_person(rng, verbs.SEE, subject)
-    return Predicate(verbs.SEE, thing(rng, words.ANIMALS, (*words.COLORS[1:3], *words.SIZES[:2], words.VALUES[2])))
-
-
-def help_someone(rng: Random, subject: Subject) -> Predicate:
-    return _to_person(rng, verbs.HELP if rng.random() < 0.55 else verbs.CALL, subject)
-
-
-def call(rng: Random, subject: Subject) -> Predicate:
-    return _to_person(rng, verbs.CALL, subject)
-
-
-def love(rng: Random, subject: Subject) -> Predicate:
-    return _to_person(rng, verbs.LOVE_PERSON, subject)
-
-
-def _to_person(rng: Random, verb: Verb, subject: Subject) -> Predicate:
+def _to_person(rng: Random, subject: Subject, verb: Verb) -> Predicate:
     """Return a verb with a personal object, with the personal `a`, or an object pronoun that is not reflexive."""
     if rng.random() < 0.4:
         english, spanish, person = pick(rng, OBJECT_PRONOUNS)
         if subject.person != person and {subject.person, person} != {0, 3}:
             source = English(english)
             return Predicate(verb, Part([source], []), spanish, (source,))
-    return Predicate(verb, personal_a(*person_phrase(rng, subject)[:2]))
+    return Predicate(verb, with_a(person_phrase(rng, subject)[0]))
 
 
 def give(rng: Random, subject: Subject) -> Predicate:
@@ -82,10 +64,9 @@ def give(rng: Random, subject: Subject) -> Predicate:
         if person != subject.person and {person, subject.person} != {0, 3}:
             source = English(("me", "you", "", "us")[person])
             return Predicate(verbs.GIVE, Part([source, *gift.english], gift.spanish), INDIRECT[person], (source,))
-    receiver, head, plural = person_phrase(rng, subject)
-    to = English("to")
-    complement = Part([*gift.english, to, *receiver.english], [*gift.spanish, Spanish("a", to), *receiver.spanish])
-    return Predicate(verbs.GIVE, complement, "les" if plural else "le", (head,))
+    receiver, plural = person_phrase(rng, subject)
+    complement = join(gift, word("to", "a"), receiver)
+    return Predicate(verbs.GIVE, complement, "les" if plural else "le", (receiver.english[-1],))
 
 
 # Lasting states.
@@ -125,39 +106,31 @@ def live(rng: Random, subject: Subject) -> Predicate:
     return Predicate(verbs.LIVE, join(word("in", "en"), home))
 
 
-def sleep(rng: Random, _: Subject) -> Predicate:
-    how = pick(rng, (when_where.A_LOT, when_where.VERY_WELL, when_where.AT_HOME))
-    return Predicate(verbs.SLEEP, how.say())
-
-
-def get_up(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.GET_UP, hour(rng))
+def _slept(rng: Random) -> Part:
+    return pick(rng, (when_where.A_LOT, when_where.VERY_WELL, when_where.AT_HOME)).say()
 
 
 def get_up_early(rng: Random, _: Subject) -> Predicate:
     return Predicate(verbs.GET_UP, when_where.EARLY.say())
 
 
-def go_to_bed(rng: Random, _: Subject) -> Predicate:
-    return Predicate(verbs.GO_TO_BED, hour(rng))
-
-
 def hour(rng: Random) -> Part:
     return pick(rng, (when_where.EARLY, when_where.LATE, pick(rng, when_where.AT_HOUR))).say()
 
 
-OTHER: tuple[tuple[float, Make], ...] = (
+_seen = partial(thing, nouns=words.ANIMALS, qualities=(*words.COLORS[1:3], *words.SIZES[:2], words.VALUES[2]))
+call: Make = partial(_to_person, verb=verbs.CALL)
+help_someone = one_of((0.55, partial(_to_person, verb=verbs.HELP)), (0.45, call))
+see = one_of((0.5, partial(_to_person, verb=verbs.SEE)), (0.5, activity(verbs.SEE, _seen)))
+open_or_close = one_of((0.5, activity(verbs.OPEN, _openable)), (0.5, activity(verbs.CLOSE, _openable)))
+sleep = activity(verbs.SLEEP, _slept)
+get_up = activity(verbs.GET_UP, hour)
+go_to_bed = activity(verbs.GO_TO_BED, hour)
+_other = one_of(
     (0.1, open_or_close), (0.16, help_someone), (0.16, give), (0.2, work), (0.1, arrive), (0.1, see), (0.05, sleep),
     (0.07, get_up), (0.06, go_to_bed),
 )  # fmt: skip
-STATES: tuple[tuple[float, Make], ...] = ((0.38, have), (0.27, need), (0.2, live), (0.15, love))
-
-
-def action(rng: Random, subject: Subject) -> Predicate:
-    """Return any event, for any mode."""
-    return weighted(rng, FREE if rng.random() < 0.72 else OTHER)(rng, subject)
-
-
-def lasting(rng: Random, subject: Subject) -> Predicate:
-    """Return a lasting state: having, needing, living, loving. It is not for the progressive."""
-    return weighted(rng, STATES)(rng, subject)
+action = one_of((0.72, choice), (0.28, _other))
+"""Any event, for any mode."""
+lasting = one_of((0.38, have), (0.27, need), (0.2, live), (0.15, partial(_to_person, verb=verbs.LOVE_PERSON)))
+"""A lasting state: having, needing, living, loving. It is not for the progressive."""

@@ -13,8 +13,8 @@ from .clauses import INDIRECT, Predicate, clause, deed, felt
 from .conjugation import Verb
 from .deeds import buy, leisure, read, watch
 from .lexicon import Noun
-from .nominals import DETERMINERS, NOBODY, Subject, enumeration, in_number, noun_phrase, other_than
-from .text import English, Expression, Part, Spanish, join, word
+from .nominals import DETERMINERS, NOBODY, Subject, enumeration, noun_phrase, other_than
+from .text import Expression, Part, join, word
 
 AND_ALSO = Expression("and also", "y también")
 
@@ -43,7 +43,6 @@ def likes(
     past: bool = False,
     negative: bool | None = None,
     question: bool = False,
-    opener: Part | None = None,
 ) -> Part:
     """Return what someone likes: I like soccer, tennis and also going to the beach.
 
@@ -54,7 +53,6 @@ def likes(
         past: whether the clause may be in the past.
         negative: whether the clause is negated; None leaves it to chance.
         question: whether it is a question.
-        opener: words before the clause.
     """
     verb = weighted(rng, ((0.72, verbs.LIKE), (0.2, verbs.LOVE), (0.08, verbs.INTEREST)))
     if negative is None:
@@ -68,7 +66,10 @@ def likes(
     kind = rng.random()
     mode = "present"
     if verb is verbs.INTEREST:
-        nouns = [noun_phrase(noun, generic=True) for noun in _distinct(rng, words.SUBJECTS, min(length, 2))]
+        left = list(words.SUBJECTS)
+        nouns = []
+        for _ in range(min(length, 2)):
+            nouns.append(noun_phrase(left.pop(int(rng.random() * len(left))), generic=True))
         stimulus, plural, adverb = enumeration(nouns), len(nouns) > 1, None
     elif length == 1 and kind < 0.14 and not negative:
         stimulus, plural = _this(rng, subject)
@@ -80,17 +81,7 @@ def likes(
         stimulus, plural = _deed_or_thing(rng, subject, is_deed=kind < 0.4)
     else:
         stimulus, plural = _list(rng, subject, length)
-    return felt(
-        subject,
-        verb,
-        stimulus,
-        plural=plural,
-        mode=mode,
-        negative=negative,
-        question=question,
-        adverb=adverb,
-        opener=opener,
-    )
+    return felt(subject, verb, stimulus, plural=plural, mode=mode, negative=negative, question=question, adverb=adverb)
 
 
 def _deed_or_thing(rng: Random, subject: Subject, *, is_deed: bool) -> tuple[Part, bool]:
@@ -166,11 +157,6 @@ def _deeds(rng: Random, subject: Subject, count: int, form: str = "ing") -> list
     return parts
 
 
-def _distinct(rng: Random, choices: Sequence[Noun], count: int) -> list[Noun]:
-    left = list(choices)
-    return [left.pop(int(rng.random() * len(left))) for _ in range(count)]
-
-
 def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
     """Return a specific thing, and whether it is plural: this movie, your shoes."""
     kind = rng.random()
@@ -207,19 +193,14 @@ def hurts(rng: Random, subject: Subject) -> Part:
         rng: the random generator.
         subject: I, you, he or she.
     """
-    plural = rng.random() < 0.35
-    noun = pick(rng, words.BODY_PAIRS if plural else words.BODY)
-    owner = English({"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun])
-    head, target = in_number(noun, plural=plural)
-    form, person = ("hurt", 4) if plural else ("hurts", 2)
-    hurt = English(form)
-    article = DETERMINERS["the"][noun.feminine + 2 * plural]
-    return Part(
-        [owner, head, hurt],
-        [
-            Spanish(INDIRECT[subject.person], owner),
-            Spanish(verbs.HURT.finite["present"][person], hurt),
-            Spanish(article, owner),
-            target,
-        ],
-    )
+    owner = {"I": "my", "you": "your", "he": "his", "she": "her"}[subject.pronoun]
+    pronoun, hurt = INDIRECT[subject.person], verbs.HURT.finite["present"]
+    if rng.random() < 0.35:
+        noun = pick(rng, words.BODY_PAIRS)
+        english = f"{owner} {noun.plural} hurt"
+        spanish = f"{pronoun} {hurt[4]} {DETERMINERS['the'][noun.feminine + 2]} {noun.spanish_plural}"
+    else:
+        noun = pick(rng, words.BODY)
+        english = f"{owner} {noun.singular} hurts"
+        spanish = f"{pronoun} {hurt[2]} {DETERMINERS['the'][noun.feminine]} {noun.spanish}"
+    return Expression(english, spanish, "0-0 2-1 0-2 1-3").say()

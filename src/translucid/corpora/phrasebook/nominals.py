@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .chance import pick, weighted
 from .lexicon import FAMILY, NAMES, NUMBERS, PARENTS, PEOPLE, Adjective, Noun
-from .text import English, Part, Spanish
+from .text import English, Part, Spanish, comma, join, word
 
 DETERMINERS = {
     # English: Spanish by feminine + 2 * plural
@@ -29,15 +29,6 @@ DETERMINERS = {
 }
 DETERMINERS |= {english: (spanish,) * 4 for english, spanish in NUMBERS}
 POSSESSIVES = ("my", "my", "your", "his", "her", "our", "their")
-
-
-def in_number(noun: Noun, *, plural: bool) -> tuple[English, Spanish]:
-    """Return a noun in the singular or the plural."""
-    if plural:
-        head = English(noun.plural)
-        return head, Spanish(noun.spanish_plural, head)
-    head = English(noun.singular)
-    return head, Spanish(noun.spanish, head)
 
 
 def noun_phrase(
@@ -62,36 +53,23 @@ def noun_phrase(
         generic: whether only Spanish has an article, which is then linked to the noun: soccer, el fútbol.
     """
     form = noun.feminine + 2 * plural
-    head, target = in_number(noun, plural=plural)
-    english: list[English] = []
-    spanish: list[Spanish] = []
-    possessor = None
+    head = word(noun.plural, noun.spanish_plural) if plural else word(noun.singular, noun.spanish)
+    described = Part([], [])
+    if adjective is not None:
+        described = word(adjective.english, adjective.spanish[form])
+        if very and not adjective.before:
+            described = join(word("very", "muy"), described)
+    spanish = [*head.spanish, *described.spanish]
+    if adjective is not None and adjective.before:
+        spanish = [*described.spanish, *head.spanish]
+    english = [*described.english, *head.english]
+    if generic or owner is not None:
+        spanish.insert(0, Spanish(_in_spanish("the", noun, form), *head.english))
+    elif determiner:
+        return join(word(determiner, _in_spanish(determiner, noun, form)), Part(english, spanish))
     if owner is not None:
         possessor = English(owner.singular + "'s")
-        english.append(possessor)
-    if generic or possessor is not None:
-        spanish.append(Spanish(_in_spanish("the", noun, form), head))
-    elif determiner:
-        source = English(determiner)
-        english.append(source)
-        spanish.append(Spanish(_in_spanish(determiner, noun, form), source))
-    if adjective is None:
-        spanish.append(target)
-    else:
-        quality = English(adjective.english)
-        described = Spanish(adjective.spanish[form], quality)
-        if adjective.before:
-            spanish += [described, target]
-        else:
-            spanish.append(target)
-            if very:
-                intensity = English("very")
-                english.append(intensity)
-                spanish.append(Spanish("muy", intensity))
-            spanish.append(described)
-        english.append(quality)
-    english.append(head)
-    if owner is not None and possessor is not None:
+        english.insert(0, possessor)
         spanish += [Spanish("de", possessor), Spanish(owner.spanish, possessor)]
     return Part(english, spanish)
 
@@ -149,23 +127,14 @@ class Subject(NamedTuple):
         if not self.named:
             pronoun = English(self.pronoun)
             return Part([pronoun], []), (pronoun,)
-        english: list[English] = []
-        spanish: list[Spanish] = []
-        heads = []
+        parts = []
         for member in self.members:
-            if english:
-                also = English("and")
-                english.append(also)
-                spanish.append(Spanish("y", also))
             part = noun_phrase(member.noun, member.determiner, plural=member.plural)
             if personal and member.noun is _ME:
                 part.spanish[0].text = "mí"
-            if personal:
-                spanish.append(Spanish("a", part.english[-1]))
-            english += part.english
-            spanish += part.spanish
-            heads.append(part.english[-1])
-        return Part(english, spanish), tuple(heads)
+            parts.append(with_a(part) if personal else part)
+        heads = tuple(part.english[-1] for part in parts)
+        return enumeration(parts), heads
 
     def again(self) -> Subject:
         """Return the subject as a pronoun, for a later clause of the sentence."""
@@ -245,8 +214,8 @@ def next_subject(rng: Random, before: Subject) -> Subject:
     return other_than(rng, before)
 
 
-def person_phrase(rng: Random, subject: Subject) -> tuple[Part, English, bool]:
-    """Return someone other than the subject as an object or companion, the head noun, and whether it is plural."""
+def person_phrase(rng: Random, subject: Subject) -> tuple[Part, bool]:
+    """Return someone other than the subject as an object or companion, and whether it is plural."""
     kind = rng.random()
     nouns = PEOPLE
     if kind < 0.75:
@@ -260,28 +229,17 @@ def person_phrase(rng: Random, subject: Subject) -> tuple[Part, English, bool]:
         determiner, plural = pick(rng, POSSESSIVES), noun.singular == "friend" and rng.random() < 0.5
     else:
         determiner, plural = "the", rng.random() < 0.3
-    part = noun_phrase(noun, determiner, plural=plural)
-    return part, part.english[-1], plural
+    return noun_phrase(noun, determiner, plural=plural), plural
 
 
-def personal_a(part: Part, head: English) -> Part:
-    """Add the personal a to a human object; it is linked to the object's head."""
-    part.spanish.insert(0, Spanish("a", head))
+def with_a(part: Part) -> Part:
+    """Add the preposition a to an object, such as a person; it is linked to the object's head."""
+    part.spanish.insert(0, Spanish("a", part.english[-1]))
     return part
 
 
 def enumeration(parts: Sequence[Part], conjunction: tuple[str, str] = ("and", "y")) -> Part:
     """Join parts as a list: a, b and c."""
-    english = list(parts[0].english)
-    spanish = list(parts[0].spanish)
-    for place, part in enumerate(parts[1:], 1):
-        if place < len(parts) - 1:
-            english[-1].text += ","
-            spanish[-1].text += ","
-        else:
-            link = English(conjunction[0])
-            english.append(link)
-            spanish.append(Spanish(conjunction[1], link))
-        english += part.english
-        spanish += part.spanish
-    return Part(english, spanish)
+    if len(parts) == 1:
+        return parts[0]
+    return join(*map(comma, parts[:-2]), parts[-2], word(*conjunction), parts[-1])

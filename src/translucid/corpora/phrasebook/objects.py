@@ -12,19 +12,25 @@ from .nominals import POSSESSIVES, noun_phrase
 from .text import Part
 
 
+def any_of(rng: Random, nouns: Sequence[Noun], determiner: str | Sequence[str] = "") -> Part:
+    """Return a noun, with the determiner or with one of several."""
+    noun = pick(rng, nouns)
+    return noun_phrase(noun, determiner if isinstance(determiner, str) else pick(rng, determiner))
+
+
 def thing(
-    rng: Random, choices: Sequence[Noun], qualities: Sequence[Adjective] = (), *, owned: bool = True, many: float = 0.25
+    rng: Random, nouns: Sequence[Noun], qualities: Sequence[Adjective] = (), *, owned: bool = True, many: float = 0.25
 ) -> Part:
     """Return a countable object: a book, the red car, my keys, two shirts, these shoes.
 
     Args:
         rng: the random generator.
-        choices: the nouns.
+        nouns: the nouns.
         qualities: adjectives that suit them.
         owned: whether it may have an owner (my keys, Ana's car).
         many: the probability of a plural.
     """
-    noun = pick(rng, choices)
+    noun = pick(rng, nouns)
     plural = rng.random() < many
     chance = rng.random()
     determiner = _plural_determiner(rng, chance) if plural else _singular_determiner(rng, chance)
@@ -51,10 +57,10 @@ def _plural_determiner(rng: Random, chance: float) -> str:
     return pick(rng, ("these", "those") if chance < 0.8 else ("many", "some"))
 
 
-def some_of(rng: Random, choices: Sequence[Noun], qualities: Sequence[Adjective] = ()) -> Part:
+def some_of(rng: Random, nouns: Sequence[Noun], qualities: Sequence[Adjective] = ()) -> Part:
     """Return things in general: books, good movies."""
     quality = sometimes(rng, 0.25, qualities)
-    return noun_phrase(pick(rng, choices), adjective=quality, plural=True)
+    return noun_phrase(pick(rng, nouns), adjective=quality, plural=True)
 
 
 def food(rng: Random) -> Part:
@@ -77,4 +83,4 @@ def goods(rng: Random, edible: float) -> Part:
 
 def drink(rng: Random) -> Part:
     """Return something to drink."""
-    return noun_phrase(pick(rng, words.DRINKS))
+    return any_of(rng, words.DRINKS)

@@ -17,7 +17,7 @@ from .likes import likes
 from .nominals import HE, SHE, THEY, WE, WHO, YOU, I, Member, Subject, named, noun_phrase, of_nouns, person_phrase
 from .objects import thing
 from .statements import POINTS, can_go_on, does, has, obliged, plans
-from .text import English, Expression, Part, Spanish, comma, english_words, join
+from .text import Expression, Part, Spanish, comma, english_words, join
 
 WHERE = Expression("where", "dónde")
 WHERE_TO = Expression("where", "adónde")
@@ -146,12 +146,8 @@ def _who(rng: Random) -> Part:
 def how_many(rng: Random, subject: Subject) -> Part:
     """Return a question about a number: how many books do you have, ¿cuántos libros tienes?"""
     noun = pick(rng, words.SMALL_THINGS + words.ANIMALS + words.FAMILY[2:6])
-    how, many = English("how"), English("many")
-    counted = noun_phrase(noun, plural=True)
-    opener = Part(
-        [how, many, *counted.english],
-        [Spanish("cuántas" if noun.feminine else "cuántos", how, many), *counted.spanish],
-    )
+    how_many = Expression("how many", "cuántas" if noun.feminine else "cuántos", "0-0 1-0")
+    opener = join(how_many.say(), noun_phrase(noun, plural=True))
     return clause(subject, Predicate(verbs.HAVE, NOTHING), "present", question=True, opener=opener)
 
 

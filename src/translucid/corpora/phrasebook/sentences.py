@@ -11,7 +11,7 @@ from .being import is_, thing_is
 from .chance import pick, sometimes
 from .clauses import Predicate, clause, deed, felt
 from .conjugation import Verb
-from .deeds import choice, leisure
+from .deeds import Make, choice, leisure
 from .likes import likes
 from .nominals import EVERYONE, NOBODY, Subject, enumeration, next_subject, other_than, someone
 from .objects import drink, food, thing
@@ -34,7 +34,19 @@ AT_HOME = (
     deeds.have_drink,
 )  # fmt: skip
 ON_ARRIVAL = (deeds.have_drink, events.call, events.help_someone, events.see, events.give)
-ON_RISING = (deeds.have_drink, deeds.eat, deeds.cook, deeds.clean, deeds.walk, deeds.study, events.open_or_close)
+ON_RISING = (
+    deeds.have_drink,
+    deeds.eat,
+    deeds.cook,
+    deeds.clean,
+    deeds.walk,
+    deeds.study,
+    events.open_or_close,
+)
+LIMITS: tuple[tuple[Expression, tuple[Make, ...]], ...] = (
+    (BEFORE, (events.go_to_bed, deeds.eat, deeds.cook)),
+    (AFTER, (events.get_up, deeds.eat, events.work)),
+)
 WANT, HAVE_TO = 0.6, 0.3
 """Values of `kind` for `plans`."""
 
@@ -114,9 +126,7 @@ def that(rng: Random, subject: Subject) -> Part:
 
 def before_after(rng: Random, subject: Subject) -> Part:
     """Return two activities in their order: I drink milk before going to bed."""
-    link, makers = AFTER, (events.get_up, deeds.eat, events.work)
-    if rng.random() < 0.5:
-        link, makers = BEFORE, (events.go_to_bed, deeds.eat, deeds.cook)
+    link, makers = pick(rng, LIMITS)
     maker = pick(rng, makers)
     other = pick(rng, (maker, leisure))(rng, subject)
     mode = pick(rng, ("present", "past", "will"))

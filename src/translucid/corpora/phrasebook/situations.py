@@ -8,11 +8,10 @@ from . import deeds, events, verbs
 from .being import WEATHER, it_is, rain
 from .chance import pick
 from .clauses import Predicate, clause, deed
-from .conjugation import Verb
 from .deeds import Make
-from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Adjective, Noun, nouns
+from .lexicon import NEEDS, READING, SHOWS, SPORT, STATES, SUBJECTS, Noun, nouns
 from .nominals import Subject, noun_phrase
-from .text import English, Part, Spanish, join, word
+from .text import Part, join, word
 
 _STATE = {state.english: state for state in STATES}
 _NEED = dict(NEEDS)
@@ -62,27 +61,22 @@ RELISHED: tuple[tuple[Make, tuple[Noun, bool]], ...] = (
 """Activities, and what people like who do them."""
 
 
-def in_state(subject: Subject, state: str, mode: str = "present") -> Part:
-    """Return that someone is hungry, tired and so on."""
-    verb, complement = being(subject, state)
-    return clause(subject, Predicate(verb, complement), mode)
-
-
-def being(subject: Subject, state: str) -> tuple[Verb, Part]:
-    """Return the Spanish verb and the complement of a state: tener hambre, estar cansado."""
+def in_state(subject: Subject, state: str) -> Part:
+    """Return that someone is hungry (tener hambre), tired (estar cansado) and so on."""
     if state in _NEED:
-        return verbs.TENER, word(state, _NEED[state])
-    quality: Adjective = _STATE[state]
-    return verbs.ESTAR, word(state, quality.spanish[subject.form])
+        return clause(subject, Predicate(verbs.TENER, word(state, _NEED[state])))
+    return clause(subject, Predicate(verbs.ESTAR, word(state, _STATE[state].spanish[subject.form])))
 
 
-def circumstance(rng: Random, subject: Subject, mode: str = "present") -> tuple[Part, str]:
+def circumstance(rng: Random, subject: Subject) -> tuple[Part, str]:
     """Return a clause about someone's state or the weather, and its name in `REACTIONS`."""
     if rng.random() < 0.7:
         state = pick(rng, _PERSONAL)
-        return in_state(subject, state, mode), state
+        return in_state(subject, state), state
     kind = pick(rng, (*WEATHER, ("rain", "")))
-    return (rain(mode) if kind[0] == "rain" else it_is(rng, kind, mode)), kind[0]
+    if kind[0] == "rain":
+        return rain("present"), "rain"
+    return it_is(rng, kind, "present"), kind[0]
 
 
 _PERSONAL = (
@@ -112,9 +106,7 @@ def outing(rng: Random) -> tuple[Predicate, Make]:
 
 def purpose(predicate: Predicate, subject: Subject) -> Part:
     """Return a purpose: to read a book, para leer un libro."""
-    to = English("to")
-    doing = deed(predicate, subject.person, "base")
-    return Part([to, *doing.english], [Spanish("para", to), *doing.spanish])
+    return join(word("to", "para"), deed(predicate, subject.person, "base"))
 
 
 def relish(rng: Random, subject: Subject) -> tuple[Make, Part, bool]:

@@ -13,7 +13,7 @@ from .deeds import Make, choice
 from .events import action, lasting
 from .likes import hurts, likes
 from .nominals import NOBODY, Subject
-from .text import English, Part, Spanish, join, word
+from .text import Part, join, word
 
 MODES = ((0.4, "present"), (0.26, "past"), (0.12, "will"), (0.1, "going"), (0.06, "progressive"), (0.06, "can"))
 POINTS = frozenset((verbs.ARRIVE, verbs.SEE, verbs.GET_UP, verbs.GO_TO_BED))
@@ -75,9 +75,9 @@ def can_go_on(predicate: Predicate) -> bool:
     return predicate.verb not in POINTS and not predicate.clitic
 
 
-def does_and_does(rng: Random, subject: Subject, mode: str = "") -> Part:
+def does_and_does(rng: Random, subject: Subject) -> Part:
     """Return two activities of one subject: I get up early and drink coffee."""
-    mode = mode or pick(rng, ("present", "past", "past", "will", "going"))
+    mode = pick(rng, ("present", "past", "past", "will", "going"))
     first = in_mode(rng, subject, mode)
     second = in_mode(rng, subject, mode)
     while second.verb.base == first.verb.base:
@@ -139,9 +139,7 @@ def plans(
 
 def obliged(predicate: Predicate, subject: Subject) -> Part:
     """Return the complement of `have`: to eat bread, que comer pan."""
-    to = English("to")
-    doing = deed(predicate, subject.person, "base")
-    return Part([to, *doing.english], [Spanish("que", to), *doing.spanish])
+    return join(word("to", "que"), deed(predicate, subject.person, "base"))
 
 
 def statement(rng: Random, subject: Subject) -> Part:

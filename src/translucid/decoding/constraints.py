@@ -14,7 +14,7 @@ else. So a phrase may come `instead` of tokens that the model would choose: then
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
@@ -78,26 +78,9 @@ class Met(NamedTuple):
     """[N, P] the number of pieces of each form that the output ends in, less than all."""
 
 
-class Candidates(NamedTuple):
-    """M tokens for each of N partial outputs, and their consequences."""
-
-    gain: Tensor
-    """[N, M] log-probabilities."""
-    price: Tensor
-    """[N, M] the values that the search adds up: the same, unless a phrase comes instead of something else."""
-    token: Tensor
-    """[N, M] ids."""
-    times: Tensor
-    """[N, M, C] the occurrences of each phrase with this token; see `Met`."""
-    fresh: Tensor
-    """[N, M, C] boolean, whether this token completes an occurrence."""
-    bank: Tensor
-    """[N, M] twice the number of complete occurrences, plus one if another has begun."""
-
-
-@dataclass(frozen=True)
-class Steering:
-    """Constraints as tensors, for B sentences with at most P forms of C phrases each."""
+@dataclass
+class Phrases:
+    """The `Constraint` of one beam search: phrases as tensors, for B sentences with at most P forms of C phrases."""
 
     forms: Tensor
     """[B, P, L] ids; -1 behind the end."""
@@ -115,11 +98,17 @@ class Steering:
     eos: int
     banks: int
     """The number of banks."""
+    met: Met
+    """The progress of the rows before their next tokens."""
+    times: Tensor = field(init=False)
+    """[N, M, C] the occurrences of each phrase with each of the choices; see `Met`."""
+    fresh: Tensor = field(init=False)
+    """[N, M, C] boolean, whether each of the choices completes an occurrence."""
 
     @classmethod
-    def by(cls, constraints: Constraints, bos: int, eos: int, device: torch.device) -> Steering:
-        """Convert constraints to tensors."""
-        phrases = list(map(_numbered_forms, constraints.wanted))
+    def by(cls, constraints: Constraints, bos: int, eos: int, rows: Rows) -> Phrases:
+        """Convert constraints to tensors, and begin with the first rows of a search."""
+        phrases, device = list(map(_numbered_forms, constraints.wanted)), rows.tokens.device
         every = [form for _, form in chain.from_iterable(phrases)]
         b, c = len(phrases), max(1, *map(len, constraints.wanted))
         p = max(1, *map(len, phrases))
@@ -138,6 +127,7 @@ class Steering:
                 instead[sentence, place, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
         goes_on, opens = constraints.edges.goes_on, constraints.edges.opens.clone()
         opens[bos] = True  # a form without a space may begin an output
+        times = torch.zeros(len(rows), c, dtype=torch.long, device=device)
         return cls(
             upload(forms, device),
             upload(lengths, device),
@@ -148,24 +138,19 @@ class Steering:
             Edges(upload(goes_on, device), upload(opens, device)),
             eos,
             2 * int(wanted.sum(1).max()) + 1,
+            Met(times, times.bool(), times.new_zeros(len(rows), p)),
         )
 
-    def begin(self, rows: Rows) -> Met:
-        """Return the progress of empty outputs."""
-        n, c, p = len(rows), self.wanted.size(1), self.lengths.size(1)
-        times = self.wanted.new_zeros(n, c)
-        return Met(times, times.bool(), times.new_zeros(n, p))
-
-    def candidates(self, rows: Rows, met: Met, log_probs: Tensor, gain: Tensor, choice: Tensor) -> Candidates:
+    def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
         """Add to the most probable tokens of each row those that begin or continue a wanted phrase.
 
         Args:
             rows: the N rows.
-            met: their progress.
             log_probs: [N, V] the log-probabilities of the next token.
             gain: [N, k] those of the most probable tokens.
-            choice: [N, k] the most probable tokens.
+            token: [N, k] the most probable tokens.
         """
+        met = self.met
         forms, lengths, of = self.forms[rows.sentence], self.lengths[rows.sentence], self.of[rows.sentence]
         wanted = self.wanted[rows.sentence]
         missing = (met.times < wanted)[:, None].logical_and(of > 0).any(-1)  # [N, P]
@@ -175,15 +160,15 @@ class Steering:
 
         # An output that lacks a phrase may end only if no other token is possible, as at its limit.
         lacking = (met.times < wanted).any(1)
-        others = torch.where(choice == self.eos, -torch.inf, gain).amax(1) > -torch.inf
-        gain = gain.masked_fill((choice == self.eos) & (lacking & others)[:, None], -torch.inf)
+        others = torch.where(token == self.eos, -torch.inf, gain).amax(1) > -torch.inf
+        gain = gain.masked_fill((token == self.eos) & (lacking & others)[:, None], -torch.inf)
 
         # A piece becomes a candidate once: not if it is among the choices, nor if an earlier form has the same one.
-        new = missing & open_ & (following[:, :, None] != choice[:, None]).all(-1)
+        new = missing & open_ & (following[:, :, None] != token[:, None]).all(-1)
         same = (following[:, :, None] == following[:, None]) & new[:, None]
         new &= ~same.tril(-1).any(-1)
         further = log_probs.gather(1, following.clamp(min=0)).masked_fill(~new, -torch.inf)
-        gain, token = torch.cat([gain, further], 1), torch.cat([choice, following.clamp(min=0)], 1)
+        gain, token = torch.cat([gain, further], 1), torch.cat([token, following.clamp(min=0)], 1)
 
         hit = (token[:, :, None] == following[:, None]) & open_[:, None]  # [N, M, P]
         whole = hit & (met.progress + 1 == lengths)[:, None]
@@ -191,17 +176,18 @@ class Steering:
         exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (of > 0)).any(1)  # [N, C]
         # Otherwise a phrase could take the place of other tokens and then become part of a longer word.
         gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)
-        price = self._price(rows, met, log_probs, gain, token, following, missing & open_)
+        price = self._price(rows, log_probs, gain, token, following, missing & open_)
         before = met.times[:, None] - broken.long()
         fresh = (whole.float() @ of > 0) & (before < wanted[:, None])
         times = before + fresh
         begun = (token[:, :, None] == forms[:, None, :, 0]) & may_begin[:, None]
         partly = ((hit | begun) & ~whole & (lengths > 0)[:, None]).float() @ of > 0
         bank = 2 * times.sum(-1) + (partly & (times < wanted[:, None])).any(-1)
-        return Candidates(gain, price, token, times, fresh, bank)
+        self.times, self.fresh = times, fresh
+        return Choices(token, gain, price, Shares(bank, self.banks))
 
     def _price(
-        self, rows: Rows, met: Met, log_probs: Tensor, gain: Tensor, token: Tensor, following: Tensor, missing: Tensor
+        self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor, following: Tensor, missing: Tensor
     ) -> Tensor:
         """Return the prices of candidates, [N, M]: their log-probabilities, unless a form has something `instead`.
 
@@ -211,7 +197,6 @@ class Steering:
 
         Args:
             rows: the N rows.
-            met: their progress.
             log_probs: [N, V] the log-probabilities of the next token.
             gain: [N, M] those of the candidates.
             token: [N, M] the candidates.
@@ -223,7 +208,7 @@ class Steering:
         there = log_probs.gather(1, instead.clamp(min=0).flatten(1)).view(instead.shape)
         there = there.masked_fill(instead < 0, -torch.inf).amax(-1)  # [N, P]
         own = log_probs.gather(1, following.clamp(min=0))  # [N, P]
-        on = met.progress > 0
+        on = self.met.progress > 0
         begins = exchanged & ~on
         for group in (begins, exchanged & on):
             members = group[:, :, None] & (of > 0)  # [N, P, C]
@@ -238,12 +223,12 @@ class Steering:
         replaced = (token[:, :, None, None] == instead[:, None]).any(-1) & begins[:, None] & ~itself[:, :, None]
         return torch.minimum(gain, own[:, None].masked_fill(~replaced, torch.inf).amin(-1))
 
-    def lacks(self, sentence: Tensor, times: Tensor) -> Tensor:
-        """Whether outputs of sentences lack a phrase; `sentence` [..], `times` [.., C]."""
-        return (times < self.wanted[sentence]).any(-1)
+    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+        """Return whether outputs [B, K] would end without all of their phrases."""
+        return (self.times[parent, place] < self.wanted[sentence]).any(-1)
 
-    def after(self, rows: Rows, times: Tensor, fresh: Tensor) -> Met:
-        """Return the progress of rows whose last tokens led to these `times` [N, C] and `fresh` [N, C]."""
+    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
+        """Note the progress of the rows that go on."""
         forms, lengths, inside = self.forms[rows.sentence], self.lengths[rows.sentence], self.inside[rows.sentence]
         progress = torch.zeros_like(lengths)
         # The longest beginning of a form that the output ends in counts: later lengths overwrite earlier ones.
@@ -251,7 +236,7 @@ class Steering:
             alike = (forms[:, :, :length] == rows.tokens[:, None, -length:]).all(-1)
             begins = ~inside | self.edges.opens[rows.tokens[:, -length - 1]][:, None]
             progress = torch.where(alike & begins & (length < lengths), length, progress)
-        return Met(times, fresh, progress)
+        self.met = Met(self.times[parent, place], self.fresh[parent, place], progress)
 
 
 def _numbered_forms(phrases: Sequence[Wanted]) -> list[tuple[int, Form]]:
@@ -261,26 +246,3 @@ def _numbered_forms(phrases: Sequence[Wanted]) -> list[tuple[int, Form]]:
         for form in phrase.forms:
             numbered.append((number, form))
     return numbered
-
-
-class Phrases:
-    """The `Constraint` of one beam search whose outputs must contain phrases."""
-
-    def __init__(self, steering: Steering, rows: Rows) -> None:
-        """Begin with the constraints as tensors, and the first rows."""
-        self.steering, self.met = steering, steering.begin(rows)
-
-    def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
-        """Return the candidates, with their banks."""
-        self.candidates = self.steering.candidates(rows, self.met, log_probs, gain, token)
-        shares = Shares(self.candidates.bank, self.steering.banks)
-        return Choices(self.candidates.token, self.candidates.gain, self.candidates.price, shares)
-
-    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
-        """Return whether outputs [B, K] would end without all of their phrases."""
-        return self.steering.lacks(sentence, self.candidates.times[parent, place])
-
-    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
-        """Note the progress of the rows that go on."""
-        times, fresh = self.candidates.times[parent, place], self.candidates.fresh[parent, place]
-        self.met = self.steering.after(rows, times, fresh)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.maps import forced_log_probs
 from translucid.decoding.search import search
 from translucid.ground.cancellation import between_steps
 from translucid.models.protocol import SequenceModel
@@ -65,9 +66,7 @@ def continuations(
 
 def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], prefix_length: int) -> Hypothesis:
     """Return the prefix as a whole output, with its log-probability."""
-    targets_in = torch.tensor([[model.bos, *prefix]], device=source.device)
-    targets = torch.tensor([*prefix, model.eos], device=source.device)
-    log_probs = model(source, targets_in).float().log_softmax(-1)[0]  # [T, V]
-    steps = log_probs.gather(1, targets[:, None])[:, 0].tolist()
+    target = torch.tensor([[*prefix, model.eos]], device=source.device)
+    steps = forced_log_probs(model, model.encode(source), target)[0].tolist()
     steps[:prefix_length] = [0.0] * prefix_length
     return Hypothesis(list(prefix), sum(steps), sum(steps), steps)

@@ -17,6 +17,8 @@ from translucid.decoding.maps import forced_features
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 
+BATCH_TOKENS = 4096
+"""The number of tokens in a batch, padding included."""
 ROWS = 1024
 """The number of target tokens whose logits are in memory at a time: 125 MiB with a vocabulary of 32,000."""
 
@@ -59,7 +61,7 @@ def pair_scores(
     model: SequenceModel,
     pairs: Sequence[tuple[list[int], list[int]]],
     device: torch.device | str = "cpu",
-    batch_tokens: int = 4096,
+    batch_tokens: int = BATCH_TOKENS,
     on_batch: Callable[[int], None] | None = None,
     prefix_length: int = 0,
 ) -> list[PairScore]:
@@ -133,8 +135,7 @@ def _problem(source: str, tokens: int, longest: int) -> str:
 def forced_scores(
     model: SequenceModel,
     pairs: Sequence[tuple[list[int], list[int]]],
-    device: torch.device | str = "cpu",
-    batch_tokens: int = 4096,
+    device: torch.device | str,
     on_batch: Callable[[int], None] | None = None,
     prefix_length: int = 0,
 ) -> tuple[float, int, int]:
@@ -143,7 +144,7 @@ def forced_scores(
     Arguments are those of `pair_scores`.
     """
     entropy, correct, tokens = 0.0, 0, 0
-    for batch, forced in forced_batches(model, pairs, device, batch_tokens, prefix_length):
+    for batch, forced in forced_batches(model, pairs, device, BATCH_TOKENS, prefix_length):
         entropy -= float(forced.log_probs.sum())
         correct += forced.correct
         tokens += len(forced.log_probs)

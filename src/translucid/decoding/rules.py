@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -102,6 +103,19 @@ class Prefix:
             log_probs[:, token] = kept
 
 
+@dataclass(frozen=True)
+class After:
+    """A rule applies only from a length on, so that a given prefix may break it."""
+
+    length: int
+    rule: Rule
+
+    def __call__(self, history: Tensor, log_probs: Tensor) -> None:
+        """Apply the rule to rows of at least `length` tokens."""
+        if history.size(1) >= self.length:
+            self.rule(history, log_probs)
+
+
 def _forbidden(mask: Tensor) -> Tensor:
     """Return a tensor to add to log-probabilities: -inf where the mask is True, 0 elsewhere; a GPU need not wait."""
     return torch.zeros_like(mask, dtype=torch.float32).masked_fill_(mask, -torch.inf)
@@ -127,28 +141,13 @@ def rules_for(
         prefix: ids that every output begins with, whatever the other rules say.
         prefix_length: the number of tokens of the prefix that cost nothing and do not count for the least length.
     """
-    rules: list[Rule]
-    if prefix:
-        rules = rules_for(options, never, eos, word_starts, device, prefix_length=prefix_length)
-        return [Prefix(prefix, prefix_length), *_after(len(prefix), rules)]
-    rules = [Never(upload(torch.tensor(sorted(set(never))), device))]
+    rules: list[Rule] = [Never(upload(torch.tensor(sorted(set(never))), device))]
     if options.min_length:
         rules.append(MinLength(prefix_length + options.min_length, eos))
     if options.no_repeat_ngram:
         rules.append(NoRepeatNgram(options.no_repeat_ngram))
     if options.max_loops and word_starts is not None:
         rules.append(NoLoops(options.max_loops, upload(word_starts, device)))
+    if prefix:
+        return [Prefix(prefix, prefix_length), *map(partial(After, len(prefix)), rules)]
     return rules
-
-
-def _after(length: int, rules: Sequence[Rule]) -> list[Rule]:
-    """Apply rules only from a length on, so that a given prefix may break them."""
-
-    def late(rule: Rule) -> Rule:
-        def check(history: Tensor, log_probs: Tensor) -> None:
-            if history.size(1) >= length:
-                rule(history, log_probs)
-
-        return check
-
-    return [late(rule) for rule in rules]

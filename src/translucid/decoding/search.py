@@ -22,7 +22,7 @@ from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
 from translucid.decoding.constrained_beam import Constraint, Unconstrained
-from translucid.decoding.constraints import Constraints, Phrases, Steering
+from translucid.decoding.constraints import Constraints, Phrases
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
@@ -254,15 +254,15 @@ def search(
         raise ValueError("sampling applies no constraints")
     if not len(source):
         return []
-    problem = replace(
-        prepare(model, source, options, word_starts, prefix, prefix_length, lengths), candidates=candidates
-    )
+    problem = prepare(model, source, options, word_starts, prefix, prefix_length, lengths, candidates)
     if options.sample:
         finished = sample(problem, options, range(len(source)) if indices is None else indices)
     elif options.beam == 1 and not constraints and trace is None:
         finished = greedy_search(problem)
     else:
-        constrain = _phrases(constraints, problem) if constraints else Unconstrained
+        constrain: Callable[[Rows], Constraint] = Unconstrained
+        if constraints:
+            constrain = partial(Phrases.by, constraints, model.bos, model.eos)
         finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
     if constraints:
@@ -270,12 +270,6 @@ def search(
             if wanted:
                 best[i] = problem.rescored(best[i])
     return best
-
-
-def _phrases(constraints: Constraints, problem: Problem) -> Callable[[Rows], Constraint]:
-    """Return a function that makes a constraint for the first rows of a beam search."""
-    model = problem.model
-    return partial(Phrases, Steering.by(constraints, model.bos, model.eos, problem.limits.device))
 
 
 def prepare(
@@ -286,6 +280,7 @@ def prepare(
     prefix: Sequence[int] = (),
     prefix_length: int = 0,
     lengths: Sequence[int] = (),
+    candidates: Tensor | None = None,
 ) -> Problem:
     """Encode the sources, and determine limits, penalties and rules; arguments as for `search`."""
     memory = model.encode(source, lengths=lengths)
@@ -305,6 +300,7 @@ def prepare(
         limits=upload(torch.tensor(limits), device),
         penalties=length_penalties(max(limits) + 1, options.length_penalty, device),
         rules=rules_for(options, never, model.eos, word_starts, device, prefix, prefix_length),
+        candidates=candidates,
     )
 
 

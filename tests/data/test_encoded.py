@@ -29,14 +29,15 @@ def test_both_sides_hold_the_ids_and_the_end_token(tokenizer):
     for i, pair in enumerate(PAIRS):
         assert corpus.source(i).tolist() == [*tokenizer.encode_source([pair.source])[0], 3]
         assert corpus.target(i).tolist() == [*tokenizer.encode_target([pair.target])[0], 3]
-    assert corpus.source_lengths.tolist() == [len(corpus.source(i)) for i in range(3)]
-    assert corpus.target_lengths.tolist() == [len(corpus.target(i)) for i in range(3)]
+    source_lengths, target_lengths = corpus.lengths_of(np.arange(3))
+    assert source_lengths.tolist() == [len(corpus.source(i)) for i in range(3)]
+    assert target_lengths.tolist() == [len(corpus.target(i)) for i in range(3)]
     assert (corpus.source_ids.dtype, corpus.source_offsets.dtype) == (np.int32, np.int64)
 
 
 def test_pairs_too_long_on_either_side_are_skipped_and_counted(tokenizer):
     whole = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100)
-    longest = np.maximum(whole.source_lengths, whole.target_lengths)
+    longest = np.maximum(*whole.lengths_of(np.arange(3)))
     limit = int(longest[0])
     assert longest[2] > limit > longest[1], "the end token counts: the first pair just fits"
     skipped = Skipped()
@@ -51,7 +52,7 @@ def test_pairs_too_long_on_either_side_are_skipped_and_counted(tokenizer):
 def test_no_pairs_make_an_empty_corpus(tokenizer):
     corpus = EncodedCorpus.encode([], tokenizer, max_tokens=10)
     assert len(corpus) == 0
-    assert corpus.source_lengths.tolist() == []
+    assert corpus.lengths_of(np.arange(0))[0].tolist() == []
 
 
 def test_a_corpus_in_many_chunks_is_the_same(tokenizer, monkeypatch):

@@ -183,5 +183,5 @@ def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
     again = []
     store.build([TEXTS[:70], TEXTS[225:]], tokenizer, identity="this", on_texts=again.append)
     assert again == [50, 25] and store.open("this").skipped.reasons == {"empty": 1}
-    store.remove()
+    store.files.remove()
     assert store.open("this") is None and not (tmp_path / "texts").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import Field
@@ -26,14 +27,14 @@ class Filter(OptionGroup):
     """Characters by which the sides of short pairs may differ in any case."""
 
 
+@dataclass
 class Skipped:
     """The numbers of pairs, or texts, that were kept and that were skipped, by reason."""
 
-    def __init__(self, unit: str = "pair") -> None:
-        """Start at 0; `unit` names a single item in the summary."""
-        self.unit = unit
-        self.kept = 0
-        self.reasons: Counter[str] = Counter()
+    unit: str = "pair"
+    """The name of a single item in the summary."""
+    kept: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, reason: str) -> None:
         """Skip a pair that has already been counted as kept, such as one with too many tokens."""

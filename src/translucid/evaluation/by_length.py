@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from translucid.data.words import spaced
@@ -33,7 +34,6 @@ def by_length(
     *,
     tokenize: str = DEFAULT,
     lowercase: bool = False,
-    edges: Sequence[int] = EDGES,
 ) -> list[LengthRow]:
     """Score the sentences of each bucket of source lengths; empty buckets are left out."""
     from sacrebleu.metrics.chrf import CHRF
@@ -42,20 +42,26 @@ def by_length(
     # Lengths below the first edge belong to no bucket.
     buckets = defaultdict[int, list[int]](list)
     for i, source in enumerate(sources):
-        buckets[bisect_right(edges, _words(source)) - 1].append(i)
+        buckets[bisect_right(EDGES, _words(source)) - 1].append(i)
     rows = []
-    for bucket, first in enumerate(edges):
-        inside, name = buckets[bucket], f"{first}+"
+    for bucket, name in enumerate(interval_names(EDGES)):
+        inside = buckets[bucket]
         if not inside:
             continue
-        if bucket + 1 < len(edges):
-            name = f"{first}-{edges[bucket + 1] - 1}"
         texts = list(map(hypotheses.__getitem__, inside))
         wanted = [list(map(reference.__getitem__, inside)) for reference in references]
         scores = bleu.corpus_score(texts, wanted).score, chrf.corpus_score(texts, wanted).score  # type: ignore[arg-type]
         ratio = sum(map(_words, texts)) / max(sum(map(_words, wanted[0])), 1)
         rows.append(LengthRow(name, len(inside), *scores, ratio))
     return rows
+
+
+def interval_names(edges: Sequence[int]) -> list[str]:
+    """Return the names of the intervals between whole numbers, such as `0`, `5-9` and, for the last, `1000+`."""
+    names = []
+    for first, after in pairwise(edges):
+        names.append(f"{first}-{after - 1}" if after - first > 1 else f"{first}")
+    return [*names, f"{edges[-1]}+"]
 
 
 def _words(text: str | None) -> int:

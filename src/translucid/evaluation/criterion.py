@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from translucid.evaluation.metrics import bleu_metric, bleu_tokenizer
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 NGRAM = 4
 """The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
@@ -34,22 +38,20 @@ class Criterion:
 
         self.references = references
         tokenize = bleu_tokenizer(language, references)
-        self._bleu, self._chrf = bleu_metric(tokenize), CHRF()
+        self._metrics: dict[str, Metric] = {"BLEU": bleu_metric(tokenize), "chrF": CHRF()}
         self.name = "BLEU" if long_enough(references, tokenize) else "chrF"
 
     def bleu(self, hypotheses: Sequence[str]) -> float:
         """Return the BLEU of translations, 0 to 100."""
-        found: float = self._bleu.corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
-        return found
-
-    def chrf(self, hypotheses: Sequence[str]) -> float:
-        """Return the chrF of translations, 0 to 100."""
-        found: float = self._chrf.corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
-        return found
+        return self._score("BLEU", hypotheses)
 
     def score(self, hypotheses: Sequence[str]) -> float:
         """Return the score of translations, 0 to 100."""
-        return self.bleu(hypotheses) if self.name == "BLEU" else self.chrf(hypotheses)
+        return self._score(self.name, hypotheses)
+
+    def _score(self, name: str, hypotheses: Sequence[str]) -> float:
+        found: float = self._metrics[name].corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
+        return found
 
     def tells(self, score: float) -> bool:
         """Return whether a score is high enough for a difference to be meaningful."""
@@ -60,7 +62,7 @@ class Criterion:
         score = self.score(hypotheses)
         if self.name == "BLEU" and not self.tells(score):
             self.name = "chrF"
-            score = self.chrf(hypotheses)
+            score = self.score(hypotheses)
         return score
 
 

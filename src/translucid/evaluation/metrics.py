@@ -85,11 +85,13 @@ def corpus_scores(
         UserError: there is nothing to score, sets have unequal lengths, or the tokenizer is unknown or not installed.
     """
     _check(hypotheses, references)
-    scores = []
-    for metric in metrics(tokenize=tokenize or bleu_tokenizer(language, references), lowercase=lowercase):
-        found = metric.corpus_score(hypotheses, references)  # type: ignore[arg-type]
-        scores.append(CorpusScore(plain_name(found.name), found.score, str(metric.get_signature())))
-    return scores
+    scorers = metrics(tokenize=tokenize or bleu_tokenizer(language, references), lowercase=lowercase)
+    return [_corpus_score(metric, hypotheses, references) for metric in scorers]
+
+
+def _corpus_score(metric: Metric, hypotheses: Sequence[str], references: ReferenceSets) -> CorpusScore:
+    found = metric.corpus_score(hypotheses, references)  # type: ignore[arg-type]
+    return CorpusScore(plain_name(found.name), found.score, str(metric.get_signature()))
 
 
 def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]:
@@ -212,9 +214,7 @@ def corpus_bleu(
 ) -> CorpusScore:
     """Return BLEU with the tokenizer of the language; a set has None where a sentence has no reference."""
     _check(hypotheses, references)
-    metric = bleu_metric(bleu_tokenizer(language, references))
-    score: float = metric.corpus_score(hypotheses, references).score  # type: ignore[arg-type]
-    return CorpusScore("BLEU", score, str(metric.get_signature()))
+    return _corpus_score(bleu_metric(bleu_tokenizer(language, references)), hypotheses, references)
 
 
 def bleu(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from translucid.data.languages import short_code
@@ -51,27 +52,22 @@ ALIKE, WORDS = 0.8, 4
 """For a copy: the minimum share of its different words that are in the source, and their minimum number."""
 
 
+@dataclass(frozen=True)
 class QualityChecks:
-    """Checks the translations of one model."""
+    """Checks the translations of one model; nothing is computed before it is needed."""
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        source_language: str | None,
-        target_language: str | None,
-        scripts: Callable[[], set[str | None]] | None = None,
-    ) -> None:
-        """Prepare the checks; nothing is computed before it is needed.
+    tokenizer: Tokenizer
+    """The model's tokenizer."""
+    source_language: str | None
+    """The code of the source language, if known."""
+    target_language: str | None
+    """The code of the target language, if known."""
+    scripts: Callable[[], set[str | None]] | None = None
+    """A function that returns the known scripts, if they were computed before."""
 
-        Args:
-            tokenizer: the model's tokenizer.
-            source_language: the code of the source language, if known.
-            target_language: the code of the target language, if known.
-            scripts: a function that returns the known scripts, if they were computed before.
-        """
-        self.tokenizer = tokenizer
-        self.source_language, self.target_language = source_language, target_language
-        self._scripts = scripts or cache(lambda: known_scripts(tokenizer))
+    @cached_property
+    def _known_scripts(self) -> set[str | None]:
+        return self.scripts() if self.scripts else known_scripts(self.tokenizer)
 
     def about(
         self, source: str, ids: Sequence[int], target: str, tokens: Sequence[int], log_probability: float
@@ -124,10 +120,10 @@ class QualityChecks:
                     doubts.append(f"{name}: the model has never seen {_shown(letters)}")
             if others:
                 doubts.append(f"unknown characters: {_shown(others)}")
-        if source.isascii() and "LATIN" in self._scripts():
+        if source.isascii() and "LATIN" in self._known_scripts:
             return doubts
         scripts = set(map(script, filter(str.isalpha, source)))
-        for name in sorted(filter(None, scripts - self._scripts())):
+        for name in sorted(filter(None, scripts - self._known_scripts)):
             doubts.append(f"unknown script: {name}")
         return doubts
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from translucid.evaluation.by_length import interval_names
 from translucid.evaluation.metrics import DEFAULT, bleu_metric
 
 EDGES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
@@ -81,11 +82,7 @@ def by_frequency(
             for word, count in some.items():
                 total[bisect_right(edges, counts.get(word, 0)) - 1] += count
     rows = []
-    for place, first in enumerate(edges):
-        name = f"{first}+"
-        if place + 1 < len(edges):
-            last = edges[place + 1] - 1
-            name = f"{first}-{last}" if last > first else f"{first}"
+    for place, name in enumerate(interval_names(edges)):
         if wanted[place]:
             rows.append(FrequencyRow(name, wanted[place], written[place], right[place]))
     return rows

@@ -37,13 +37,6 @@ class _Place(NamedTuple):
     """The number of bytes in the tar file."""
 
 
-class _State(NamedTuple):
-    """The size and time of a tar file, which change with its content."""
-
-    size: int
-    changed: int
-
-
 class ImageFiles:
     """Pictures by name. Several threads and processes may read at the same time, because no file is kept open."""
 
@@ -55,8 +48,8 @@ class ImageFiles:
         """Existing names that are not read, and why."""
         self._other_kinds: set[str] = set()
         """Names in tar files that end in one of `_OTHER_ENDINGS`."""
-        self._states: dict[Path, _State] = {}
-        """The state of each tar file when it was opened."""
+        self._states: dict[Path, tuple[int, int]] = {}
+        """The size and the time of each tar file when it was opened, which change with its content."""
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> ImageFiles:
@@ -278,9 +271,9 @@ def _is_picture(path: PurePosixPath) -> bool:
     return not any(part.startswith(".") and part != ".." for part in path.parts)
 
 
-def _state(descriptor: int) -> _State:
+def _state(descriptor: int) -> tuple[int, int]:
     facts = os.fstat(descriptor)
-    return _State(facts.st_size, facts.st_mtime_ns)
+    return facts.st_size, facts.st_mtime_ns
 
 
 def _unreadable(file: Path, error: OSError) -> UserError:

@@ -11,7 +11,6 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,11 @@ class ChunkedFiles:
         header, done, totals = self._index()
         if header != {"identity": identity} or totals is not None or not self._cut(done):
             self.remove()
-            self._made()
+            try:
+                self.folder.mkdir(parents=True)
+            except OSError as error:
+                what = f"can't be made ({error.strerror})"
+                raise UserError(what, file=self.folder, fix="Choose another --out.") from error
             done = []
         write_atomically(self.folder / INDEX, "".join(map(_line, [{"identity": identity}, *done])).encode())
         return done
@@ -83,27 +86,16 @@ class ChunkedFiles:
         Raises:
             UserError: the disk is full.
         """
-        try:
-            with ExitStack() as stack:
-                for name, array in zip(self.names, arrays, strict=True):
-                    file = stack.enter_context((self.folder / name).open("ab"))
-                    file.write(array.data)
-                    file.flush()
-                    os.fsync(file.fileno())
-        except OSError as error:
-            self._failed(error)
-        self._write_index(
-            {
-                **facts,
-                "width": arrays[0].itemsize,
-                "counts": [array.size for array in arrays],
-                "crc32": [zlib.crc32(array.data) for array in arrays],
-            }
-        )
+        for name, array in zip(self.names, arrays, strict=True):
+            self._append(name, array.data)
+        counts = [array.size for array in arrays]
+        checksums = [zlib.crc32(array.data) for array in arrays]
+        row = {**facts, "width": arrays[0].itemsize, "counts": counts, "crc32": checksums}
+        self._append(INDEX, _line(row).encode())
 
     def end(self, totals: dict[str, Any]) -> None:
         """Mark the files as complete; `totals` contains at least a list of `sizes`."""
-        self._write_index(totals)
+        self._append(INDEX, _line(totals).encode())
 
     def remove(self) -> None:
         """Delete the folder, if it exists."""
@@ -140,25 +132,20 @@ class ChunkedFiles:
             return False
         return True
 
-    def _made(self) -> None:
-        try:
-            self.folder.mkdir(parents=True)
-        except OSError as error:
-            what = f"can't be made ({error.strerror})"
-            raise UserError(what, file=self.folder, fix="Choose another --out.") from error
+    def _append(self, name: str, content: bytes | memoryview) -> None:
+        """Write at the end of a file, so that it is safely on disk.
 
-    def _write_index(self, row: dict[str, Any]) -> None:
+        Raises:
+            UserError: the disk is full.
+        """
         try:
-            with (self.folder / INDEX).open("a", encoding="utf-8") as file:
-                file.write(_line(row))
+            with (self.folder / name).open("ab") as file:
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            self._failed(error)
-
-    def _failed(self, error: OSError) -> None:
-        fix = "Make room, and give the same command again."
-        raise UserError(f"can't be written ({error.strerror})", file=self.folder, fix=fix) from error
+            fix = "Make room, and give the same command again."
+            raise UserError(f"can't be written ({error.strerror})", file=self.folder, fix=fix) from error
 
     def _mapped(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
         file = self.folder / name

@@ -78,16 +78,6 @@ class EncodedCorpus:
         """Return the number of pairs."""
         return len(self.source_offsets) - 1
 
-    @property
-    def source_lengths(self) -> NDArray[np.int64]:
-        """The lengths of the source sentences in tokens, end token included, [pairs]."""
-        return np.diff(self.source_offsets)
-
-    @property
-    def target_lengths(self) -> NDArray[np.int64]:
-        """The lengths of the target sentences in tokens, end token included, [pairs]."""
-        return np.diff(self.target_offsets)
-
     def lengths_of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the lengths of the source and the target sentences `rows` [n], end tokens included."""
         source = self.source_offsets[rows + 1] - self.source_offsets[rows]

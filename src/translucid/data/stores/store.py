@@ -7,6 +7,7 @@ each), and the `index.jsonl` of `data.stores.chunked`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -59,9 +60,7 @@ class CorpusStore:
         if opened is None:
             return None
         arrays, chunks, totals = opened
-        skipped = Skipped()
-        skipped.kept = totals["kept"]
-        skipped.reasons.update(totals["reasons"])
+        skipped = Skipped(kept=totals["kept"], reasons=Counter(totals["reasons"]))
         fingerprint = f"{len(arrays[1]) - 1} pairs, crc32 {checksum(chunks)}"
         return StoredCorpus(EncodedCorpus(*arrays), totals["sizes"], fingerprint, skipped)
 

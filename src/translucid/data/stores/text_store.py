@@ -5,6 +5,7 @@ The texts follow each other, each between a start token and an end token.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -88,9 +89,7 @@ class TextStore:
             return None
         (ids,), chunks, totals = opened
         size = _total_size(chunks)
-        skipped = Skipped("text")
-        skipped.kept = size.texts
-        skipped.reasons.update(totals["reasons"])
+        skipped = Skipped("text", size.texts, Counter(totals["reasons"]))
         return StoredTexts(EncodedTexts(ids, size), f"{size.texts} texts, crc32 {checksum(chunks)}", skipped)
 
     def build(
@@ -133,16 +132,7 @@ class TextStore:
             raise UserError(f"no texts are left ({skipped.summary()})", fix="Check data.train.")
         self.files.end({"sizes": [skipped.kept], "reasons": dict(skipped.reasons)})
 
-    def remove(self) -> None:
-        """Delete the folder, if it exists."""
-        self.files.remove()
-
 
 def _total_size(chunks: Chunks) -> Size:
-    texts = words = characters = 0
-    for chunk in chunks:
-        size = Size(*chunk["size"])
-        texts += size.texts
-        words += size.words
-        characters += size.characters
-    return Size(texts, words, characters)
+    sizes = [chunk["size"] for chunk in chunks]
+    return Size(*map(sum, zip((0, 0, 0), *sizes, strict=True)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sentencepiece
@@ -23,20 +24,16 @@ _TOO_SMALL = re.compile(r"smaller than required_chars.*vs (\d+)")
 """SentencePiece's message that the vocabulary is too small for all characters, with the smallest possible size."""
 
 
+@dataclass(frozen=True)
 class Learning:
-    """The learning of a vocabulary for one side of a corpus, or for both."""
+    """The learning of a vocabulary for one side of a corpus, or for both, with arguments of `Tokenizer.learn`."""
 
-    def __init__(
-        self,
-        where: str,
-        options: TokenizerOptions,
-        reserved: Sequence[str],
-        flexible: bool,
-        tell: Callable[[str], None],
-    ) -> None:
-        """`where` names the text in messages; the other arguments are those of `Tokenizer.learn`."""
-        self.where, self.options, self.reserved = where, options, reserved
-        self.flexible, self.tell = flexible, tell
+    where: str
+    """The name of the text in messages."""
+    options: TokenizerOptions
+    reserved: Sequence[str]
+    flexible: bool
+    tell: Callable[[str], None]
 
     def model(self, texts: Sequence[str], *, tagged: bool) -> bytes:
         """Return a SentencePiece model.

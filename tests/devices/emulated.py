@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from contextlib import ExitStack
 from functools import cache
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -58,12 +58,20 @@ class DeviceTensor(torch.Tensor):
         made.__dict__["host"] = host.detach()
         return made
 
-    def __repr__(self):
-        return f"DeviceTensor({self.host})"
-
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
         return Emulation.current.run(function, args, kwargs or {})
+
+
+class Event:
+    """A place in the queue of the GPU. The host waits for the GPU at the last one: nothing is known to be behind it."""
+
+    def record(self):
+        Emulation.current.last_event = self
+
+    def synchronize(self):
+        if Emulation.current.last_event is self:
+            Emulation.current._wait("Event.synchronize")
 
 
 class _Move(torch.autograd.Function):
@@ -86,10 +94,8 @@ class Emulation(TorchFunctionMode):
     def __init__(self, kind):
         super().__init__()
         self.kind, self.device = kind, torch.device(kind, 0)
-        self.synchronisations: Counter[str] = Counter()
-        self.kernels: Counter[str] = Counter()
-        self.views, self.reads = set(VIEWS.split()), set(READS.split())
-        self.stack = ExitStack()
+        self.synchronisations, self.kernels = Counter(), Counter()
+        self.views, self.reads, self.stack = set(VIEWS.split()), set(READS.split()), ExitStack()
 
     def __enter__(self):
         Emulation.current = self
@@ -155,7 +161,7 @@ class Emulation(TorchFunctionMode):
 
     def _make(self, function, name, args, kwargs):
         """Call a factory whose tensor is to be on the device."""
-        made = function(*map(_host, args), **kwargs)
+        made = function(*[_host(arg, [], []) for arg in args], **kwargs)
         self.kernels[name] += 1
         if name in ("tensor", "as_tensor", "asarray"):  # which copy data of the host
             self._wait(f"{name} of memory that is not pinned")
@@ -196,15 +202,14 @@ class Emulation(TorchFunctionMode):
             allowed = allowed and isinstance(args[2], DeviceTensor)
         arrays = [tuple(tensor.shape) for tensor in others if tensor.dim() > 0]
         if ours and arrays and not allowed:
-            shapes = [tuple(tensor.shape) for tensor in ours]
-            raise MixedDevicesError(f"{name} of {shapes} on {self.kind} and {arrays} on the CPU at {_place()}")
+            raise MixedDevicesError(f"{name} of tensors on {self.kind} and of {arrays} on the CPU at {_place()}")
 
     def _count(self, name, args, others):
         indices = [i for i in args[1] if i is not None] if name in INDEXING else []
         if name in self.reads or any(i.dtype == torch.bool or not isinstance(i, DeviceTensor) for i in indices):
             self._wait(name)
         if name == "copy_" and others:
-            self._wait("copy_ to the CPU" if isinstance(args[1], DeviceTensor) else "copy_ of memory not pinned")
+            self._wait("copy_ between the devices")
         if name not in self.views:
             self.kernels[name] += 1
 
@@ -213,10 +218,7 @@ class Emulation(TorchFunctionMode):
 
 
 def _refuse_as_cudnn(args):
-    """Refuse autocast around a recurrent layer, and evaluation mode if gradients are wanted, as cuDNN's backward does.
-
-    `args`: those of `torch.lstm` or `torch.gru`, of a padded batch or, with its sizes behind it, of a packed one.
-    """
+    """Refuse, for a recurrent layer, autocast and gradients in evaluation mode, as cuDNN does."""
     packed = isinstance(args[1], Tensor) and args[1].dtype == torch.int64
     weights, training = (args[3], args[-2]) if packed else (args[2], args[-3])
     if torch.is_grad_enabled() and not training and any(weight.requires_grad for weight in weights):
@@ -234,13 +236,11 @@ def _facts(function):
     return schema.name.split("::")[1], in_place, bool(schema.returns)
 
 
-def _host(x, ours=None, others=None):
+def _host(x, ours, others):
     """The values of an argument on the CPU; its tensors are noted by where they claim to be."""
     if isinstance(x, Tensor):
         on_device = isinstance(x, DeviceTensor)
-        noted = ours if on_device else others
-        if noted is not None:
-            noted.append(x)
+        (ours if on_device else others).append(x)
         return x.host if on_device else x
     return [_host(part, ours, others) for part in x] if type(x) in (list, tuple) else x
 
@@ -269,8 +269,7 @@ def _patches(emulation):
     group = nn.utils.clip_grad._group_tensors_by_device_and_dtype
 
     def grouped(lists, *args):
-        groups = group(lists, *args)
-        return {(lists[0][0].device, dtype): tensors for (_, dtype), tensors in groups.items()}
+        return {(lists[0][0].device, dtype): tensors for (_, dtype), tensors in group(lists, *args).items()}
 
     def on_cpu(function):
         return lambda kind="cpu", *args, **kwargs: function("cpu", *args, **kwargs)
@@ -287,11 +286,12 @@ def _patches(emulation):
     yield torch._C, "_InferenceMode", lambda mode: torch.set_grad_enabled(not mode)  # not for tensors of a subclass
     for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
         yield torch, name, on_cpu(getattr(torch, name))
+    yield torch.cuda, "Event", Event
     yield torch.backends.mps, "is_available", lambda: not here
     yield torch.accelerator, "is_available", lambda: False  # PyTorch for CUDA would ask the driver
     yield devices, "_no_gpu", lambda: False
     answers = {"is_available": here, "is_initialized": here, "device_count": int(here), "is_bf16_supported": here}
-    answers |= {"Event": Mock(), "get_device_name": "Emulated", "mem_get_info": (70 << 30, 80 << 30)}
+    answers |= {"get_device_name": "Emulated", "mem_get_info": (70 << 30, 80 << 30)}
     answers |= {"get_device_capability": (9, 0)} | dict.fromkeys(["set_device", "synchronize", "set_sync_debug_mode"])
     for name, answer in answers.items():
         yield torch.cuda, name, lambda *args, answer=answer, **kwargs: answer

@@ -57,11 +57,11 @@ class Case:
     """What can be searched: ids [B, S], images [B, H, W, 3], or nothing for a language model."""
 
 
-def build_case(name: str) -> Case:
-    """Build a case of `CASES`; always the same weights."""
+def build_case(name: str, layers: int = 0) -> Case:
+    """Build a case of `CASES`, or a preset with this many layers; always the same weights."""
     preset, more = CASES[name]
     configuration = resolve(preset=preset, assignments=more)
-    options = _shrink(configuration.model, layers=1 if name in PRESETS else 2)
+    options = _shrink(configuration.model, layers or (1 if name in PRESETS else 2))
     torch.manual_seed(1)
     model = _built(options, VOCABULARY, VOCABULARY, PIECES)
     rng = np.random.default_rng(0)

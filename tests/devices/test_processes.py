@@ -5,6 +5,7 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -12,8 +13,27 @@ from torch import nn
 
 from tests.devices.emulated import DeviceTensor, Emulation
 from tests.devices.shrunk import build_case
+from tests.devices.test_commands import watch_updates
 from translucid.training.stream_loss import StreamLoss
+from translucid.training.trainer import Trainer
 from translucid.training.workers import Workers
+
+
+class TwoWorkers(Workers):
+    """One of two processes, whose messages nobody answers."""
+
+    def gather(self, thing):
+        return [thing]
+
+    def wait(self):
+        pass
+
+    def updating(self):
+        return nullcontext()
+
+    @classmethod
+    def joined(cls, device):
+        return nullcontext(cls(0, 2, device))
 
 
 class Distributed(torch.Tensor):
@@ -76,19 +96,6 @@ def test_the_average_is_validated_on_the_gpu_and_saved_from_the_cpu(sharded_weig
 def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):
     devices = []
 
-    class TwoWorkers(Workers):
-        """One of two processes, whose messages nobody answers."""
-
-        def gather(self, thing):
-            return [thing]
-
-        def wait(self):
-            pass
-
-        @classmethod
-        def joined(cls, device):
-            return nullcontext(cls(0, 2))
-
     def create_weights(model, *rest):
         devices.append({parameter.device.type for parameter in model.parameters()})
         raise KeyboardInterrupt
@@ -99,6 +106,24 @@ def test_a_model_in_parts_is_not_moved_as_a_whole(train, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path / sharded, f"training.sharded={sharded}", device="cuda")
     assert devices == [{"cpu"}, {"cuda"}]
+
+
+def test_an_update_of_two_processes_waits_for_no_gpu(train, tmp_path, monkeypatch):
+    """Neither for the gradients nor for figures, clock and signals, which are sums over the processes."""
+    added = []
+
+    def all_reduce(tensor, async_op=False):
+        added.append(tensor)
+        return SimpleNamespace(wait=lambda: None)
+
+    monkeypatch.setattr("torch.distributed.all_reduce", all_reduce)
+    monkeypatch.setattr("translucid.training.experiment.Workers", TwoWorkers)
+    monkeypatch.setattr(Trainer, "_validate", Mock(side_effect=KeyboardInterrupt))
+    counts = watch_updates(monkeypatch, Emulation.current)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", "training.max_steps=3", "training.validate_every=3", device="cuda")
+    assert counts == [{}] * 3
+    assert all(isinstance(tensor, DeviceTensor) for tensor in added) and len(added) >= 6
 
 
 def test_numbers_are_added_up_where_nccl_adds(monkeypatch):

@@ -24,8 +24,9 @@ def uses_of_benchmarks(source: str) -> list[str]:
             names = [node.module or "", *(alias.name for alias in node.names if not node.module)]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
             words = node.value.replace("/", " ").replace(".", " ").split()
-            names = [node.value] if words[:1] == [OTHERS] or f"/{OTHERS}" in node.value else []
-            found += names
+            is_page = words[1:] == ["md"]  # of the docs
+            if (words[:1] == [OTHERS] and not is_page) or f"/{OTHERS}" in node.value:
+                found.append(node.value)
             continue
         else:
             continue

@@ -49,10 +49,10 @@ def arguments(corpus, out, *more, resume=False):
     return ["train", *(["--resume"] if resume else [str(corpus / "settings.yaml")]), *files, *more]
 
 
-def start(corpus, out, *more, resume=False):
-    """Start a training in two processes, with several buckets of gradients."""
+def start(corpus, out, *more, resume=False, count=2):
+    """Start a training in several processes, with several buckets of gradients."""
     small = {"translucid.training.gradient_buckets.BUCKET": 4096}
-    return forked_together(*arguments(corpus, out, *more, resume=resume), replaced=small)
+    return forked_together(*arguments(corpus, out, *more, resume=resume), count=count, replaced=small)
 
 
 def finish(process):
@@ -104,7 +104,7 @@ def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
 def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tmp_path):
     sharded = ["--set", "training.sharded=true"]
     finish(start(corpus, tmp_path / "run", *sharded, "--set", "training.max_steps=4"))
-    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True))
+    finish(start(corpus, tmp_path / "run", "--set", "training.max_steps=8", resume=True, count=3))
     assert run(arguments(corpus, tmp_path / "run", "--set", "training.max_steps=12", resume=True)) == 0
     assert RunFolder(tmp_path / "run").configuration().training.sharded
     training = [row["loss"] for row in RunFolder(tmp_path / "run").metrics() if row["kind"] == "training"]
@@ -117,6 +117,42 @@ def test_processes_that_hold_a_part_each_learn_what_one_learns(corpus, alone, tm
     for row in RunFolder(alone).metrics():
         if row["kind"] == "validation":
             assert validated[row["step"]] == pytest.approx(row["loss"], rel=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "nadam"])
+def test_sharded_weights_skip_an_update_without_reading_whether_it_is_finite(optimizer, tmp_path):
+    """As on GPUs. On a CPU nothing has to be skipped that way, but PyTorch computes the same there."""
+    script = tmp_path / "skipped.py"
+    script.write_text(
+        "import torch\n"
+        "from translucid.runs.configuration import resolve\n"
+        "from translucid.models.build import build_model\n"
+        "from translucid.training.optimizer import Optimizer\n"
+        "from translucid.training.sharding import ShardedWeights\n"
+        "from translucid.training.workers import Workers\n"
+        "device = torch.device('cpu')\n"
+        "with Workers.joined(device) as workers:\n"
+        "    torch.manual_seed(1)\n"
+        "    model = build_model(resolve(preset='demo').model, 100, 100)\n"
+        "    weights = ShardedWeights(model, device, workers)\n"
+        f"    options = resolve(preset='demo', assignments=['training.optimizer={optimizer}']).training\n"
+        "    optimizer = Optimizer(options, model, weights.parameters, bfloat16=False)\n"
+        "    for factor in (1.0, torch.inf, 1.0):\n"
+        "        for parameter in weights.parameters:\n"
+        "            parameter.grad = torch.ones_like(parameter) * factor\n"
+        "        norm = weights.clip(1.0)\n"
+        "        before = [parameter.to_local().clone() for parameter in weights.parameters]\n"
+        "        optimizer.step(0.01, norm.isfinite())\n"
+        "        pairs = zip(before, weights.parameters, strict=True)\n"
+        "        unmoved = {bool((old == new.to_local()).all()) for old, new in pairs if old.numel()}\n"
+        "        finite = all(t.isfinite().all() for state in optimizer.moments().values() for t in state.values())\n"
+        "        print('unmoved', *unmoved, bool(finite))\n"
+    )
+    said, _ = script_together(script).communicate()
+    moved, unmoved = "unmoved False True", "unmoved True True"
+    assert sorted(line for line in said.splitlines() if line.startswith("unmoved")) == sorted(
+        2 * [moved, unmoved, moved]
+    )
 
 
 def test_a_sharded_process_holds_its_part_only(tmp_path):

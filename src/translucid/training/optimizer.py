@@ -14,6 +14,7 @@ from translucid.runs.training_options import TrainingOptions
 from translucid.training.frozen import trainable
 from translucid.training.layers import Layers
 from translucid.training.muon import Muon
+from translucid.training.nadam import NAdam
 
 ADAM: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 """As in arXiv 1706.03762, section 5.3."""
@@ -50,27 +51,25 @@ class Optimizer:
                 matrices.append({"params": of_muon, "share": share})
             if others:
                 groups.append({"params": others, "share": share})
-        on_cuda = all(parameter.device.type == "cuda" for parameter in parameters)
-        self.skips_on_device = on_cuda and options.optimizer != "nadam" and not options.sharded
+        self.skips_on_device = all(parameter.device.type == "cuda" for parameter in parameters)
         """Whether `step` can skip an update by itself, so that the host need not wait for the loss."""
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:
             self.parts.append(Muon(matrices, lr=rate, bfloat16=bfloat16))
         if options.optimizer == "nadam":
-            self.parts.append(torch.optim.NAdam(groups, lr=rate, **ADAM))
+            self.parts.append(NAdam(groups, lr=rate, capturable=self.skips_on_device, **ADAM))
         elif groups:
             self.parts.append(torch.optim.Adam(groups, lr=rate, fused=True, **ADAM))
 
     def step(self, rate: float, finite: Tensor | None = None) -> None:
         """Update the weights with this learning rate, and clear the gradients.
 
-        `finite`: boolean [] on the device; if it is False, weights and moments stay unchanged. Only for optimisers with
-        `skips_on_device`.
+        `finite`: boolean [] on the device; if it is False, weights and moments stay unchanged.
         """
         for part in self.parts:
             for group in part.param_groups:
                 group["lr"] = rate * group["share"]
-            if isinstance(part, Muon):
+            if isinstance(part, Muon | NAdam):
                 part.step(finite)
                 continue
             if finite is not None:
@@ -103,7 +102,7 @@ class Optimizer:
             numbered = enumerate(indices[id(parameter)] for parameter in parameters)
             state = {number: moments[index] for number, index in numbered if index in moments}
             part.load_state_dict({**part.state_dict(), "state": state})
-            if isinstance(part, torch.optim.NAdam):
+            if isinstance(part, NAdam) and not part.defaults["capturable"]:
                 # Loading moves this number to the weights' device, but PyTorch reads it on the host for each weight.
                 for loaded in part.state.values():
                     loaded["mu_product"] = loaded["mu_product"].cpu()

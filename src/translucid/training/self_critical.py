@@ -49,16 +49,18 @@ class SelfCritical:
         training = model.training
         model.eval()  # without dropout, so that the gradient is that of the distribution that was sampled from
         memory = model.encode(batch.source)
-        labels = draw(model, memory, self.samples, LONGER * batch.labels.size(1))
+        drawn = draw(model, memory, self.samples, LONGER * batch.labels.size(1))
+        rewards = self.rewards(drawn, batch.labels)
+        places = drawn.flatten().ne(model.pad).nonzero().squeeze(1)
+        device = memory.states.device
+        labels, places = upload(drawn, device), upload(places, device)
         targets_in = torch.cat([torch.full_like(labels[:, :1], model.bos), labels[:, :-1]], 1)
         features = model.features(memory, targets_in)
         model.train(training)
-        places = labels.flatten().ne(model.pad).nonzero().squeeze(1)
         tokens = labels.flatten()[places]  # [n], without padding
         logits = allowed(model, model.output(features.flatten(0, 1).index_select(0, places)))
         log_p = logits.log_softmax(-1).gather(1, tokens[:, None])[:, 0]
-        rewards = self.rewards(labels, batch.labels)
-        of_captions = upload(advantages(rewards).to(log_p.dtype), log_p.device).flatten()  # [K B]
+        of_captions = upload(advantages(rewards).to(log_p.dtype), device).flatten()  # [K B]
         of_tokens = of_captions[places // labels.size(1)]  # [n]
         loss = -(of_tokens * log_p).sum() / self.samples
         correct = (logits.argmax(-1) == tokens).sum()
@@ -81,23 +83,29 @@ def advantages(rewards: Tensor) -> Tensor:
 def draw(model: SequenceModel, memory: Memory, each: int, longest: int) -> Tensor:
     """Sample `each` captions of every image at temperature 1.
 
+    A GPU is waited for once a token, to learn which captions have ended.
+
     Returns:
-        Ids [each B, T], those of an image in consecutive rows, right-padded, end tokens included. A caption without an
-        end after `longest` tokens is truncated.
+        Ids [each B, T] on the CPU, those of an image in consecutive rows, right-padded, end tokens included. A caption
+        without an end after `longest` tokens is truncated.
     """
-    row = torch.arange(each * len(memory.states), device=memory.states.device)
-    state = model.start(memory).select(row // each)
-    drawn = torch.full((len(row), longest), model.pad, device=row.device)
-    last, options = torch.full_like(row, model.bos), DecodingOptions()
+    device = memory.states.device
+    row = torch.arange(each * len(memory.states))
+    state = model.start(memory).select(upload(row // each, device))
+    drawn = torch.full((len(row), longest), model.pad)
+    last, options = torch.full((len(row),), model.bos, device=device), DecodingOptions()
     for step in range(longest):
         logits, state = model.step(last, state)
-        last = draw_tokens(allowed(model, logits), torch.rand(len(row), device=row.device), options)
-        drawn[row, step] = last
-        unfinished = (last != model.eos).nonzero()[:, 0]
+        last = draw_tokens(allowed(model, logits), torch.rand(len(row), device=device), options)
+        tokens = last.cpu()
+        drawn[row, step] = tokens
+        unfinished = tokens.ne(model.eos).nonzero().squeeze(1)
         if not len(unfinished):
             return drawn[:, : step + 1]
         if len(unfinished) < len(row):  # drop finished captions, and remember the rows of the others
-            row, last, state = row[unfinished], last[unfinished], state.select(unfinished)
+            row = row[unfinished]
+            kept = upload(unfinished, device)
+            last, state = last[kept], state.select(kept)
     return drawn
 
 

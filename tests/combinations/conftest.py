@@ -8,7 +8,7 @@ import pytest
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.engines.confidence_file import save_confidence
+from translucid.engines.run_files import save_confidence
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import KINDS
 from translucid.runs.corpus_files import Corpora

@@ -16,8 +16,8 @@ from translucid.decoding.alignment_layer import AlignmentLayer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
-from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
 from translucid.engines.piece_links import learn_links
+from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
 from translucid.evaluation.pointing import _table
 from translucid.inspection.alignment_learning import Linked, learn_alignment
 from translucid.inspection.forced_decoding import forced_decoding

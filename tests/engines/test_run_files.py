@@ -7,10 +7,16 @@ import torch
 
 from tests.engines.test_engines import run_at
 from translucid.decoding.alignment_layer import AlignmentLayer
-from translucid.engines.alignment_file import load_alignment_layer, save_alignment_layer
-from translucid.engines.confidence_file import confidence_note, load_confidence, save_confidence
+from translucid.engines.run_files import (
+    confidence_note,
+    load_alignment_layer,
+    load_confidence,
+    load_validation_scores,
+    save_alignment_layer,
+    save_confidence,
+    save_validation_scores,
+)
 from translucid.engines.tuned import Tuned, listed_sources, load_tuned, save_tuned
-from translucid.engines.validation_file import load_validation_scores, save_validation_scores
 from translucid.evaluation.confidence.estimator import Estimator, Weight
 from translucid.evaluation.confidence.features import KINDS
 from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet

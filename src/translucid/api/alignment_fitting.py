@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
+from translucid.data.languages import Languages
 from translucid.data.readers.corpus import Pair
-from translucid.engines.alignment_file import save_alignment_layer
-from translucid.engines.confidence_file import Languages
+from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, alignment_score, read_gold
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError

@@ -11,7 +11,7 @@ import numpy as np
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair, sources_of
-from translucid.engines.confidence_file import save_confidence
+from translucid.engines.run_files import save_confidence
 from translucid.engines.stages import Part
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import KINDS, Kind, Seen

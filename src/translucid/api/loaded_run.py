@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.api.ensemble_runs import EnsembleRuns
+from translucid.data.languages import Languages
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS
-from translucid.engines.alignment_file import load_alignment_layer
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.engines.combinations import refuse_together
-from translucid.engines.confidence_file import Languages, load_confidence
+from translucid.engines.run_files import load_alignment_layer, load_confidence, load_validation_scores
 from translucid.engines.tuned import SHORTLIST, listed_sources
-from translucid.engines.validation_file import load_validation_scores
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
 from translucid.evaluation.quality_checks import known_scripts

@@ -14,10 +14,10 @@ from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.term_reader import TermReader
 from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
+from translucid.data.languages import Languages
 from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
-from translucid.engines.confidence_file import Languages
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.ranking import Ranking
 from translucid.engines.stages import SearchStages

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import sources_of
-from translucid.engines.validation_file import load_validation_scores, save_validation_scores
+from translucid.engines.run_files import load_validation_scores, save_validation_scores
 from translucid.evaluation.familiarity import Measured, ValidationScores, WordSet, measured
 from translucid.ground.console import Console, counting
 from translucid.runs.configuration import Configuration

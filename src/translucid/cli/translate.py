@@ -247,7 +247,7 @@ def _job(run: Path, options: DecodingOptions, document: Path | None, settings: d
 
 def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
-    from translucid.engines.confidence_file import confidence_note
+    from translucid.engines.run_files import confidence_note
     from translucid.jobs.segments import SegmentJob
     from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder

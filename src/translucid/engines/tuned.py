@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from translucid.data.languages import Languages
 from translucid.data.readers.corpus import read_lines
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary
@@ -18,10 +19,34 @@ from translucid.runs.run_folder import FOUND
 FILE, SHORTLIST = FOUND
 
 
-class Tuned(BaseModel):
-    """The fastest way to translate with a run."""
+class ResultFile(BaseModel):
+    """A JSON file in the run folder with a result of `translucid tune`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, file: Path, largest: int = 1 << 16, option: str = "") -> Self | None:
+        """Read a file of at most `largest` bytes; None without one.
+
+        Raises:
+            UserError: the file is damaged; `translucid tune` with this `option` writes it again.
+        """
+        if not file.exists():
+            return None
+        try:
+            return cls.model_validate_json(read_at_most(file, largest))
+        except (ValidationError, OSError) as error:
+            raise UserError(
+                "can't be read", file=file, fix=f"Delete it, or run translucid tune{option} again."
+            ) from error
+
+    def write(self, file: Path, indent: int | None = 2) -> None:
+        """Write the file atomically."""
+        write_atomically(file, (self.model_dump_json(indent=indent) + "\n").encode())
+
+
+class Tuned(ResultFile):
+    """The fastest way to translate with a run."""
 
     engine: Literal["torch", "ctranslate2"] = "ctranslate2"
     """The engine that searches."""
@@ -29,7 +54,7 @@ class Tuned(BaseModel):
     """The type of the weights in CTranslate2; in PyTorch they are always float32."""
     considered: CandidateVocabulary = "all pieces"
     """The target pieces that are candidates."""
-    languages: tuple[str | None, str | None] | None = None
+    languages: Languages | None = None
     """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
     difference: float | None = None
@@ -50,20 +75,14 @@ def load_tuned(run: Path) -> Tuned | None:
     Raises:
         UserError: the file is damaged.
     """
-    file = run / FILE
-    if not file.exists():
-        return None
-    try:
-        return Tuned.model_validate_json(read_at_most(file, 1 << 16))
-    except (ValidationError, OSError) as error:
-        raise UserError("can't be read", file=file, fix="Delete it, or run translucid tune again.") from error
+    return Tuned.read(run / FILE)
 
 
 def save_tuned(run: Path, tuned: Tuned, shortlist: str | None) -> None:
     """Save the result of `translucid tune` together with its shortlist, if it has one."""
     if shortlist:
         write_atomically(run / SHORTLIST, shortlist.encode())
-    write_atomically(run / FILE, (tuned.model_dump_json(indent=2) + "\n").encode())
+    tuned.write(run / FILE)
     # Last, so that an interruption never leaves a result whose shortlist is missing.
     if not shortlist:
         (run / SHORTLIST).unlink(missing_ok=True)

@@ -1,0 +1,154 @@
+"""What `translucid tune` and validation have fitted to the model of a run: files in its folder, for no other model.
+
+These are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
+and the alignment layer of `translucid tune --alignments`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from pydantic import model_validator
+
+from translucid.data.languages import Languages
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.engines.tuned import ResultFile
+from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.familiarity import ValidationScores
+from translucid.ground.errors import UserError
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
+from translucid.runs.tensor_file import load_tensors, save_tensors
+
+if TYPE_CHECKING:
+    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.models.protocol import SequenceModel
+
+LARGEST_SCORES = 1 << 24
+"""The largest size of the file of validation scores, in bytes: room for two million words."""
+_FIX = "Delete it, or run translucid tune --alignments again."
+
+
+class _Fitted(ResultFile):
+    """A result for one model."""
+
+    model: str
+    """The fingerprint of the model's file."""
+    tokenizer: str
+    """The fingerprint of the tokenizer."""
+    languages: Languages | None = None
+    """The languages of the sentences that it was fitted to, for a multilingual model."""
+
+    def is_of(self, run: RunFolder, tokenizer: Tokenizer) -> bool:
+        """Whether it was fitted to this model with this tokenizer."""
+        return (self.model, self.tokenizer) == (run.model_digest(), tokenizer.fingerprint)
+
+
+class _ConfidenceFile(_Fitted):
+    estimator: Estimator
+
+    @model_validator(mode="after")
+    def _has_all_features(self) -> Self:
+        if not self.estimator.whole():
+            raise ValueError("features of the estimator are missing")
+        return self
+
+
+class _ValidationFile(_Fitted):
+    scores: ValidationScores
+
+    @model_validator(mode="after")
+    def _has_whole_words(self) -> Self:
+        self.scores.known()  # raises ValueError if its words are damaged
+        return self
+
+
+def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> tuple[Estimator | None, str]:
+    """Read the estimator of a run; without one, None and the reason why a file is ignored, or "".
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    file = run.path / CONFIDENCE
+    content = _ConfidenceFile.read(file, option=" --confidence")
+    if content is None:
+        return None, ""
+    again = f"{file} was fitted to %s and is ignored; run translucid tune --confidence again"
+    if not content.is_of(run, tokenizer):
+        return None, again % "another model"
+    if content.languages and content.languages != languages:
+        return None, again % f"translations from {content.languages[0]} to {content.languages[1]}"
+    return content.estimator, ""
+
+
+def confidence_note(run: RunFolder, languages: Languages) -> str:
+    """Return the reason why the estimator of a run is ignored; "" if it is used or there is none."""
+    if not (run.path / CONFIDENCE).exists():
+        return ""
+    _, reason = load_confidence(run, run.tokenizer(), languages)
+    return reason
+
+
+def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:
+    """Save an estimator in the run folder."""
+    marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    _ConfidenceFile(**marks, estimator=estimator).write(run.path / CONFIDENCE)
+
+
+def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> ValidationScores | None:
+    """Read the validation scores of a run; None without any, or if they belong to another model or other languages.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    content = _ValidationFile.read(run.path / VALIDATION, LARGEST_SCORES)
+    if content is None or not content.is_of(run, tokenizer) or content.languages not in (None, languages):
+        return None
+    return content.scores
+
+
+def save_validation_scores(
+    run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, scores: ValidationScores
+) -> None:
+    """Save validation scores; `languages`: those of the sentences, for a multilingual model."""
+    marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
+    _ValidationFile(**marks, scores=scores).write(run.path / VALIDATION, indent=None)
+
+
+def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
+    """Read the alignment layer of a run onto the device of its model; None without one for these languages.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    import torch
+
+    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.maps import forced_pass
+
+    file = run.path / ALIGNMENT
+    if not file.exists():
+        return None
+    tensors, facts = load_tensors(file)
+    if facts.get("model") != run.model_digest():
+        raise UserError("belongs to another model", file=file, fix=_FIX)
+    if facts.get("languages") not in (None, list(languages)):
+        return None
+    device = model.output.weight.device
+    try:
+        feature_width = len(tensors["feature_norm.weight"])
+        state_width = len(tensors["state_norm.weight"])
+        layer = AlignmentLayer(feature_width, state_width)
+        layer.load_state_dict(tensors)
+        layer = layer.to(device).eval().requires_grad_(False)
+        # One pass over an empty pair shows whether the widths are those of the model.
+        nothing = torch.tensor([[model.eos]], device=device)
+        forced_pass(model, nothing, nothing, look=False, layer=layer)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise UserError("does not fit the model", file=file, fix=_FIX) from error
+    return layer
+
+
+def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:
+    """Save an alignment layer; `languages`: those of the training pairs, for a multilingual model."""
+    facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
+    save_tensors(run.path / ALIGNMENT, layer.state_dict(), facts)

@@ -14,7 +14,7 @@ from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.engines.ctranslate2 import cache
+from translucid.engines.ctranslate2 import opening
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
@@ -158,7 +158,7 @@ def test_what_another_user_has_made_is_not_opened(run, kept, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     opened = []
     assert (
-        cache.open_converted(
+        opening.open_converted(
             next(kept.iterdir()).name, lambda folder: folder.mkdir(), lambda folder: opened.append(folder)
         )
         is None
@@ -168,7 +168,7 @@ def test_what_another_user_has_made_is_not_opened(run, kept, monkeypatch):
 
 
 def test_those_used_last_are_kept(run, kept, monkeypatch):
-    monkeypatch.setattr(cache, "KEPT", 2)
+    monkeypatch.setattr(opening, "KEPT", 2)
     texts(run)
     (first,) = kept.iterdir()
     for seed in (2, 3):

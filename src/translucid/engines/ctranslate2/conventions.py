@@ -1,8 +1,29 @@
-"""Conventions shared by the conversion and the use of a model."""
+"""Conventions shared by the conversion, the import and the use of a model."""
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
 POSITIONS = 1024
 """Rows of the table of sinusoidal positions that CTranslate2 requires; it rejects longer sentences."""
+ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3}
+"""CTranslate2's numbers of our nonlinearities."""
+_LINEAR = {
+    "self_attention": (("self_attention.query", "self_attention.key_value"), ("self_attention.output",)),
+    "attention": (("cross_attention.query",), ("cross_attention.key_value",), ("cross_attention.output",)),
+    "ffn": (("feed_forward.inner",), ("feed_forward.outer",)),
+}
+"""Our names of the linear layers of each sublayer, in its order; it has one matrix for queries, keys and values."""
+
+
+def block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield CTranslate2's name of each linear layer and norm of a block, with ours, whose rows are joined in it.
+
+    `side`: encoder or decoder.
+    """
+    sublayers = [name for name in _LINEAR if side == "decoder" or name != "attention"]
+    for place, sublayer in enumerate(sublayers):
+        for number, names in enumerate(_LINEAR[sublayer]):
+            yield f"{side}/layer_{layer}/{sublayer}/linear_{number}", [f"{side}.{layer}.{name}" for name in names]
+        yield f"{side}/layer_{layer}/{sublayer}/layer_norm", [f"{side}.{layer}.residuals.{place}.norm"]

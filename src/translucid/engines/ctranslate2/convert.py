@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ctranslate2 import specs
-from ctranslate2.specs.common_spec import LayerNormSpec, LinearSpec
+from ctranslate2.specs.common_spec import LayerNormSpec
+from ctranslate2.specs.model_spec import index_spec
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from translucid.attention.multi_head import MultiHeadAttention
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
+from translucid.engines.ctranslate2.conventions import ACTIVATIONS, POSITIONS, Quantization, block_names
 from translucid.ground.errors import UserError
 from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.ground.special import SPELLED
 from translucid.layers.embedding import Embedding
-from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer
 
 HOLDS = "model.bin", "a CTranslate2 model"
 """A file by which an exported folder is recognised, and the name of its kind."""
-_ACTIVATIONS = {"relu": specs.Activation.RELU, "swish": specs.Activation.SWISH, "gelu": specs.Activation.GELU}
 
 
 def export_ctranslate2(
@@ -103,31 +102,36 @@ def _spec(transformer: Transformer) -> specs.TransformerSpec:
     """Return the weights of a Transformer in CTranslate2's structure."""
     o = transformer.options
     model: Any = transformer  # its submodules have no static types
-    layers = o.encoder_layers, o.decoder_layers
+    layers = {"encoder": o.encoder_layers, "decoder": o.decoder_layers}
     spec = specs.TransformerSpec.from_config(
-        layers, o.heads, pre_norm=o.norm == "pre", activation=_ACTIVATIONS[o.nonlinearity]
+        (*layers.values(),), o.heads, pre_norm=o.norm == "pre", activation=specs.Activation(ACTIVATIONS[o.nonlinearity])
     )
     spec.decoder.start_from_zero_embedding = o.zero_start
-    for embeddings in (spec.encoder, spec.decoder):
-        embeddings.scale_embeddings = o.scale_embeddings
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
+        side.scale_embeddings = o.scale_embeddings
         side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
-    _linear(spec.decoder.projection, model.output)
-    if o.norm == "pre":
-        _norm(spec.encoder.layer_norm, model.encoder_norm)
-        _norm(spec.decoder.layer_norm, model.decoder_norm)
-    for layer, block in zip(spec.encoder.layer, model.encoder, strict=True):
-        attention, feed_forward = block.residuals
-        _self_attention(layer.self_attention, block.self_attention, attention.norm)
-        _feed_forward(layer.ffn, block.feed_forward, feed_forward.norm)
-    for layer, block in zip(spec.decoder.layer, model.decoder, strict=True):
-        attention, cross, feed_forward = block.residuals
-        _self_attention(layer.self_attention, block.self_attention, attention.norm)
-        _cross_attention(layer.attention, block.cross_attention, cross.norm)
-        _feed_forward(layer.ffn, block.feed_forward, feed_forward.norm)
+    names: list[tuple[str, list[str]]] = [("decoder/projection", ["output"])]
+    for coder, count in layers.items():
+        if o.norm == "pre":
+            names.append((f"{coder}/layer_norm", [f"{coder}_norm"]))
+        for layer in range(count):
+            names += block_names(coder, layer)
+    weights = transformer.state_dict()
+    for theirs, ours in names:
+        part = index_spec(spec, theirs)
+        weight, bias = _joined(weights, ours, "weight"), _joined(weights, ours, "bias")
+        if isinstance(part, LayerNormSpec):
+            part.gamma, part.beta = weight, bias
+        else:
+            part.weight, part.bias = weight, bias
     return spec
+
+
+def _joined(weights: Mapping[str, Tensor], names: Iterable[str], what: str) -> NDArray[np.float32]:
+    """Return the weights or biases of layers that CTranslate2 has as one."""
+    return np.concatenate([_array(weights[f"{name}.{what}"]) for name in names])
 
 
 def _positions(embedding: Embedding, length: int) -> NDArray[np.float32]:
@@ -136,39 +140,6 @@ def _positions(embedding: Embedding, length: int) -> NDArray[np.float32]:
     if isinstance(embedding.positions, NoPositions):
         return np.zeros((length, width), np.float32)
     return _array(embedding.positions(length))
-
-
-def _self_attention(spec: specs.MultiHeadAttentionSpec, attention: MultiHeadAttention, norm: nn.LayerNorm) -> None:
-    _joined(spec.linear[0], attention.query, attention.key_value)
-    _linear(spec.linear[1], attention.output)
-    _norm(spec.layer_norm, norm)
-
-
-def _cross_attention(spec: specs.MultiHeadAttentionSpec, attention: MultiHeadAttention, norm: nn.LayerNorm) -> None:
-    _linear(spec.linear[0], attention.query)
-    _linear(spec.linear[1], attention.key_value)
-    _linear(spec.linear[2], attention.output)
-    _norm(spec.layer_norm, norm)
-
-
-def _feed_forward(spec: specs.transformer_spec.FeedForwardSpec, layer: FeedForward, norm: nn.LayerNorm) -> None:
-    _linear(spec.linear_0, layer.inner)
-    _linear(spec.linear_1, layer.outer)
-    _norm(spec.layer_norm, norm)
-
-
-def _joined(spec: LinearSpec, *layers: nn.Linear) -> None:
-    """Join linear layers, as CTranslate2 has one matrix for queries, keys and values, or for keys and values."""
-    spec.weight = np.concatenate([_array(layer.weight) for layer in layers])
-    spec.bias = np.concatenate([_array(layer.bias) for layer in layers])
-
-
-def _linear(spec: LinearSpec, layer: nn.Linear) -> None:
-    _joined(spec, layer)
-
-
-def _norm(spec: LayerNormSpec, norm: nn.LayerNorm) -> None:
-    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:

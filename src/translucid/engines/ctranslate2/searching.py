@@ -34,9 +34,8 @@ from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOp
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
-from translucid.engines.ctranslate2.cache import open_converted
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
-from translucid.engines.ctranslate2.opening import half_precision, open_translator
+from translucid.engines.ctranslate2.opening import half_precision, open_converted, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.reading import digest
@@ -175,6 +174,7 @@ class CTranslate2Engine:
             UserError: the model is damaged or not a Transformer, or the shortlist does not exist.
         """
         shortlist = tuned.shortlist(run.path)
+        here = Path(__file__).parent
         # Whatever the converted numbers depend on: an edited equation or another version invalidates the cache.
         made_from = {
             "model": run.model_digest(),
@@ -183,7 +183,7 @@ class CTranslate2Engine:
             "tokenizer": tokenizer.fingerprint,
             "shortlist": shortlist and digest(shortlist),
             "quantization": tuned.quantization,
-            "by": [__version__, ctranslate2.__version__, digest(Path(__file__).with_name("convert.py"))],
+            "by": [__version__, ctranslate2.__version__, digest(here / "convert.py"), digest(here / "conventions.py")],
             "equations": equations_digest(),
         }
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 from translucid.data.words import capitalised, folded, unspaced, words_without_signs
@@ -41,10 +42,10 @@ class Draft:
     """The words of the text that are linked to each match."""
     missing: Sequence[int]
     """The numbers of the matches that are missing."""
-    spans: dict[int, list[Span]] = field(init=False)
-    """The words that each missing match replaces, then others to delete; without matches that have none."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def spans(self) -> dict[int, list[Span]]:
+        """The words that each missing match replaces, then others to delete; without matches that have none."""
         spans: dict[int, list[Span]] = {}
         taken: set[Span] = set()
         for number in self.missing:
@@ -52,7 +53,7 @@ class Draft:
             if free:
                 spans[number] = _runs(self.text, free)
                 taken.update(free)
-        object.__setattr__(self, "spans", spans)
+        return spans
 
     @property
     def replaced(self) -> list[str]:

@@ -127,14 +127,19 @@ class TermConstraint:
             engine: the engine that has found them.
         """
         constrained = [*found]
-        matches = [terms_in(self.terms, piece.masked.text) for piece in pieces]
-        tasks = self._free_translations(pieces, read, found, matches)
+        sentences = self._free_translations(pieces, read, found)
+        tasks = [sentence for sentence in sentences if sentence.missing]
         if tasks:
             for task, best in zip(tasks, self._with_missing(tasks, options), strict=True):
                 if best:
                     constrained[task.number] = best[: options.nbest]
-        for number, label in self._labels(pieces, read, constrained, matches, options, engine).items():
-            constrained[number] = below(label, constrained[number])[: options.nbest]
+        labels: dict[int, str] = {}
+        for sentence, nbest in zip(sentences, constrained, strict=True):
+            label = term_alone(sentence.source, sentence.matches)
+            if label and label != self.tokenizer.decode(nbest[0].tokens):
+                labels[sentence.number] = label
+        for number, best_label in self._scored(engine, dict(enumerate(read)), labels, options).items():
+            constrained[number] = below(best_label, constrained[number])[: options.nbest]
         return constrained
 
     def complete(self, piece: Piece, nbest: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -148,39 +153,16 @@ class TermConstraint:
         return sum(use.outcome == "missing" for use in self.terms.uses(matches, text))
 
     def _free_translations(
-        self,
-        pieces: Sequence[Piece],
-        read: Sequence[list[int]],
-        found: Sequence[list[Hypothesis]],
-        matches: Sequence[Sequence[Match]],
+        self, pieces: Sequence[Piece], read: Sequence[list[int]], found: Sequence[list[Hypothesis]]
     ) -> list[FreeTranslation]:
-        """Return the sentences whose best translation lacks a term."""
-        tasks: list[FreeTranslation] = []
-        for number, (piece, ids, nbest, of_piece) in enumerate(zip(pieces, read, found, matches, strict=True)):
-            best = nbest[0]
-            text = self.tokenizer.decode(best.tokens)
-            uses = self.terms.uses(of_piece, text)
-            task = FreeTranslation(number, piece.masked.text, piece.ids, ids, best, text, of_piece, uses)
-            if task.missing:
-                tasks.append(task)
-        return tasks
-
-    def _labels(
-        self,
-        pieces: Sequence[Piece],
-        read: Sequence[list[int]],
-        found: Sequence[list[Hypothesis]],
-        matches: Sequence[Sequence[Match]],
-        options: DecodingOptions,
-        engine: Engine,
-    ) -> dict[int, Hypothesis]:
-        """Return, by number, the translations of sentences that consist of one term, unless they are the best ones."""
-        labels: dict[int, str] = {}
-        for number, (piece, of_piece) in enumerate(zip(pieces, matches, strict=True)):
-            label = term_alone(piece.masked.text, of_piece)
-            if label and label != self.tokenizer.decode(found[number][0].tokens):
-                labels[number] = label
-        return self._scored(engine, dict(enumerate(read)), labels, options)
+        """Return all sentences with their best translations."""
+        sentences: list[FreeTranslation] = []
+        for number, (piece, ids, nbest) in enumerate(zip(pieces, read, found, strict=True)):
+            source, text = piece.masked.text, self.tokenizer.decode(nbest[0].tokens)
+            matches = terms_in(self.terms, source)
+            uses = self.terms.uses(matches, text)
+            sentences.append(FreeTranslation(number, source, piece.ids, ids, nbest[0], text, matches, uses))
+        return sentences
 
     def _with_missing(self, tasks: Sequence[FreeTranslation], options: DecodingOptions) -> list[list[Hypothesis]]:
         """Return for each sentence the translations that have more of its terms than the free one, the best first."""

@@ -213,7 +213,7 @@ def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
     piece = Piece("Ferblat", [4, 3], "")
     _, found = stand_ins.search([[piece]], lambda texts: [[["first"]]], search_again)
     names = stand_ins._names
-    assert words == [stand_ins._nouns, names[1:], names[2:], names[3:], names]
+    assert words == [stand_ins._nouns, names[1:], names[2:], names[3:], names, []]
     assert found == [[["again"]]] and len(forced) == 6
 
 

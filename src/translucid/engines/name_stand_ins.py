@@ -44,8 +44,6 @@ USUAL_NOUNS = "hotel", "piano", "golf", "chocolate", "radio", "taxi", "hospital"
 
 Search = Callable[[Sequence[Sequence[Piece]]], list[list[list[Hypothesis]]]]
 """Returns for each text the hypotheses of each of its pieces that has something to translate."""
-Found = list[list[list[Hypothesis]]]
-"""The hypotheses of each piece of each text that was searched for."""
 Lost = tuple[int, int, int]
 """The number of a text, of one of its pieces among those that were searched for, and of that piece among all."""
 
@@ -71,21 +69,21 @@ class NameStandIns:
         read = [list(map(self._for_model, pieces)) for pieces in texts]
         found = search(read)
         lost = self._lost(read, found)
-        attempts = [self._nouns, *(self._names[first:] for first in OTHER_NAMES), self._names]
+        unforced = [self._nouns, *(self._names[first:] for first in OTHER_NAMES)]
         if self.writes_names_anew:
             # A transcribed stand-in can't be recognised in the translation unless the search is forced to write it.
-            attempts = attempts[-1:]
-        for number, words in enumerate(attempts, 1):
+            unforced = []
+        no_words: list[str] = []
+        for words in (*unforced, self._names, no_words):
             if not lost:
-                return read, found
+                break
             pieces = [self._stood_in(texts[i][k], words) or texts[i][k] for i, _, k in lost]
-            is_forced = number == len(attempts)
+            is_forced = words is self._names
             again = _searched(pieces, search_again, is_forced=is_forced)
-            _replace_lost(read, found, lost, pieces, again)
+            for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
+                read[i][k], found[i][place] = piece, hypotheses
             # A name too many, where nothing else was found, is better than one that the model has to spell.
             lost = self._lost(read, found, more=is_forced)
-        pieces = [texts[i][k] for i, _, k in lost]
-        _replace_lost(read, found, lost, pieces, _searched(pieces, search_again, is_forced=False))
         return read, found
 
     def _lost(
@@ -230,15 +228,3 @@ def _searched(
         for number, (hypotheses,) in zip(numbers, again, strict=True):
             found[number] = hypotheses
     return found
-
-
-def _replace_lost(
-    read: list[list[Piece]],
-    found: Found,
-    lost: Sequence[Lost],
-    pieces: Sequence[Piece],
-    again: Sequence[list[Hypothesis]],
-) -> None:
-    """Put pieces that were searched again, and their hypotheses, into their places."""
-    for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
-        read[i][k], found[i][place] = piece, hypotheses

@@ -68,7 +68,7 @@ def trials(
     pipeline = TextPipeline(tokenizer, model.max_length or sys.maxsize)
     pieces = list(map(pipeline.encode, sources_of(pairs)))
     sources = [piece.ids for piece in pieces]
-    criterion = _criterion(pairs, language)
+    criterion = Criterion([targets_of(pairs)], language)
     first: list[str] = []
     tells = True
     for tuned in ways:
@@ -84,11 +84,6 @@ def trials(
             score, first = criterion.settle(texts), texts
             tells = criterion.tells(score)
         yield Trial(tuned, len(pairs) / spent, score, criterion.name, tells, texts == first)
-
-
-def _criterion(pairs: Sequence[Pair], language: str | None) -> Criterion:
-    """Return a criterion with the targets of pairs as references."""
-    return Criterion([targets_of(pairs)], language)
 
 
 def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
@@ -164,7 +159,7 @@ class Comparison(NamedTuple):
         language: str | None,
     ) -> Comparison:
         """Compare translations of the run and of the exported model."""
-        criterion = _criterion(pairs, language)
+        criterion = Criterion([targets_of(pairs)], language)
         score = criterion.settle(ours)
         tells = criterion.tells(score) or list(ours) == list(exported)
         return cls(criterion.name, score, criterion.score(exported), quantization, tells)

@@ -166,10 +166,12 @@ class _Tuning:
 
     def _ways(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
         ways = all_ways(self.model, lists, opened=bool(self.tokenizer.target_opening))
-        difference = _difference(self.model, self.tokenizer, ways)
-        if difference is not None:
-            self.console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
-            return [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
+        if ways[0].engine == "ctranslate2":
+            whole = TorchEngine.of(self.model, self.tokenizer, CPU)
+            difference = CTranslate2Engine.difference_from(whole, self.tokenizer)
+            if not difference <= TOLERANCE:  # not `>`: NaN is too large too
+                self.console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
+                return [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
         if len(ways) == 1:
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
@@ -189,11 +191,3 @@ class _Tuning:
             # Converts the model, so that the first translation need not wait for it.
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)
             choose_engine("auto", self.folder, self.configuration, self.tokenizer, lambda: whole, device="cpu")
-
-
-def _difference(model: SequenceModel, tokenizer: Tokenizer, ways: Sequence[Tuned]) -> float | None:
-    """Return the difference between CTranslate2 and the model if it exceeds the tolerance; otherwise None."""
-    if not any(way.engine == "ctranslate2" for way in ways):
-        return None
-    difference = CTranslate2Engine.difference_from(TorchEngine.of(model, tokenizer, CPU), tokenizer)
-    return None if difference <= TOLERANCE else difference

@@ -19,8 +19,7 @@ from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
-from translucid.engines.ranking import Ranking
-from translucid.engines.stages import SearchStages
+from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.distinct import distinct_texts
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.combinations import CONSTRAINED, refuse_together
-from translucid.engines.ranking import Ranking
 from translucid.engines.term_constraint import TermConstraint
 
 if TYPE_CHECKING:
@@ -26,6 +25,27 @@ Part: TypeAlias = tuple[Piece, Hypothesis]
 """A piece of a text, and its translation."""
 MOST_PIECES = 1 << 32
 """A bound for the numbers of the pieces of one text."""
+
+
+class Ranking(Protocol):
+    """Gives hypotheses new scores."""
+
+    needs_beam: ClassVar[bool]
+    """Whether it ranks the results of a beam search, and neither a single translation nor random samples."""
+
+    def widened(self, options: DecodingOptions) -> DecodingOptions:
+        """Return the options of a search that finds enough candidates."""
+
+    def __call__(
+        self, pieces: Sequence[Piece], nbest_lists: Sequence[list[Hypothesis]], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each piece with new scores, the best first.
+
+        Args:
+            pieces: the source pieces.
+            nbest_lists: the candidates of each piece, at least one.
+            options: the options of the search that has found them.
+        """
 
 
 @dataclass(frozen=True)

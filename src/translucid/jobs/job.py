@@ -17,7 +17,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.minimum_risk import MinimumRisk
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
-from translucid.engines.ranking import Ranking
+from translucid.engines.stages import Ranking
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.images import decode_images
+from translucid.decoding.search import decode_images
 from translucid.kernels.process import configure_process
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions

@@ -35,9 +35,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from translucid.cli.clean import surprise_of
-from translucid.data.cleaning.cleaner import Cleaner
+from translucid.data.cleaning.cleaner import Cleaner, Reading
 from translucid.data.cleaning.gain import Surprise, asked
-from translucid.data.cleaning.reading import Reading
 from translucid.data.readers.corpus import Pair, read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05

@@ -147,7 +147,7 @@ def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_
     assert kept.alignment != before.alignment
     assert kept.model_copy(update={"alignment": before.alignment}) == before
     monkeypatch.setattr("translucid.api.alignment_fitting.FEWEST", 2)
-    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", 5)
+    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     monkeypatch.setattr(
         "translucid.api.alignment_fitting.LearnedAlignment.kept", True
     )  # however little is learned from so few

@@ -42,7 +42,7 @@ def test_tuning_says_what_it_brings_and_is_not_below_the_best_of_its_grid(
     command = ["translate", small_run, "I sing", "--rerank-with", reverse_run, "--tune-on", corpus / "test.tsv"]
     done = call(*command)
     assert done.code == 2 and "is too low to choose weights by" in done.err  # they have learned next to nothing
-    monkeypatch.setattr("translucid.evaluation.criterion.TELLS", {"BLEU": 0.0, "chrF": 0.0})
+    monkeypatch.setattr("translucid.evaluation.metrics.TELLS", {"BLEU": 0.0, "chrF": 0.0})
     done = call(*command)
     assert done.code == 0
     assert done.out.count("\n") == 1

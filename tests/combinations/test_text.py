@@ -13,7 +13,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.noisy_channel import NoisyChannel
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain.case import Case
-from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.inspected import forced_decoding
 from translucid.memory.recall import Recall
 from translucid.memory.translation_memory import TranslationMemory
 
@@ -86,7 +86,7 @@ def test_tags_of_a_memorys_translation_are_placed_by_what_the_model_reads(transl
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair(SOURCE, TARGET)], "")
     decoded = []
-    module = "translucid.inspection.forced_decoding.forced_decoding"
+    module = "translucid.inspection.inspected.forced_decoding"
     monkeypatch.setattr(module, lambda *given, **more: decoded.extend(given[2]) or forced_decoding(*given, **more))
     marks = Mark(0, "<b>", Side.opens, 0), Mark(3, "</b>", Side.closes, 0)
     with TranslationMemory.open(file) as memory:

@@ -9,11 +9,9 @@ from statistics import NormalDist
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.data.cleaning.cleaner import RULES, Cleaner, Judged, Report, alike_text, row
-from translucid.data.cleaning.digest_set import DigestSet
+from translucid.data.cleaning.cleaner import RULES, Cleaner, DigestSet, Judged, Reading, Report, alike_text, row
 from translucid.data.cleaning.gain import asked, gains
 from translucid.data.cleaning.profile import SLACK, Profile, guess_language
-from translucid.data.cleaning.reading import Reading
 from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest
 

@@ -5,10 +5,9 @@ import math
 import pytest
 
 from translucid.data.cleaning import profile, rules
-from translucid.data.cleaning.cleaner import Cleaner, Judged, Report, alike_text, column, row
+from translucid.data.cleaning.cleaner import Cleaner, Judged, Reading, Report, alike_text, column, row
 from translucid.data.cleaning.gain import asked, gains
 from translucid.data.cleaning.profile import Profile, guess_language, known_language, log_ratio
-from translucid.data.cleaning.reading import Reading
 from translucid.data.filtering import Filter, reservoir_sample
 from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.ground.errors import UserError

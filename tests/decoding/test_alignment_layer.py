@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.decoding.alignment_layer import WIDTH, AlignmentLayer
-from translucid.decoding.maps import forced_pass
+from translucid.decoding.maps import WIDTH, AlignmentLayer, forced_pass
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment_learning import Linked, learn_alignment, linked
+from translucid.inspection.alignment import Linked, learn_alignment, linked
 from translucid.models.build import build_model
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 
@@ -84,7 +83,7 @@ def sentences(count):
 
 @pytest.mark.parametrize(("options", "updates"), [*zip(OPTIONS, (150, 150, 400), strict=True)], ids=IDS)
 def test_it_learns_and_the_model_stays_as_it_is(options, updates, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", updates)
+    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", updates)
     model = build_model(options, V, V).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     told = []
@@ -100,7 +99,7 @@ def test_it_learns_and_the_model_stays_as_it_is(options, updates, monkeypatch):
 
 
 def test_it_learns_the_same_again_whatever_was_drawn_before(monkeypatch):
-    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", 5)
+    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 5)
     model = build_model(OPTIONS[0], V, V).eval()
     layers = []
     for seed in (1, 2):

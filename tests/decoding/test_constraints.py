@@ -5,8 +5,7 @@ import itertools
 import pytest
 import torch
 
-from translucid.decoding.constrained_beam import by_turns
-from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
+from translucid.decoding.constraints import Constraints, Edges, Form, Wanted, by_turns
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, search
 

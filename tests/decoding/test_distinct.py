@@ -5,8 +5,7 @@ import pytest
 from translucid.api.translator import Translator
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.distinct import distinct_texts
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 
 
 def listed(*scored):

@@ -12,15 +12,15 @@ from translucid.api.generator import Generator
 from translucid.api.translator import Translator
 from translucid.attention.masks import padding_mask
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.alignment_layer import AlignmentLayer
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.maps import AlignmentLayer
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import Shortlist
 from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
 from translucid.evaluation.pointing import _table
-from translucid.inspection.alignment_learning import Linked, learn_alignment
-from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.alignment import Linked, learn_alignment
+from translucid.inspection.inspected import forced_decoding
 from translucid.inspection.plain_values import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.tracing import followable
@@ -137,7 +137,7 @@ def run_of(small_run, language_run, tmp_path):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_computes_on_a_gpu_what_it_computes_on_the_cpu(function, run_of, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.alignment_learning.UPDATES", 2)
+    monkeypatch.setattr("translucid.inspection.alignment.UPDATES", 2)
     run = run_of(function)
     with Emulation("cuda") as emulation:
         expected = function(torch.device("cpu"), run)

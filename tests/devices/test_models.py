@@ -12,10 +12,9 @@ from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.images import decode_images
-from translucid.decoding.search import TorchEngine, search
+from translucid.decoding.search import TorchEngine, decode_images, search
 from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.gradients import integrated_gradients
+from translucid.inspection.explain.explanation import integrated_gradients
 from translucid.kernels.attention import fast_attention
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.build import build_model

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.engines.test_engines import run_at
-from translucid.decoding.alignment_layer import AlignmentLayer
+from translucid.decoding.maps import AlignmentLayer
 from translucid.engines.run_files import (
     confidence_note,
     load_alignment_layer,

@@ -7,8 +7,7 @@ from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 
 from translucid.corpora.scenes import generate
-from translucid.evaluation.caption_scores import caption_scores, papers_tokens
-from translucid.evaluation.cider import cider_d
+from translucid.evaluation.caption_scores import caption_scores, cider_d, papers_tokens
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.errors import UserError
 

@@ -5,9 +5,9 @@ from sacrebleu.metrics.chrf import CHRF
 
 from translucid import UserError
 from translucid.evaluation import comparing
+from translucid.evaluation.breakdown import by_frequency, frequencies, split_words
 from translucid.evaluation.comparing import compare
 from translucid.evaluation.metrics import corpus_scores
-from translucid.evaluation.rare_words import by_frequency, frequencies, split_words
 
 REFERENCES = [
     f"la casa {word} es muy grande y bonita"

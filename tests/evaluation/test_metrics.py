@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from translucid.evaluation.by_length import by_length
+from translucid.evaluation.breakdown import by_length
 from translucid.evaluation.metrics import bleu, corpus_scores, without_blank
 from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError

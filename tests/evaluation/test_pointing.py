@@ -8,8 +8,17 @@ import torch
 
 from translucid.corpora.scenes import generate
 from translucid.corpora.scenes.writing import gold_of
-from translucid.evaluation.pointing import Hit, KindScore, by_kind, pointing, points_of
-from translucid.evaluation.scene_gold import KINDS, GoldImage, gold_of_words, read_gold
+from translucid.evaluation.pointing import (
+    KINDS,
+    GoldImage,
+    Hit,
+    KindScore,
+    by_kind,
+    gold_of_words,
+    pointing,
+    points_of,
+    read_gold,
+)
 from translucid.ground.errors import UserError
 
 STARS = {

@@ -5,8 +5,7 @@ import sacrebleu
 
 from translucid.evaluation import metrics
 from translucid.evaluation.caption_scores import caption_scores, papers_tokens
-from translucid.evaluation.criterion import Criterion, long_enough
-from translucid.evaluation.metrics import bleu, bleu_metric, bleu_tokenizer, corpus_scores
+from translucid.evaluation.metrics import Criterion, bleu, bleu_metric, bleu_tokenizer, corpus_scores, long_enough
 from translucid.evaluation.report import evaluate
 from translucid.ground.errors import UserError
 

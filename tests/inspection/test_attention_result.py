@@ -16,12 +16,11 @@ from translucid.corpora.scenes.painting import boxes, paint
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.attention_result import AttentionResult
-from translucid.inspection.attention_result_html import page, panels, sections_of
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import draw_lit
-from translucid.inspection.saliency_overlay import SaliencyOverlay, places, spread
-from translucid.inspection.saving_images import save_looked
-from translucid.inspection.terminal_images import drawings, place_table
+from translucid.inspection.saliency_overlay import SaliencyOverlay, page, panels, places, sections_of, spread
+from translucid.inspection.saving import save_looked
+from translucid.inspection.terminal import drawings, place_table
 
 ROWS = COLUMNS = 4
 SIDE = 32

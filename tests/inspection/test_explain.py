@@ -102,7 +102,7 @@ def test_erasure_is_a_difference_of_log_probabilities(case):
 def test_gradients_add_up(case):
     """Completeness: the shares sum to what the log-probability gains from the baseline to the sentence."""
     from translucid.decoding.maps import forced_log_probs
-    from translucid.inspection.explain.gradients import integrated_gradients
+    from translucid.inspection.explain.explanation import integrated_gradients
 
     def log_probs(ids):
         with torch.no_grad():

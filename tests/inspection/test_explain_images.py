@@ -14,7 +14,7 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
-from translucid.inspection.explain.gradients import integrated_gradients
+from translucid.inspection.explain.explanation import integrated_gradients
 from translucid.inspection.explain.image_case import GREY, CellCase, SuperpixelCase, superpixels
 from translucid.inspection.explain.shown import lit, record, where
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
@@ -233,7 +233,7 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
 
 
 def test_what_speaks_for_a_word_lights_up(toy, tmp_path):
-    from translucid.inspection.saving_images import save_lit
+    from translucid.inspection.saving import save_lit
 
     case = CellCase(*toy)
     found = explain(case, "erasure")

@@ -183,7 +183,7 @@ def test_int8_is_smaller_and_checked(exported_run, many_languages, corpus, tmp_p
             shutil.copy(file, folder)
 
     monkeypatch.setattr("translucid.interop.onnx.export.write_graphs", copied)
-    monkeypatch.setattr("translucid.evaluation.criterion.Criterion.tells", lambda self, score: True)  # of a poor model
+    monkeypatch.setattr("translucid.evaluation.metrics.Criterion.tells", lambda self, score: True)  # of a poor model
     call = ["export", str(many_languages), str(tmp_path / "out"), "--to", "onnx", *LANGUAGES]
     call += ["--quantization", "int8", "--check", str(corpus / "test.tsv")]
     assert run(call) == 0

@@ -14,7 +14,7 @@ from translucid.api.captioner import Captioner
 from translucid.cli.main import run
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.corpus import read_pairs
-from translucid.evaluation.scene_gold import read_gold
+from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.jobs import running
 from translucid.jobs.captioning import CaptionJob

@@ -8,7 +8,7 @@ import pytest
 
 import translucid
 from translucid.cli.main import run
-from translucid.inspection.bundle import bundle
+from translucid.inspection.html import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import Excerpt, fixed_files, recorded

@@ -16,8 +16,7 @@ from translucid.data.batching import Batch
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
-from translucid.evaluation.caption_scores import papers_tokens
-from translucid.evaluation.cider import cider_d
+from translucid.evaluation.caption_scores import cider_d, papers_tokens
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
 from translucid.ground.special import SPECIAL

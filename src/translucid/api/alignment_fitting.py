@@ -14,9 +14,8 @@ from translucid.engines.run_files import save_alignment_layer
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, alignment_score, read_gold
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import read_alignment
-from translucid.inspection.alignment_learning import Linked, learn_alignment, linked, updates_for
-from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.alignment import Linked, learn_alignment, linked, read_alignment, updates_for
+from translucid.inspection.inspected import forced_decoding
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 

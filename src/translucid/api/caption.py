@@ -8,8 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from translucid.data.images.pixels import Picture
-from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.nbest import NBest
+from translucid.decoding.hypothesis import Hypothesis, NBest
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
@@ -57,6 +56,6 @@ class Caption(NBest):
         """Show the caption and the attention of each word in a notebook."""
         if not self.looked.looks:
             return f"<p><b>{escape(self.text)}</b></p>"
-        from translucid.inspection.attention_result_html import panels
+        from translucid.inspection.saliency_overlay import panels
 
         return f"<p><b>{escape(self.text)}</b></p>{panels(self.looked)}"

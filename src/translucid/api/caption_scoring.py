@@ -27,9 +27,8 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.pair_scores import perplexity as perplexity_of
 from translucid.evaluation.caption_scores import CaptionScores, caption_scores
-from translucid.evaluation.pointing import Hit, KindScore, by_kind, points_of
+from translucid.evaluation.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import Forced
-from translucid.evaluation.scene_gold import GoldImage
 from translucid.ground.console import Console, counting, table_of
 from translucid.kernels.machine import cores
 

@@ -18,9 +18,8 @@ from translucid.data.images.pixels import Picture, pixels, read_image
 from translucid.data.stores.image_store import TOGETHER
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.distinct import distinct_texts
-from translucid.decoding.hypothesis import Hypothesis
-from translucid.decoding.images import decode_images
+from translucid.decoding.hypothesis import Hypothesis, distinct_texts
+from translucid.decoding.search import decode_images
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
 from translucid.models.captioner.image_encoder import ImageEncoder

@@ -143,7 +143,7 @@ class ConfidenceFeatures:
 
         `ways`: for each translation, the hypotheses of those pieces that were translated.
         """
-        from translucid.inspection.forced_decoding import forced_decoding
+        from translucid.inspection.inspected import forced_decoding
 
         engine = self.torch_engine()
         searched = translatable(pieces)
@@ -164,7 +164,7 @@ class ConfidenceFeatures:
 
     def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
         """Return the results of forced decoding, given the sources without annotations."""
-        from translucid.inspection.forced_decoding import forced_decoding
+        from translucid.inspection.inspected import forced_decoding
 
         engine = self.torch_engine()
         pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from translucid.data.placeholders import Masked
-    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
@@ -100,7 +100,7 @@ class Examiner:
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
     ) -> list[Inspected]:
         """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display."""
-        from translucid.inspection.forced_decoding import forced_decoding
+        from translucid.inspection.inspected import forced_decoding
 
         layer, run = self.alignment_layer, self.run
         return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, masked=masked)

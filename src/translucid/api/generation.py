@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from translucid.decoding.hypothesis import Hypothesis, percent
-from translucid.decoding.nbest import NBest
+from translucid.decoding.hypothesis import Hypothesis, NBest, percent
 from translucid.evaluation.language import TextScores
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
     from translucid.engines.engine import Engine
 

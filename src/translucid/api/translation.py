@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from translucid.api.quality_warnings import attention_warnings, text_warnings
 from translucid.data.text_pipeline import Piece, translatable
-from translucid.decoding.hypothesis import Hypothesis, ScoreUnit, total_score
-from translucid.decoding.nbest import NBest
+from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
 from translucid.terminology.links import certain_links, with_term_links

@@ -33,7 +33,7 @@ from translucid.terminology.term import Term, TermsMode
 if TYPE_CHECKING:
     import torch
 
-    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine

@@ -88,9 +88,8 @@ def clean(
 
         translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
     """
-    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner
+    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, Reading
     from translucid.data.cleaning.gain import LEAST, asked
-    from translucid.data.cleaning.reading import Reading
     from translucid.ground.console import counting
     from translucid.ground.errors import nearest
 

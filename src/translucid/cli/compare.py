@@ -131,9 +131,9 @@ def _prepared(
         UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
     """
     from translucid.data.readers.corpus import read_lines, sources_of, targets_of
+    from translucid.evaluation.breakdown import frequencies, split_words
     from translucid.evaluation.comparing import compare
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
-    from translucid.evaluation.rare_words import frequencies, split_words
 
     sets = [targets_of(pairs)]
     for file in data.reference or []:

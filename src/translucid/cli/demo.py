@@ -87,10 +87,10 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
     from translucid.api.captioner import Captioner
     from translucid.data.images.image_files import ImageFiles
     from translucid.data.readers.corpus import read_pairs
-    from translucid.evaluation.scene_gold import read_gold
+    from translucid.evaluation.pointing import read_gold
     from translucid.inspection.saliency_overlay import SaliencyOverlay
-    from translucid.inspection.saving_images import save_looked
-    from translucid.inspection.terminal_images import drawings
+    from translucid.inspection.saving import save_looked
+    from translucid.inspection.terminal import drawings
     from translucid.lessons.caption_demonstration import scene_files, train_caption_demo
 
     console, log = Console(), Console(stderr=True)

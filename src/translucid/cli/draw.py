@@ -86,7 +86,7 @@ def mask(
     from translucid.api.translator import Translator
     from translucid.cli.images import captioner_of, mask_of_images
     from translucid.ground.errors import UserError
-    from translucid.inspection.masks import draw_batch_mask
+    from translucid.inspection.plots.mask import draw_batch_mask
 
     if captioner := captioner_of(run):
         _save(mask_of_images(captioner, run, texts, kind), out)

@@ -153,8 +153,8 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     from translucid.inspection.explain import compare_with_random, explain, part_count, refuse_method
     from translucid.inspection.explain.image_case import image_case
     from translucid.inspection.explain.shown import SHARE, lit, record, where
-    from translucid.inspection.saving_images import save_lit
-    from translucid.inspection.terminal_images import drawings, place_table
+    from translucid.inspection.saving import save_lit
+    from translucid.inspection.terminal import drawings, place_table
 
     method = options.method
     refuse_method(method, images=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from translucid.cli.evaluate import Report, TestSet, Translation
     from translucid.data.images.pixels import Picture
     from translucid.inspection.attention_result import AttentionResult
-    from translucid.inspection.masks import MaskKind
+    from translucid.inspection.plots.mask import MaskKind
     from translucid.runs.configuration import Configuration
 
 
@@ -75,7 +75,7 @@ def evaluate_captions(
     from translucid.api.captioner import Captioner
     from translucid.data.images.image_files import ImageFiles
     from translucid.data.readers.corpus import read_pairs
-    from translucid.evaluation.scene_gold import read_gold
+    from translucid.evaluation.pointing import read_gold
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
@@ -121,8 +121,8 @@ def look_at_image(
     """
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.saliency_overlay import SaliencyOverlay
-    from translucid.inspection.saving_images import save_looked
-    from translucid.inspection.terminal_images import drawings, place_table
+    from translucid.inspection.saving import save_looked
+    from translucid.inspection.terminal import drawings, place_table
 
     if captioner.can_look():
         chosen_maps(captioner.configuration.model.maps, "cross", layer, head)
@@ -179,8 +179,8 @@ def heads_of_image(
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
     from translucid.decoding.maps import chosen_maps
-    from translucid.inspection.attention_result_html import sections_of
     from translucid.inspection.plots import draw_attention, draw_heads, draw_lit_rows
+    from translucid.inspection.saliency_overlay import sections_of
 
     chosen_maps(captioner.configuration.model.maps, kind, layer)
     if kind == "encoder":
@@ -204,7 +204,7 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
     Raises:
         UserError: an image can't be read, or there is no such mask.
     """
-    from translucid.inspection.masks import draw_batch_mask
+    from translucid.inspection.plots.mask import draw_batch_mask
 
     if kind == "padding":
         raise UserError("images have no padding, all cells may be looked at", file=run, fix="Draw --kind target.")

@@ -247,7 +247,7 @@ def _whys(translator: Translator, source: str, written: str, methods: Sequence[s
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     """Write the attention during forced decoding of sentence pairs."""
     from translucid.ground.console import counting
-    from translucid.inspection.archive import save_maps
+    from translucid.inspection.saving import save_maps
     from translucid.runs.corpus_files import pairs_of
 
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))

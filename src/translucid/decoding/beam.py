@@ -14,7 +14,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from translucid.decoding.constrained_beam import Constraint, Shares, Unconstrained, by_turns
+from translucid.decoding.constraints import Constraint, Shares, Unconstrained, by_turns
 from translucid.decoding.problem import Problem
 from translucid.decoding.rows import Finished, Rows, parted, surely_none
 from translucid.decoding.trace import BeamTrace

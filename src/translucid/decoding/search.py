@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import count, islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -21,8 +22,7 @@ from torch import Tensor
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
-from translucid.decoding.constrained_beam import Constraint, Unconstrained
-from translucid.decoding.constraints import Constraints, Phrases
+from translucid.decoding.constraints import Constraint, Constraints, Phrases, Unconstrained
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
@@ -325,3 +325,32 @@ def evaluating(model: SequenceModel) -> Iterator[None]:
 def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
     """Replace the tokens of hypotheses, which are places among `pieces`, by the ids of these pieces."""
     return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]
+
+
+ROWS = 256
+"""The number of images in a batch, times the hypotheses for each."""
+
+
+def decode_images(
+    model: SequenceModel,
+    images: Iterable[NDArray[Any]],
+    options: DecodingOptions,
+    *,
+    word_starts: Tensor | None = None,
+    on_batch: Callable[[int], None] | None = None,
+    numbers: Iterable[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """Find captions for images: pixels [height, width, 3] uint8, or the grids [S, F] of an image encoder.
+
+    Other arguments and results are those of `TorchEngine`.
+    """
+    results: list[list[Hypothesis]] = []
+    remaining = iter(images)
+    remaining_numbers = count() if numbers is None else iter(numbers)
+    with evaluating(model):
+        while batch := list(islice(remaining, max(1, ROWS // options.rows))):
+            source = upload(torch.from_numpy(np.stack(batch)), device_of(model))
+            results += search(model, source, options, word_starts, list(islice(remaining_numbers, len(batch))))
+            if on_batch:
+                on_batch(len(batch))
+    return results

@@ -20,7 +20,7 @@ from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFol
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 if TYPE_CHECKING:
-    from translucid.decoding.alignment_layer import AlignmentLayer
+    from translucid.decoding.maps import AlignmentLayer
     from translucid.models.protocol import SequenceModel
 
 LARGEST_SCORES = 1 << 24
@@ -122,8 +122,7 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
     """
     import torch
 
-    from translucid.decoding.alignment_layer import AlignmentLayer
-    from translucid.decoding.maps import forced_pass
+    from translucid.decoding.maps import AlignmentLayer, forced_pass
 
     file = run.path / ALIGNMENT
     if not file.exists():

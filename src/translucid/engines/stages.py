@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from translucid.data.text_pipeline import Piece, TextPipeline, translatable
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.distinct import distinct_texts
-from translucid.decoding.hypothesis import Hypothesis
+from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 from translucid.engines.combinations import CONSTRAINED, refuse_together
 from translucid.engines.term_constraint import TermConstraint
 

@@ -20,7 +20,7 @@ from translucid.engines.ctranslate2.conventions import Quantization
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
 from translucid.engines.tuned import Tuned
-from translucid.evaluation.criterion import Criterion
+from translucid.evaluation.metrics import Criterion
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
 from translucid.models.transformer import Transformer

@@ -11,9 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from translucid.evaluation.by_length import LengthRow, by_length
+from translucid.evaluation.breakdown import FrequencyRow, LengthRow, by_frequency, by_length
 from translucid.evaluation.metrics import DEFAULT, ReferenceSets, corpus_scores, metrics, plain_name
-from translucid.evaluation.rare_words import FrequencyRow, by_frequency
 from translucid.ground.console import table_of
 from translucid.ground.errors import UserError
 

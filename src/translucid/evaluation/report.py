@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from translucid.evaluation.by_length import LengthRow, by_length
-from translucid.evaluation.criterion import long_enough
-from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores
+from translucid.evaluation.breakdown import LengthRow, by_length
+from translucid.evaluation.metrics import CorpusScore, ReferenceSets, bleu_tokenizer, corpus_scores, long_enough
 from translucid.evaluation.quality_checks import LOOP
 from translucid.ground.console import table_of
 

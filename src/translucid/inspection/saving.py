@@ -1,17 +1,23 @@
-"""Saving the attention of a translation as a figure, a page or data, by the file's ending."""
+"""Saving attention and explanations of translations and captions as figures, pages or data, by the file's ending."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translucid.ground.atomic import write_output
+import numpy as np
+
+from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
-from translucid.inspection.archive import save_maps
+from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected, title_of
+from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
+from translucid.inspection.saliency_overlay import page as saliency_page
 
 
 def save(
@@ -61,3 +67,92 @@ def save(
 
         words = inspected.words(inspected.cross(layer, head))
         save_figure(draw_words(words, title_of(layer, head)), place)
+
+
+def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
+    """Write an `.npz`: for translation i, counted from 0, its pieces, log-probabilities and attention maps.
+
+    `numpy.load(file)` returns them by name: `i/source` [S] and `i/target` [T], pieces of words; `i/log_probs` [T], in
+    nats, float32; `i/encoder.0.self` [H, S, S], `i/decoder.1.cross` [H, T, S] and so on, float16. The file appears when
+    it is complete; only one translation at a time is in memory.
+
+    Returns:
+        The number of translations.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    count = 0
+    # `numpy.savez` would need all arrays in memory at once; an .npz is a zip archive of .npy files.
+    with output(file) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for count, inspected in enumerate(pieces, 1):
+            arrays = {
+                "source": np.array(inspected.source),
+                "target": np.array(inspected.target),
+                "log_probs": np.array(inspected.log_probs, np.float32),
+            }
+            for name, weights in inspected.maps.items():
+                arrays[name] = weights.half().numpy()
+            for name, array in arrays.items():
+                with archive.open(f"{count - 1}/{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+    return count
+
+
+def save_looked(
+    looked: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
+) -> None:
+    """Save the attention of a captioner.
+
+    A figure shows one layer and head, or averages; `.html`, `.json` and `.npz` hold all of them. In `.npz`, which
+    `save_maps` writes, and in `.json` the source's pieces are the cells, `row,column`.
+
+    Args:
+        looked: the attention.
+        file: a file with one of the `ENDINGS`.
+        name: the name of the image.
+        layer: the decoder layer; the average of all if not given.
+        head: the head; the average of all if not given.
+
+    Raises:
+        UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
+    """
+    if file.suffix.lower() == ".npz":
+        save_maps([looked.inspected], file)
+        return
+    title = title_of(layer, head) if len(looked.inspected.maps) > 1 else ""
+    record = {"image": name, "grid": looked.grid, **looked.inspected.to_json()}
+    lit = SaliencyOverlay.of(looked, layer, head)
+    save_lit(lit, file, name, lambda: sections_of(looked), record, title)
+
+
+def save_lit(
+    lit: SaliencyOverlay,
+    file: Path,
+    name: str,
+    sections: Callable[[], Mapping[str, SaliencyOverlay]],
+    record: Mapping[str, Any],
+    title: str = "",
+) -> None:
+    """Save a saliency overlay.
+
+    Args:
+        lit: the overlay, which a figure shows.
+        file: a figure, `.html` or `.json`.
+        name: the name of the image.
+        sections: returns the overlays of a page; only called for a page, because it may compute many of them.
+        record: the content of `.json`.
+        title: the title of the figure.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    kind = file.suffix.lower()
+    if kind == ".html":
+        write_output(file, saliency_page(name, sections()).encode())
+    elif kind == ".json":
+        write_output(file, json.dumps(record, ensure_ascii=False).encode())
+    else:
+        from translucid.inspection.plots import draw_lit, save_figure
+
+        save_figure(draw_lit(lit, title), file)

@@ -10,7 +10,7 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.noisy_channel import ChannelWeights, NoisyChannel
-from translucid.evaluation.criterion import Criterion
+from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 

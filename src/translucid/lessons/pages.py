@@ -20,7 +20,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from translucid.inspection.bundle import WEB, bundle
+from translucid.inspection.html import WEB, bundle
 from translucid.lessons.lessons import LESSONS, Lesson
 
 PAGES = Path(str(files("translucid.lessons"))) / "pages"

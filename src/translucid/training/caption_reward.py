@@ -8,8 +8,7 @@ from functools import reduce
 from operator import or_
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.evaluation.caption_scores import papers_tokens
-from translucid.evaluation.cider import LONGEST, Cider, grams
+from translucid.evaluation.caption_scores import LONGEST, Cider, grams, papers_tokens
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.training.self_critical import Ids
 

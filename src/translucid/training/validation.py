@@ -17,10 +17,8 @@ from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.images import decode_images
-from translucid.decoding.search import TorchEngine
-from translucid.evaluation.criterion import Criterion
-from translucid.evaluation.metrics import reference_sets
+from translucid.decoding.search import TorchEngine, decode_images
+from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel

@@ -1,19 +1,25 @@
-"""The judgement of each pair of a corpus: kept, or rejected by a rule that states its reason."""
+"""The judgement of each pair of a corpus: kept, or rejected by a rule that states its reason.
+
+The corpus is read twice: first for its profile, then to judge each pair.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from translucid.data.cleaning.digest_set import DigestSet
-from translucid.data.cleaning.profile import Profile
+from translucid.data.cleaning.profile import SAMPLE, Profile
 from translucid.data.cleaning.rules import Rule, rules
-from translucid.data.filtering import Filter
-from translucid.data.readers.corpus import Pair, PlacedPair
+from translucid.data.filtering import Filter, reservoir_sample
+from translucid.data.languages import Languages
+from translucid.data.readers.bad_lines import BadLine
+from translucid.data.readers.corpus import Pair, PlacedPair, placed_pairs
 from translucid.data.statistics import digest, digest_pair
+from translucid.ground.errors import UserError
 
 UNREADABLE, MODEL = "unreadable", "model"
 """The reasons for lines that are not pairs, and for pairs that the models reject."""
@@ -137,3 +143,103 @@ def row(judged: Judged) -> str:
 def column(text: str) -> str:
     """Return a text as a column of a .tsv file, without tabs and line ends."""
     return re.sub(r"[\t\r\n]", " ", text)
+
+
+FULLEST = 0.75
+"""The load factor above which the table is enlarged."""
+
+
+class DigestSet:
+    """A hash table with open addressing and linear probing; a digest is its own hash."""
+
+    def __init__(self) -> None:
+        """Create an empty set."""
+        # The size is a power of two, so that a mask finds the place; 0 is an empty place.
+        self._places = array("Q", [0]) * 1024
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, digest: int) -> bool:
+        """Add a digest; return whether it is new. The digest 0 is treated as 1, because 0 is an empty place."""
+        digest = digest or 1
+        place = self._place(digest)
+        if self._places[place]:
+            return False
+        self._places[place] = digest
+        self._count += 1
+        if self._count > FULLEST * len(self._places):
+            self._grow()
+        return True
+
+    def _place(self, digest: int) -> int:
+        places, mask = self._places, len(self._places) - 1
+        at = digest & mask
+        while places[at] and places[at] != digest:
+            at = (at + 1) & mask
+        return at
+
+    def _grow(self) -> None:
+        before = self._places
+        self._places = array("Q", [0]) * (2 * len(before))
+        for former in filter(None, before):
+            self._places[self._place(former)] = former
+
+
+STEP = 1000
+"""The number of pairs between two reports of progress."""
+
+
+class Reading:
+    """The files of a corpus."""
+
+    def __init__(self, files: Sequence[str], languages: Languages) -> None:
+        """Read nothing yet; `languages` is passed to `read_pairs`."""
+        self.files, self.languages = files, languages
+        self.count = 0
+        """The number of pairs that `profile` has read."""
+
+    def profile(self, advance: Callable[[int], None]) -> Profile:
+        """Read all pairs and return the profile of a sample of them.
+
+        Args:
+            advance: called with the number of pairs read since the last call.
+
+        Raises:
+            UserError: a file is unreadable, or there are no pairs.
+        """
+
+        def counted() -> Iterator[Pair]:
+            for placed in self._placed(_ignore):
+                self.count += 1
+                if self.count % STEP == 0:
+                    advance(STEP)
+                yield placed.pair
+
+        sample = reservoir_sample(counted(), SAMPLE, seed=1)
+        if not sample:
+            raise UserError("holds no sentence pairs", file=self.files[0], fix="Is this the right file?")
+        return Profile.of(sample, self.languages)
+
+    def judged(self, cleaner: Cleaner) -> Iterator[Judged]:
+        """Yield all pairs and, at their places, the lines that are not pairs."""
+        bad: list[BadLine] = []
+        for judged in cleaner.judge(self._placed(bad.append)):
+            yield from _unreadable(bad)
+            yield judged
+        yield from _unreadable(bad)
+
+    def _placed(self, on_bad: Callable[[BadLine], None]) -> Iterator[PlacedPair]:
+        return placed_pairs(*self.files, languages=self.languages, on_bad=on_bad)
+
+
+def _ignore(bad: BadLine) -> None:
+    """Ignore a bad line at the first reading; `judged` reports it."""
+
+
+def _unreadable(bad: list[BadLine]) -> Iterator[Judged]:
+    """Yield the bad lines since the last pair, and forget them."""
+    for file, line, what, text in bad:
+        yield Judged(file, line, Pair(text, ""), UNREADABLE, what)
+    bad.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.inspected import forced_decoding
 from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges
 from translucid.models.protocol import Memory, SequenceModel
 
@@ -23,23 +23,6 @@ BATCH = 128
 """The most perturbed sources in a batch."""
 TOKENS = 512
 """The most target tokens in a batch; every batch has at least one source."""
-
-
-class Perturbed(Protocol):
-    """A source whose parts can be left out: all that erasure, LIME and faithfulness need."""
-
-    source_words: list[str]
-    """Names of the parts: words of a text, cells or superpixels of an image."""
-    target_words: list[str]
-    """The words whose probabilities are explained, without the end token."""
-
-    def log_probs(self, keep: Tensor) -> Tensor:
-        """Return the log-probability of each target word [n, target words] when only some parts are left.
-
-        Args:
-            keep: [n, parts] boolean.
-        """
-        ...
 
 
 class InterpolationPath(NamedTuple):
@@ -51,10 +34,42 @@ class InterpolationPath(NamedTuple):
     """[1, S, D], embedded."""
 
 
-class ForcedCase(ABC):
-    """A source, a target, and the model whose probabilities of the target's words are explained."""
+class Explained(Protocol):
+    """A source, a target and a model: a case that all methods can explain."""
 
     source_words: list[str]
+    """Names of the parts: words of a text, cells or superpixels of an image."""
+    target_words: list[str]
+    """The words whose probabilities are explained, without the end token."""
+    target_spans: list[tuple[int, int]]
+    """The first token of each target word, and the token after its last."""
+
+    def log_probs(self, keep: Tensor) -> Tensor:
+        """Return the log-probability of each target word [n, target words] when only some parts are left.
+
+        Args:
+            keep: [n, parts] boolean.
+        """
+
+    def interpolation_path(self) -> InterpolationPath:
+        """Return the path of integrated gradients."""
+
+    def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
+        """Return the log-probability [n] of the target tokens from `first` to before `after` for embedded sources."""
+
+    def by_part(self, shares: Tensor) -> Tensor:
+        """Sum values of source positions [.., S] over each part [.., parts]."""
+
+    def attention(self) -> Tensor:
+        """Return the attention [target words, parts], averaged over layers and heads.
+
+        Raises:
+            UserError: the model has no attention.
+        """
+
+
+class ForcedCase(Explained):
+    """A source, a target, and the model whose probabilities of the target's words are explained."""
 
     def __init__(self, model: SequenceModel, target_ids: list[int], spans: Sequence[tuple[str, int, int]]) -> None:
         """Store the target, whose ids and words both end with the end token; the model is in evaluation mode."""
@@ -85,10 +100,6 @@ class ForcedCase(ABC):
     def without(self, keep: Tensor) -> Memory:
         """Return the memory that the decoder reads when only the parts of `keep` [n, parts] are left."""
 
-    @abstractmethod
-    def interpolation_path(self) -> InterpolationPath:
-        """Return the path of integrated gradients."""
-
     def along(self, embedded: Tensor, first: int, after: int) -> Tensor:
         """Return the log-probability [n] of the target tokens from `first` to before `after`.
 
@@ -97,18 +108,6 @@ class ForcedCase(ABC):
         everywhere = torch.ones(embedded.shape[:2], dtype=torch.bool, device=self.device)
         target = torch.tensor([self.target_ids[:after]], device=self.device).expand(len(embedded), -1)
         return forced_log_probs(self.model, self.model.read(embedded, everywhere), target)[:, first:].sum(1)
-
-    @abstractmethod
-    def by_part(self, shares: Tensor) -> Tensor:
-        """Sum values of source positions [.., S] over each part [.., parts]."""
-
-    @abstractmethod
-    def attention(self) -> Tensor:
-        """Return the attention [target words, parts], averaged over layers and heads.
-
-        Raises:
-            UserError: the model has no attention.
-        """
 
 
 class Case(ForcedCase):

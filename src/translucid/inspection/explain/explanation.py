@@ -1,18 +1,20 @@
-"""Explanations: the importance of each part of the source for each target word, by several methods."""
+"""Explanations: the importance of each part of the source for each target word.
+
+The methods are attention, erasure of one part, LIME, and integrated gradients, computed by Captum.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError, missing_package, nearest
-from translucid.inspection.explain.case import Perturbed
-from translucid.inspection.explain.gradients import Integrable, integrated_gradients
-from translucid.inspection.explain.perturbing import erasure, lime
+from translucid.inspection.explain.case import Explained
 from translucid.inspection.html import notebook_table
 from translucid.inspection.words import WordMap
 
@@ -78,17 +80,6 @@ def _missing_package(method: str, *, images: bool) -> str | None:
     return None
 
 
-class Explained(Perturbed, Integrable, Protocol):
-    """A case that any method can explain."""
-
-    def attention(self) -> Tensor:
-        """Return the attention [target words, parts].
-
-        Raises:
-            UserError: the model has no attention.
-        """
-
-
 def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) -> Explanation:
     """Explain a translation, a caption or a label.
 
@@ -115,3 +106,79 @@ def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) 
         generator = torch.Generator().manual_seed(seed)
         importance = torch.rand(len(case.target_words), len(case.source_words), generator=generator)
     return Explanation(method, case.source_words, case.target_words, importance, fit)
+
+
+TOKENS = 256
+"""The most tokens, source and target, in a batch of interpolated sources; every batch has at least one source."""
+
+
+def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:
+    """Return the share of each part of the source in each target word's log-probability [target words, parts].
+
+    They are the gradient with respect to the embedded source, averaged along the path from the baseline (Sundararajan
+    et al. 2017, arXiv 1703.01365, equation 1). The shares of a target word sum to the increase of its log-probability
+    along the path.
+    """
+    from captum.attr import IntegratedGradients
+
+    baseline, source = case.interpolation_path()
+
+    def log_prob(embedded: Tensor, first: int, after: int) -> Tensor:
+        between_steps()
+        return case.along(embedded, first, after)
+
+    method = IntegratedGradients(log_prob)
+    batch = max(1, TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
+    rows = []
+    for span in case.target_spans:
+        attributions = method.attribute(  # [1, S, D]
+            source, baseline, additional_forward_args=span, n_steps=steps, internal_batch_size=batch
+        )
+        rows.append(case.by_part(attributions[0].sum(-1).detach()))
+    return torch.stack(rows).float().cpu()
+
+
+KERNEL = 0.25
+"""The width of LIME's kernel in cosine distance: the default of its authors."""
+
+
+def erasure(case: Explained) -> Tensor:
+    """Return the decrease of each target word's log-probability when one part is left out [target words, parts].
+
+    This is equation 1 of Li et al. 2016 (arXiv 1612.08220), as a difference of log-probabilities.
+    """
+    count = len(case.source_words)
+    keep = torch.cat([torch.ones(1, count, dtype=torch.bool), ~torch.eye(count, dtype=torch.bool)])
+    log_probs = case.log_probs(keep)
+    return (log_probs[:1] - log_probs[1:]).T
+
+
+def lime(case: Explained, samples: int = 500, seed: int = 1) -> tuple[Tensor, list[float]]:
+    """Fit a linear model to probabilities when random parts are left out (Ribeiro et al. 2016, arXiv 1602.04938).
+
+    As in the paper's text explanations: draw how many parts are left out, then which; weight each sample by an
+    exponential kernel of its cosine distance to the whole source; fit a weighted ridge regression of the target word's
+    probability on the presence of parts.
+
+    Returns:
+        The coefficients [target words, parts], and for each target word the weighted R² of its local model: how much of
+        the variance near this source the explanation explains.
+    """
+    from sklearn.linear_model import Ridge
+
+    count = len(case.source_words)
+    random = np.random.default_rng(seed)
+    keep = np.ones((samples, count), dtype=bool)
+    for row in keep[1:]:  # the first sample is the whole source
+        row[random.choice(count, random.integers(1, count + 1), replace=False)] = False
+    # The cosine of a 0/1 vector with n ones and the vector of all ones is sqrt(n / count).
+    distance = 1 - np.sqrt(keep.mean(1))
+    weights = np.sqrt(np.exp(-(distance**2) / KERNEL**2))
+    probabilities = case.log_probs(torch.from_numpy(keep)).exp().numpy()
+    model = Ridge(alpha=1.0).fit(keep.astype(float), probabilities, sample_weight=weights)
+    predicted = model.predict(keep.astype(float)).reshape(probabilities.shape)
+    mean = np.average(probabilities, axis=0, weights=weights)
+    spread = np.average((probabilities - mean) ** 2, axis=0, weights=weights)
+    residual = np.average((probabilities - predicted) ** 2, axis=0, weights=weights)
+    explained = np.where(spread > 1e-12, 1 - residual / np.maximum(spread, 1e-12), 0.0)
+    return torch.from_numpy(model.coef_.reshape(len(case.target_words), count)).float(), explained.tolist()

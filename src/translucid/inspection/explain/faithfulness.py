@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from translucid.inspection.explain.case import Case, Perturbed
+from translucid.inspection.explain.case import Case, Explained
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.plain_values import plain, rounded
 
@@ -31,7 +31,7 @@ def part_count(share: float, parts: int) -> int:
     return max(1, round(share * parts))
 
 
-def faithfulness(case: Perturbed, explanation: Explanation, k: int = 1) -> Faithfulness:
+def faithfulness(case: Explained, explanation: Explanation, k: int = 1) -> Faithfulness:
     """Measure both with the k most important parts of the source (DeYoung et al. 2020, arXiv 1911.03429).
 
     The measures are those of section 4.2, as differences of log-probabilities.
@@ -45,7 +45,7 @@ def faithfulness(case: Perturbed, explanation: Explanation, k: int = 1) -> Faith
     return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
 
 
-def random_faithfulness(case: Perturbed, k: int = 1, subsets: int = RANDOM_SUBSETS, seed: int = 1) -> Faithfulness:
+def random_faithfulness(case: Explained, k: int = 1, subsets: int = RANDOM_SUBSETS, seed: int = 1) -> Faithfulness:
     """Measure both with k random parts of the source: the baseline that an explanation has to exceed.
 
     A single random subset may happen to be the best one. The baseline is the mean over `subsets` random subsets, or
@@ -64,7 +64,7 @@ def random_faithfulness(case: Perturbed, k: int = 1, subsets: int = RANDOM_SUBSE
     return Faithfulness((whole - without).mean().item(), (whole - alone).mean().item())
 
 
-def compare_with_random(case: Perturbed, explanation: Explanation, k: int = 1) -> dict[str, Faithfulness]:
+def compare_with_random(case: Explained, explanation: Explanation, k: int = 1) -> dict[str, Faithfulness]:
     """Return the faithfulness of an explanation by the name of its method, and the baseline as `random`."""
     return {explanation.method: faithfulness(case, explanation, k), "random": random_faithfulness(case, k)}
 

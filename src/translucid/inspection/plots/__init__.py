@@ -1,13 +1,10 @@
 """Figures by Matplotlib: attention over words and images, masks, positions, beam search, training, calibration."""
 
 from translucid.inspection.plots.beam import draw_beam
-from translucid.inspection.plots.curves import draw_curves
-from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, draw_words
+from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability
+from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, draw_lit, draw_lit_rows, draw_words
 from translucid.inspection.plots.mask import draw_mask, draw_masks, draw_padding
-from translucid.inspection.plots.positions import draw_positions
-from translucid.inspection.plots.reliability import draw_reliability
 from translucid.inspection.plots.ribbons import draw_ribbons
-from translucid.inspection.plots.saliency_overlay import draw_lit, draw_lit_rows
 from translucid.inspection.plots.saving import save_figure
 
 __all__ = [

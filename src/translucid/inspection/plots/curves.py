@@ -1,12 +1,15 @@
-"""Training curves of one run or several."""
+"""Figures of curves: training, positional encodings, and the reliability of probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
+from torch import Tensor
 
+from translucid.evaluation.confidence.estimator import Bin
 from translucid.inspection.plots.saving import new_figure
 
 
@@ -44,3 +47,49 @@ def _over_minutes(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> tup
             minutes.append(seconds / 60)
             values.append(float(value))
     return minutes, values
+
+
+def draw_positions(table: Tensor, position: int | None = None, dimensions: tuple[int, ...] = (0, 1, 16, 17)) -> Figure:
+    """Draw a table of positions [length, D] in three ways.
+
+    Args:
+        table: the encodings, such as `sinusoidal_positions(100, 128)`, or those that a model has learned.
+        position: the position that is drawn over the dimensions; the middle one if not given.
+        dimensions: the dimensions that are drawn over the positions.
+    """
+    length, width = table.shape
+    if position is None:
+        position = length // 2
+    figure = new_figure(13, 4)
+    matrix, lines, single = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
+    image = matrix.imshow(table, cmap="RdBu", aspect="auto", interpolation="nearest")
+    matrix.set(xlabel="dimension", ylabel="position", title="the matrix P")
+    figure.colorbar(image, ax=matrix)
+    for dimension in dimensions:
+        if dimension < width:
+            lines.plot(table[:, dimension], label=f"dimension {dimension}")
+    lines.set(xlabel="position", title="single dimensions over positions")
+    lines.legend(fontsize=8, loc="upper right")
+    lines.grid(alpha=0.3)
+    single.plot(table[position], linewidth=0.9)
+    single.set(xlabel="dimension", title=f"position {position} over the dimensions")
+    single.grid(alpha=0.3)
+    return figure
+
+
+def draw_reliability(bins: Sequence[Bin], error: float) -> Figure:
+    """Draw bins of translations, with the standard error of each share; perfect calibration is the diagonal.
+
+    `error` is the expected calibration error, for the title.
+    """
+    figure = new_figure(5, 5)
+    axes = figure.subplots()
+    table = np.array([(bin_.said, bin_.seen, bin_.count) for bin_ in bins], float)  # [bins, 3]
+    predicted, observed, count = table.reshape(-1, 3).T
+    error_bars = np.sqrt(observed * (1 - observed) / count)
+    axes.plot([0, 1], [0, 1], color="grey", linestyle="--", linewidth=1)
+    axes.errorbar(predicted, observed, yerr=error_bars, marker="o", capsize=3)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence", ylabel="share of good translations")
+    axes.set_title(f"expected calibration error {error:.3f}")
+    axes.grid(alpha=0.3)
+    return figure

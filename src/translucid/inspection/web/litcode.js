@@ -22,7 +22,7 @@ export function litCode(seen, { layer, head, weights }) {
 
 export function litHeadsCode(seen) {
   return [
-    ...opened(seen, "from translucid.inspection.attention_result_html import sections_of", plots("draw_lit_rows")),
+    ...opened(seen, "from translucid.inspection.saliency_overlay import sections_of", plots("draw_lit_rows")),
     looked(seen),
     'save_figure(draw_lit_rows(sections_of(looked)), Path("heads.pdf"))',
   ].join("\n");

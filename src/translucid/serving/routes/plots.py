@@ -112,9 +112,8 @@ def _draw(served: Served, source: str, target: str, view: str, fields: dict[str,
 def _draw_lit(
     captioner: Captioner, picture: Picture, caption: str, view: str, layer: int | None, head: int | None
 ) -> Figure:
-    from translucid.inspection.attention_result_html import sections_of
     from translucid.inspection.plots import draw_beam, draw_lit, draw_lit_rows
-    from translucid.inspection.saliency_overlay import SaliencyOverlay
+    from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
     if view == "beam":
         return draw_beam(captioner.trace(picture, min(captioner.configuration.decoding.beam, WIDEST)))

@@ -1,20 +1,78 @@
-"""The F1 of words by their frequency in the training text, as in compare-mt.
+"""Scores by the length of the source sentence, and by the frequency of words in the training text.
 
 Each occurrence of a word that translation and reference share is correct. Precision and recall are over all words of a
-class of frequencies (Neubig et al. 2019, arXiv 1903.07926, section 2).
+class of frequencies, as in compare-mt (Neubig et al. 2019, arXiv 1903.07926, section 2).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from translucid.evaluation.by_length import interval_names
-from translucid.evaluation.metrics import DEFAULT, bleu_metric
+from translucid.data.words import spaced
+from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
 
-EDGES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
+LENGTHS = (1, 6, 11, 16, 21, 31, 41, 61)
+"""The smallest source length, in words, of each bucket; the last bucket is open."""
+
+
+class LengthRow(NamedTuple):
+    """The sentences of one bucket."""
+
+    words: str
+    """The source lengths, such as `6-10` or `61+`."""
+    sentences: int
+    bleu: float
+    chrf: float
+    length_ratio: float
+    """The number of words per word of the first reference."""
+
+
+def by_length(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: ReferenceSets,
+    *,
+    tokenize: str = DEFAULT,
+    lowercase: bool = False,
+) -> list[LengthRow]:
+    """Score the sentences of each bucket of source lengths; empty buckets are left out."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    bleu, chrf = bleu_metric(tokenize, lowercase=lowercase), CHRF(lowercase=lowercase)
+    # Lengths below the first edge belong to no bucket.
+    buckets = defaultdict[int, list[int]](list)
+    for i, source in enumerate(sources):
+        buckets[bisect_right(LENGTHS, _words(source)) - 1].append(i)
+    rows = []
+    for bucket, name in enumerate(interval_names(LENGTHS)):
+        inside = buckets[bucket]
+        if not inside:
+            continue
+        texts = list(map(hypotheses.__getitem__, inside))
+        wanted = [list(map(reference.__getitem__, inside)) for reference in references]
+        scores = bleu.corpus_score(texts, wanted).score, chrf.corpus_score(texts, wanted).score  # type: ignore[arg-type]
+        ratio = sum(map(_words, texts)) / max(sum(map(_words, wanted[0])), 1)
+        rows.append(LengthRow(name, len(inside), *scores, ratio))
+    return rows
+
+
+def interval_names(edges: Sequence[int]) -> list[str]:
+    """Return the names of the intervals between whole numbers, such as `0`, `5-9` and, for the last, `1000+`."""
+    names = []
+    for first, after in pairwise(edges):
+        names.append(f"{first}-{after - 1}" if after - first > 1 else f"{first}")
+    return [*names, f"{edges[-1]}+"]
+
+
+def _words(text: str | None) -> int:
+    return len(spaced(text or "").split())
+
+
+FREQUENCIES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
 """The lowest frequency of each class; the last class is open."""
 
 
@@ -62,7 +120,7 @@ def by_frequency(
     references: Sequence[str],
     counts: Mapping[str, int],
     words: Callable[[str], list[str]],
-    edges: Sequence[int] = EDGES,
+    edges: Sequence[int] = FREQUENCIES,
 ) -> list[FrequencyRow]:
     """Return a row for each class of frequencies with words in the references.
 

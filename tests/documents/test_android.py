@@ -83,8 +83,8 @@ def test_plurals_get_the_forms_of_the_target_language(target, forms):
 
 
 def test_forms_are_those_of_cldr():
-    assert categories("ar") == ("zero", "one", "two", "few", "many", "other")
-    assert categories("zh-Hant") == ("other",)
+    assert list(categories("ar")) == ["zero", "one", "two", "few", "many", "other"]
+    assert list(categories("zh-Hant")) == ["other"]
     assert categories("nonsense") is categories(None) is None
 
 

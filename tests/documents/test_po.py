@@ -17,10 +17,8 @@ from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
 from translucid.data.readers.po_entries import unescaped
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import message_spans
 from translucid.documents.strings.plural_forms import PluralForms
-from translucid.documents.strings.po import Po
 from translucid.documents.strings.po_formats import broken_format
 from translucid.documents.strings.po_strings import quoted
 from translucid.documents.tagged_text import TaggedText
@@ -171,9 +169,7 @@ def test_flags_stay_and_only_what_was_not_seen_is_fuzzy():
     assert filled(text, "Uno", origin="memory").startswith(
         "# translucid: placeholders: %s is lost\n#, fuzzy, python-format\n"
     )
-    file = TextFile.of("a.po", (HEADER + text).encode())
-    document = Po("a.po", file, ENGLISH_SPANISH, flags_unseen=False)
-    assert b"fuzzy" not in document.filled({0: Target(TaggedText("Uno %s"))})
+    assert filled(text, "Uno %s", origin="person") == text.replace('""', '"Uno %s"')
 
 
 def test_obsolete_entries_and_line_ends_stay():

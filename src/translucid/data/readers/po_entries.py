@@ -17,7 +17,8 @@ _LINE = re.compile(
     r'"(?P<raw>[^"\\\r\n]*(?:\\.[^"\\\r\n]*)*)"[ \t]*[\r\n]*\Z'
 )
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))")
-_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+"""The characters by the letters of their escapes, as in C."""
 
 
 Report: TypeAlias = Callable[[int, str, str, str], None]
@@ -211,6 +212,6 @@ def unescaped(raw: str) -> str:
             return chr(int(match[1], 16))
         if match[2]:
             return chr(int(match[2], 8))
-        return _NAMED.get(match[3], match[3])
+        return NAMED.get(match[3], match[3])
 
     return _ESCAPE.sub(character, raw)

@@ -11,7 +11,7 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
-from translucid.documents.strings.plural_forms import ORDER, categories, examples_of
+from translucid.documents.strings.plural_forms import ORDER, categories, place_of_form
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
 from translucid.documents.xml.xml_file import XmlFile
@@ -40,7 +40,7 @@ class _Strings:
     """The strings of a file."""
 
     def __init__(self, document: SlottedXml, language: str | None) -> None:
-        self.document, self.language, self.forms = document, language, categories(language)
+        self.document, self.forms = document, categories(language)
         self.inline = Inline(
             document.file,
             _role,
@@ -79,25 +79,22 @@ class _Strings:
             return
         general_form = "other" if "other" in items else list(items)[-1]
         general = items[general_form]
-        first, general_text = len(self.document.segments), None
+        first, texts = len(self.document.segments), dict[str, Added | None]()
         for form, item in items.items():
-            if form == general_form:
-                general_text = self._text(item, note)
-            elif self.forms is None or form in self.forms:
-                self._text(item, note)
+            if self.forms is None or form in self.forms or form == general_form:
+                texts[form] = self._text(item, note)
+        general_text = texts[general_form]
         if self.forms is None or general_text is None:
             return
         source = self.document.segments[general_text.number]
         added: dict[str, int] = {}
-        for form in self.forms:
+        for form, examples in self.forms.items():
             if form not in items:
-                place = f"{source.place}, form {form}"
-                if examples := examples_of(self.language, form):
-                    place = f"{source.place}, for {examples}"
+                place = place_of_form(source.place, form, examples)
                 added[form] = self.document.segments.add(replace(source, place=place))
         every = range(first, len(self.document.segments))
         for form, item in items.items():
-            if form not in self.forms and form != general_form:
+            if form not in texts:
                 before = margin(self.document.file, item)
                 self.document.add_slot(before.start, item.end, every, partial(fixed_text, ""))
         if added:

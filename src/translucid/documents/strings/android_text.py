@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from translucid.data.non_translatable import STYLE_OR_SCRIPT
 from translucid.documents.tagged_text import Side
@@ -29,12 +30,12 @@ def items_of(text: str) -> Iterator[Item]:
     ["Don't", Mark(at=0, raw='\\n', side=<Side.alone: 'alone'>, pair=None), 'stop']
     """
     # In quotes, white space is preserved; escaped quotes do not count.
-    is_quoted = text.count('"') > text.count(r"\"")
+    fold = str if text.count('"') > text.count(r"\"") else partial(_SPACE.sub, " ")
     open_tags: dict[str, list[int]] = {}
     at = pair = 0  # pairs are numbered from -1 downwards, as the XML elements around have the numbers from 0
     in_quotes = False
     for match in _SPECIAL.finditer(text):
-        yield _folded(text[at : match.start()], folds=not is_quoted)
+        yield fold(text[at : match.start()])
         at, token = match.end(), match[0]
         raw = escaped(token)
         if token in _PLAIN:
@@ -42,8 +43,7 @@ def items_of(text: str) -> Iterator[Item]:
         elif token.startswith("\\u") and len(token) == 6 and _is_visible(chr(int(token[2:], 16))):
             yield chr(int(token[2:], 16))
         elif token == '"':
-            if not in_quotes:
-                pair -= 1
+            pair -= not in_quotes
             yield unplaced(raw, Side.of_tag(closes=in_quotes), pair)
             in_quotes = not in_quotes
         elif token.startswith("<") and (name := _NAME.match(token)) and name[1].lower() not in _VOID:
@@ -60,7 +60,7 @@ def items_of(text: str) -> Iterator[Item]:
             if token in _BREAKS or token.lower().startswith("<br"):
                 yield PARTS_WORDS
             yield unplaced(raw)
-    yield _folded(text[at:], folds=not is_quoted)
+    yield fold(text[at:])
 
 
 def written(text: str) -> str:
@@ -79,10 +79,6 @@ def written_cdata(text: str) -> str:
 
 def _is_visible(character: str) -> bool:
     return character.isprintable() and not character.isspace()
-
-
-def _folded(text: str, *, folds: bool) -> str:
-    return _SPACE.sub(" ", text) if folds else text
 
 
 def _escaped(text: str) -> str:

@@ -33,7 +33,8 @@ _PROPERTY = re.compile(
     r"|transform|transition|animation|flex|grid|gap|align|justify|white-space|visibility|vertical-align|list-style"
     r"|box|outline|fill|stroke)(?:-[a-z]+)*)\s*:\s*\S"
 )
-_RULE = re.compile(r"([^{}]*+)\{([^{}]*+)\}\s*+")
+_RULES = re.compile(r"(?:[^{}]*+\{[^{}]*+\}\s*+)+")
+_BODY = re.compile(r"\{([^{}]*+)\}")
 _SCRIPT = re.compile(
     r"javascript:|(?:async\s+)?function\b\s*[\w$]*\s*\(|(?:var|let|const)\s+[\w$]+\s*=|\([\w$, ]*\)\s*=>"
     r"|[\w$]+(?:\.[\w$]+)+\s*=[^=]"
@@ -88,12 +89,7 @@ def _is_style(text: str) -> bool:
     if text.startswith("@media") and text.endswith("}"):
         return True
     if text.endswith("}"):
-        end = 0
-        while rule := _RULE.match(text, end):
-            if not _are_declarations(rule[2]):
-                return False
-            end = rule.end()
-        return end == len(text)
+        return bool(_RULES.fullmatch(text)) and all(map(_are_declarations, _BODY.findall(text)))
     return ";" in text and _are_declarations(text)
 
 

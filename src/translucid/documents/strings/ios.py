@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from translucid.data.languages import Languages
+from translucid.data.readers.po_entries import NAMED
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings, unescaped
@@ -15,7 +16,6 @@ _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _ENTRY = re.compile(rf"(?P<key>{_QUOTED}|[\w.$/:-]+)\s*(?:=\s*(?P<value>{_QUOTED}|[\w.$/:-]+)\s*)?;", re.DOTALL)
 _BETWEEN = re.compile(r"\s+|/\*(?P<block>.*?)\*/|//(?P<line>[^\r\n]*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_NAMED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _TO_ESCAPE = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 
 
@@ -40,8 +40,8 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
             raise UserError(what, file=name, line=file.line(at))
         if (entry["value"] or "").startswith('"'):
             start, end = entry.start("value") + 1, entry.end("value") - 1
-            text = unescaped(file.text[start:end], _ESCAPE, _NAMED)
-            if is_language(text, unescaped(entry["key"].strip('"'), _ESCAPE, _NAMED)):
+            text = unescaped(file.text[start:end], _ESCAPE, NAMED)
+            if is_language(text, unescaped(entry["key"].strip('"'), _ESCAPE, NAMED)):
                 strings.add(start, end, text, _written, note=note.strip() if note else None)
         at, note = entry.end(), ""
     return strings

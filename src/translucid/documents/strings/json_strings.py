@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
-from typing import NamedTuple
+from typing import Any
 
 from translucid.data.languages import Languages, usual_code
 from translucid.documents.document import Target
@@ -44,18 +44,16 @@ class JsonStrings(Strings):
         self._target = languages[1]
         self._locale: tuple[int, int] | None = None
         self._ascii = file.text.isascii() and bool(re.search(r"\\u[0-9a-fA-F]{4}", file.text))
-        for value in values(file.text):
-            if arb and value.keys[:1] == (_LOCALE,):
-                self._locale = (value.start, value.end)
+        for start, end, text, keys in values(file.text):
+            if arb and keys[:1] == (_LOCALE,):
+                self._locale = (start, end)
                 continue
-            key = value.keys[-1] if value.keys else ""
-            is_metadata = arb and value.keys and value.keys[0].startswith("@")
-            if not is_metadata and is_language(value.text, key):
-                note = _description(whole, value.keys) if arb else None
+            is_metadata = arb and keys and keys[0].startswith("@")
+            if not is_metadata and is_language(text, "".join(keys[-1:])):
+                note = _description(whole, keys)
                 if note is None:
-                    note = ".".join(value.keys) or None
-                write = partial(self._written, raw=file.text[value.start : value.end])
-                self.add(value.start, value.end, value.text, write, note=note)
+                    note = ".".join(keys) or None
+                self.add(start, end, text, partial(self._written, raw=file.text[start:end]), note=note)
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return the edits of the strings, and of the language that an .arb declares."""
@@ -78,29 +76,17 @@ class JsonStrings(Strings):
         return written
 
 
-def _description(whole: object, keys: tuple[str, ...]) -> str | None:
+def _description(whole: Any, keys: tuple[str, ...]) -> str | None:
     """Return the description in the metadata of an .arb's string, if there is one."""
-    if not keys or not isinstance(whole, dict):
+    try:
+        description = whole[f"@{keys[0]}"]["description"]
+    except (IndexError, KeyError, TypeError):
         return None
-    metadata = whole.get(f"@{keys[0]}")
-    if not isinstance(metadata, dict):
-        return None
-    description = metadata.get("description")
     return description if isinstance(description, str) else None
 
 
-class Value(NamedTuple):
-    """A string that is a value."""
-
-    start: int
-    end: int
-    text: str
-    keys: tuple[str, ...]
-    """The keys of the objects around it, the outermost first."""
-
-
-def values(text: str) -> Iterator[Value]:
-    """Yield the strings in valid JSON that are values.
+def values(text: str) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """Yield the strings in valid JSON that are values: the start, the end, the text, and the keys of its objects.
 
     `json` gives no positions, so this reads the text once more.
 
@@ -108,30 +94,23 @@ def values(text: str) -> Iterator[Value]:
         RecursionError: they are nested too deep.
     """
     keys: list[str | None] = []  # for each open object its last key; None for a list
-    expects_key = False
-    match = _SIGN.search(text)
-    while match:
+    expects_key, end = False, 0
+    while match := _SIGN.search(text, end):
         sign, end = match[0], match.end()
-        if sign in "{[":
-            between_steps()
-            keys.append("" if sign == "{" else None)
-            if len(keys) > DEEPEST:
-                raise RecursionError
-            expects_key = sign == "{"
-        elif sign in "}]":
-            keys.pop()
-            expects_key = False
-        elif sign == ",":
-            expects_key = keys[-1] is not None
-        elif sign == ":":
-            expects_key = False
-        else:
+        if sign == '"':
             string, end = scanstring(text, end, True)
             if expects_key:
                 keys[-1] = string
             else:
-                yield Value(match.start(), end, string, tuple(key for key in keys if key is not None))
-        match = _SIGN.search(text, end)
+                yield match.start(), end, string, tuple(key for key in keys if key is not None)
+        elif sign in "{[":
+            between_steps()
+            keys.append("" if sign == "{" else None)
+            if len(keys) > DEEPEST:
+                raise RecursionError
+        elif sign in "}]":
+            keys.pop()
+        expects_key = sign == "{" or (sign == "," and keys[-1] is not None)
 
 
 def read(name: str, content: bytes, languages: Languages) -> JsonStrings:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from translucid.data.non_translatable import STYLE_OR_SCRIPT, kept_parts, stands_alone
@@ -79,24 +80,20 @@ def message_spans(
         decode: turns parts of the text into characters.
     """
     if _doubles(text, doubled):
-        decode = _undoubling(decode)
-    reader = _Reader(text, syntax, decode)
+        decode = partial(_undoubled, decode)
+    to_span = partial(spanned, text, decode=decode, syntax=syntax)
     arguments = _arguments(text, 0, len(text))
     if accelerators and not arguments and (key := _accelerator(text)) is not None:
         marker = Part(key, key + 1, Side.alone)
-        parts = [*_parts(text, 0, key, False), marker, *_parts(text, key + 1, len(text), False)]
-        span = spanned(text, parts, decode, syntax=syntax)
+        span = to_span([*_parts(text, 0, key, False), marker, *_parts(text, key + 1, len(text), False)])
         return [span] if span else []
     if accelerators and not is_language(text):
         return []
     if arguments or _TAG.search(text):
-        return list(reader.spans(0, len(text), 0))
+        return list(_spans(text, 0, len(text), to_span))
     spans: list[Span] = []
-    start = 0
-    for bar in _bars(text, syntax):
-        spans += reader.spans(start, bar, 0)
-        start = bar + 1
-    spans += reader.spans(start, len(text), 0)
+    for start, end in _between_bars(text, syntax):
+        spans += _spans(text, start, end, to_span)
     return spans
 
 
@@ -122,8 +119,8 @@ def _doubles(text: str, doubled: bool | None) -> bool:
     return "''" in text and (has_cases(text) or bool(QUOTED.search(text)))
 
 
-def _undoubling(decode: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda raw: decode(raw).replace("''", "'")
+def _undoubled(decode: Callable[[str], str], raw: str) -> str:
+    return decode(raw).replace("''", "'")
 
 
 def _accelerator(text: str) -> int | None:
@@ -146,42 +143,43 @@ def _accelerator(text: str) -> int | None:
     return None
 
 
-def _bars(text: str, syntax: PlaceholderSyntax) -> list[int]:
-    """Return the offsets of bars between spaces, except those in placeholders such as `{{ x | upper }}`."""
-    if " |" not in text:
-        return []
-    inside = list(kept_parts(text, syntax))
-    bars, at = [], 0
-    for match in _BAR.finditer(text):
-        while at < len(inside) and inside[at][2] <= match.start():
-            at += 1
-        if at == len(inside) or match.start() < inside[at][1]:
-            bars.append(match.start())
-    return bars
+def _between_bars(text: str, syntax: PlaceholderSyntax) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between bars that are between spaces, but not in placeholders such as `{{ x | upper }}`."""
+    start = 0
+    if " |" in text:
+        kept = kept_parts(text, syntax)
+        part = next(kept, None)
+        for bar in _BAR.finditer(text):
+            while part and part[2] <= bar.start():
+                part = next(kept, None)
+            if not part or bar.start() < part[1]:
+                yield start, bar.start()
+                start = bar.end()
+    yield start, len(text)
 
 
-class _Reader(NamedTuple):
-    """Parses the spans of a message."""
-
-    text: str
-    syntax: PlaceholderSyntax
-    decode: Callable[[str], str]
-
-    def spans(self, start: int, end: int, depth: int, number: bool = False) -> Iterator[Span]:
-        """Yield the spans of a part of the text; `number`: whether `#` stands for a number."""
-        parts: list[Part] = []
-        at = start
-        arguments = _arguments(self.text, start, end) if depth < DEEPEST else []
-        for argument in arguments:
-            parts += _parts(self.text, at, argument.start, number)
-            parts.append(Part(argument.start, argument.end, Side.alone, word=True))
-            at = argument.end
-        parts += _parts(self.text, at, end, number)
-        if span := spanned(self.text, parts, self.decode, syntax=self.syntax):
-            yield span
-        for argument in arguments:
-            for case_start, case_end in argument.cases:
-                yield from self.spans(case_start, case_end, depth + 1, argument.counts)
+def _spans(
+    text: str,
+    start: int,
+    end: int,
+    to_span: Callable[[Iterable[Part]], Span | None],
+    depth: int = 0,
+    number: bool = False,
+) -> Iterator[Span]:
+    """Yield the spans of a part of the text; `number`: whether `#` stands for a number."""
+    parts: list[Part] = []
+    at = start
+    arguments = _arguments(text, start, end) if depth < DEEPEST else []
+    for argument in arguments:
+        parts += _parts(text, at, argument.start, number)
+        parts.append(Part(argument.start, argument.end, Side.alone, word=True))
+        at = argument.end
+    parts += _parts(text, at, end, number)
+    if span := to_span(parts):
+        yield span
+    for argument in arguments:
+        for case_start, case_end in argument.cases:
+            yield from _spans(text, case_start, case_end, to_span, depth + 1, argument.counts)
 
 
 def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
@@ -190,15 +188,12 @@ def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
     for match in _TAG.finditer(text, start, end):
         yield from _signs(text, at, match.start(), number)
         at = match.end()
-        name = match["name"]
-        if not name:
-            yield Part(*match.span(), Side.alone, word=bool(match["kept"]))
-        elif name.lower() in VOID:
-            yield Part(*match.span(), Side.alone)
-        elif match["single"]:
-            yield Part(*match.span(), Side.alone, word=True)
-        else:
-            yield Part(*match.span(), Side.of_tag(closes=match["close"]), name, word=True)
+        name = match["name"] or ""
+        is_element = name != "" and name.lower() not in VOID
+        side = Side.alone
+        if is_element and not match["single"]:
+            side = Side.of_tag(closes=match["close"])
+        yield Part(*match.span(), side, name, word=is_element or bool(match["kept"]))
     yield from _signs(text, at, end, number)
 
 

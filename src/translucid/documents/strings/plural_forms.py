@@ -76,41 +76,37 @@ class PluralForms(NamedTuple):
         return _listed(self.numbers[form])
 
 
-def categories(code: str | None) -> tuple[str, ...] | None:
-    """Return the names of a language's plural forms in their usual order; None if the language is unknown.
+def categories(code: str | None) -> dict[str, str] | None:
+    """Return the plural forms of a language in their usual order, each with a few numbers; None if the language is unknown.
 
-    >>> categories("eng_Latn"), categories("ru"), categories("ja")
-    (('one', 'other'), ('one', 'few', 'many', 'other'), ('other',))
+    >>> categories("rus_Cyrl")
+    {'one': '1, 21, 31 …', 'few': '2, 3, 4 …', 'many': '0, 5, 6 …', 'other': '0.5, 1.5, 2.5 …'}
     """
     from babel import Locale, UnknownLocaleError
 
-    if (usual := usual_code(code or "")) is None:
-        return None
     try:
-        tags = Locale.parse(usual, sep="-").plural_form.tags | {"other"}
+        rule = Locale.parse(usual_code(code or "") or "", sep="-").plural_form
     except (ValueError, UnknownLocaleError):
         return None
-    return tuple(name for name in ORDER if name in tags)
+    forms = {}
+    for name in ORDER:
+        if name in rule.tags or name == "other":
+            forms[name] = _examples_of(rule, name)
+    return forms
 
 
-def examples_of(code: str | None, form: str) -> str:
-    """Return a few numbers of one of CLDR's forms; "" if none is known.
-
-    >>> examples_of("ru", "few"), examples_of("ar", "two"), examples_of("es", "many")
-    ('2, 3, 4 …', '2', '1000000, 2000000, 3000000 …')
-    """
-    from babel import Locale
-
-    usual = usual_code(code or "")
-    if usual is None:
-        return "0, 1, 2 …" if form == "other" else ""
-    rule = Locale.parse(usual, sep="-").plural_form
+def _examples_of(rule: Callable[[int | Decimal], str], form: str) -> str:
+    """Return a few numbers of one of CLDR's forms; "" if none is known."""
     candidates: tuple[Iterable[int | Decimal], ...] = (range(_TRIED), _MILLIONS, _FRACTIONS)
     for numbers in candidates:
-        examples = [number for number in numbers if rule(number) == form]
-        if examples:
+        if examples := [number for number in numbers if rule(number) == form]:
             return _listed(examples)
     return ""
+
+
+def place_of_form(place: str, form: object, examples: str) -> str:
+    """Return the place of a plural form: that of its message, with a few numbers or, if none is known, its name."""
+    return f"{place}, for {examples}" if examples else f"{place}, form {form}"
 
 
 def _listed(numbers: Sequence[int | Decimal]) -> str:

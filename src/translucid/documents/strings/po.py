@@ -18,7 +18,7 @@ from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import LINE_END, Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
-from translucid.documents.strings.plural_forms import PluralForms
+from translucid.documents.strings.plural_forms import PluralForms, place_of_form
 from translucid.documents.strings.po_formats import broken_format
 from translucid.documents.strings.po_strings import WIDTH, columns, quoted
 from translucid.ground.cancellation import between_steps
@@ -57,21 +57,15 @@ class _Form(NamedTuple):
 class Po:
     """A file of messages."""
 
-    def __init__(self, name: str, file: TextFile, languages: Languages, *, flags_unseen: bool = True) -> None:
-        """Parse the messages.
-
-        Args:
-            name: the file name.
-            file: the text of the file.
-            languages: the source and the target language.
-            flags_unseen: whether translations of a model are flagged `fuzzy`.
+    def __init__(self, file: TextFile, target: str | None) -> None:
+        """Parse the messages of a file; `target`: the target language.
 
         Raises:
             UserError: the file is invalid.
         """
-        self._file, self._target, self._flags_unseen = file, languages[1], flags_unseen
+        self._file, self._target = file, target
         self._end = file.line_end
-        self.segments = SegmentList(name)
+        self.segments = SegmentList(file.name)
         messages: list[Entry] = []
         self._header: Entry | None = None
         for entry in entries(_lines(file.text), self._refuse):
@@ -80,16 +74,16 @@ class Po:
                 continue
             self.segments.need_room(len(messages) + 1)
             messages.append(entry)
-        self._plurals = self._rule(name)
+        self._plurals = self._rule()
         self._width = None if any(map(_is_unwrapped, file.text.split("\n"))) else WIDTH
-        self._forms: dict[int, _Form] = {}
+        self._forms: list[_Form] = []
         for entry in messages:
             self._add(entry, f"line {entry.values['msgid'].number}")
 
     def _refuse(self, number: int, what: str, fix: str, text: str) -> None:
         raise UserError(what, file=self._file.name, line=number, fix=fix)
 
-    def _rule(self, name: str) -> PluralForms:
+    def _rule(self) -> PluralForms:
         """Return the plural rule of the header, or that of the target language."""
         header, line = "", None
         if self._header:
@@ -98,7 +92,7 @@ class Po:
         try:
             return (rule and PluralForms.of(rule[1])) or PluralForms.of_language(self._target)
         except ValueError as error:
-            raise UserError(f"has invalid Plural-Forms: {error}", file=name, line=line) from error
+            raise UserError(f"has invalid Plural-Forms: {error}", file=self._file.name, line=line) from error
 
     def _add(self, entry: Entry, place: str) -> None:
         """Add the segments of an entry."""
@@ -107,32 +101,26 @@ class Po:
             return
         for index in range(self._plurals.nplurals):
             source = self._text_of_form(entry.source, entry.plural, index)
-            if examples := self._plurals.examples(index):
-                self._add_form(entry, index, source, f"{place}, for {examples}")
-            else:
-                self._add_form(entry, index, source, f"{place}, form {index}")
+            self._add_form(entry, index, source, place_of_form(place, index, self._plurals.examples(index)))
 
     def _add_form(self, entry: Entry, index: int, source: str, place: str) -> None:
         """Add the segments of a plural form: one, or one for each case of an ICU message."""
         syntax = syntax_of_flags(entry.flags) or PlaceholderSyntax.message
-        existing = None
+        existing = ""
         if index in entry.forms and not entry.fuzzy:
-            existing = entry.forms[index].text or None
+            existing = entry.forms[index].text
         first = len(self.segments)
         spans = message_spans(source, syntax=syntax, accelerators=True)
-        existing_spans: Sequence[Span] = []
-        if existing:
-            existing_spans = message_spans(existing, syntax=syntax, accelerators=True)
+        existing_spans = message_spans(existing, syntax=syntax, accelerators=True)
         # The cases of the translation belong to those of the source if there are as many.
         by_case = None
-        if existing and len(existing_spans) == len(spans) > 1:
+        if len(existing_spans) == len(spans) > 1:
             by_case = _numbered(existing, existing_spans, first)
         numbers = range(first, first + len(spans))
-        form = _Form(entry, index, source, _numbered(source, spans, first), numbers, by_case)
+        self._forms += [_Form(entry, index, source, _numbered(source, spans, first), numbers, by_case)] * len(spans)
         for i, span in enumerate(spans):
-            self._forms[first + i] = form
             translation = existing_spans[i].marked.whole if by_case else existing
-            self.segments.add(Segment(span.marked, place, translation, entry.note))
+            self.segments.add(Segment(span.marked, place, translation or None, entry.note))
 
     def _text_of_form(self, singular: str, plural: str, index: int) -> str:
         """Return the source text of a form: the singular if it is right for all numbers of the form."""
@@ -174,15 +162,14 @@ class Po:
         yield from self._translation_edits(entry, new)
         doubts: list[str] = []
         confidences: list[float] = []
-        by_model = False
         for target in targets.values():
             doubts += target.doubts
-            by_model = by_model or target.origin == "model"
             if target.confidence is not None:
                 confidences.append(target.confidence)
         yield from self._comment_edits(entry, dict.fromkeys(doubts + broken), min(confidences, default=None))
+        by_model = any(target.origin == "model" for target in targets.values())
         # msgfmt --check refuses broken placeholders, whoever wrote them, unless the entry is fuzzy.
-        yield from self._flag_edits(entry, fuzzy=bool(broken) or (self._flags_unseen and by_model))
+        yield from self._flag_edits(entry, fuzzy=bool(broken) or by_model)
 
     def _translation_edits(self, entry: Entry, new: dict[int, str]) -> Iterator[Edit]:
         """Yield the edits of the `msgstr` lines of an entry; `new` has the texts of some of its forms."""
@@ -209,12 +196,8 @@ class Po:
         """Yield the edit that adds or removes the flag `fuzzy`."""
         if fuzzy == entry.fuzzy:
             return
-        flags = [flag for flag in entry.flags if flag != "fuzzy"]
-        if fuzzy:
-            flags.insert(0, "fuzzy")
-        line = ""
-        if flags:
-            line = f"#, {', '.join(flags)}{self._end}"
+        flags = ["fuzzy", *entry.flags] if fuzzy else [flag for flag in entry.flags if flag != "fuzzy"]
+        line = f"#, {', '.join(flags)}{self._end}" if flags else ""
         if entry.flag_line:
             yield Edit(*entry.flag_line, line)
             return
@@ -241,7 +224,7 @@ class Po:
         value = self._header.forms[0]
         raw = self._file.text[value.start : value.end]
         fields: dict[str, str] = {}
-        if self._target and (code := usual_code(self._target)):
+        if code := usual_code(self._target or ""):
             fields["Language"] = code.replace("-", "_")
         fields["Plural-Forms"] = self._plurals.rule
         missing = ""
@@ -301,9 +284,8 @@ def read(name: str, content: bytes, languages: Languages) -> Po:
     Raises:
         UserError: the file is not in its encoding, or invalid.
     """
-    encoding = None
-    if charset := _CHARSET.search(content[:20_000]):
-        encoding = charset[1].decode()
+    charset = _CHARSET.search(content[:20_000])
+    encoding = charset[1].decode() if charset else None
     if encoding in _UNSET:
         encoding = None
-    return Po(name, TextFile.of(name, content, encoding), languages)
+    return Po(TextFile.of(name, content, encoding), languages[1])

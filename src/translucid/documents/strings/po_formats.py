@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 
 from translucid.data.placeholder_syntax import PATTERNS, PlaceholderSyntax, syntax_of_flags
 
@@ -44,7 +43,7 @@ def broken_format(flags: Sequence[str], source: str, target: str, plural: bool) 
 def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | None:
     """Count the arguments that placeholders insert; None if the text has invalid placeholders."""
     signs = _SIGNS.get(syntax, "%")
-    pattern = _pattern(syntax)
+    pattern = re.compile(PATTERNS[syntax], re.DOTALL)
     rest = pattern.sub("", text).replace("{{", "").replace("}}", "")
     if syntax not in _FREE and not set(signs).isdisjoint(rest):
         return None
@@ -53,11 +52,6 @@ def _count_arguments(text: str, syntax: PlaceholderSyntax) -> Counter[str] | Non
         if match[0][0] in signs and (argument := _argument(match[0])):
             arguments[argument] += 1
     return arguments
-
-
-@cache
-def _pattern(syntax: PlaceholderSyntax) -> re.Pattern[str]:
-    return re.compile(PATTERNS[syntax], re.DOTALL)
 
 
 def _argument(placeholder: str) -> str:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import re
 from unicodedata import east_asian_width
 
+from translucid.data.readers.po_entries import NAMED
+
 WIDTH = 79
 """The largest number of columns of a line."""
-_ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\n": "\\n",
-    "\t": "\\t",
-    "\r": "\\r",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\v": "\\v",
-}
-_TO_ESCAPE = str.maketrans(_ESCAPES)
+_TO_ESCAPE = str.maketrans({character: f"\\{letter}" for letter, character in {**NAMED, "\\": "\\", '"': '"'}.items()})
 _BREAKS = re.compile(r"(?<= )(?=[^ ])(?!\\n)|(?<=-)(?=[^\W\d_])")
 """The places where a line may end, as in gettext: behind spaces unless `\\n` follows, between a hyphen and a letter."""
 
@@ -38,9 +29,7 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
         return f'"{lines[0]}"'
     written = ['""']
     for line in lines:
-        parts = [line]
-        if width is not None:
-            parts = _wrapped(line, width - 2)
+        parts = [line] if width is None else _wrapped(line, width - 2)
         written += map('"{}"'.format, parts)
     return end.join(written)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from translucid.documents.document import Segment, SegmentList, Target
-from translucid.documents.spans import Span, Spans
+from translucid.documents.spans import Spans
 from translucid.documents.splicing import Edit, TextFile
 from translucid.documents.strings.messages import message_spans, message_writer
 
@@ -41,24 +41,10 @@ class _String(NamedTuple):
 
     start: int
     end: int
-    text: str
-    doubled: bool | None
-    """Whether apostrophes are written twice, as for `message_spans`."""
-    spans: tuple[Span, ...]
-    first: int
-    """The number of the first span's segment."""
+    numbers: range
+    """The numbers of its segments, one for each span."""
+    spans: Spans
     write: Callable[[str], str]
-
-    def edit(self, targets: Mapping[int, Target]) -> Edit | None:
-        """Return the edit of the file for these translations; None if none is of this string."""
-        numbers = range(self.first, self.first + len(self.spans))
-        if targets.keys().isdisjoint(numbers):
-            return None
-        spans = Spans(self.text)
-        write_words = message_writer(self.text, doubled=self.doubled)
-        for number, span in zip(numbers, self.spans, strict=True):
-            spans.add(number, span, write_words)
-        return Edit(self.start, self.end, self.write(spans.filled(targets)))
 
 
 class Strings:
@@ -95,12 +81,12 @@ class Strings:
         """
         self._line += self.file.text.count("\n", self._at, start)
         self._at = max(self._at, start)
-        spans = tuple(message_spans(text, doubled=doubled))
+        spans, write_words = Spans(text), message_writer(text, doubled=doubled)
         first = len(self.segments)
-        for span in spans:
-            self.segments.add(Segment(span.marked, f"line {self._line}", existing, note))
-        if spans:
-            self._strings.append(_String(start, end, text, doubled, spans, first, write))
+        for span in message_spans(text, doubled=doubled):
+            number = self.segments.add(Segment(span.marked, f"line {self._line}", existing, note))
+            spans.add(number, span, write_words)
+        self._strings.append(_String(start, end, range(first, len(self.segments)), spans, write))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the file with translations, each escaped as its format requires."""
@@ -108,4 +94,8 @@ class Strings:
 
     def edits(self, targets: Mapping[int, Target]) -> list[Edit]:
         """Return the edits of the file for these translations."""
-        return list(filter(None, (string.edit(targets) for string in self._strings)))
+        edits = []
+        for start, end, numbers, spans, write in self._strings:
+            if not targets.keys().isdisjoint(numbers):
+                edits.append(Edit(start, end, write(spans.filled(targets))))
+        return edits

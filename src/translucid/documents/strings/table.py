@@ -48,7 +48,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         delimiter, start = separator[1], separator.end()
     else:
         delimiter, start = _delimiter(file.text), 0
-    rows = _rows(name, file, delimiter, start)
+    rows = _rows(file, delimiter, start)
     strings = Strings(file)
     texts = []
     for row in rows:
@@ -99,32 +99,28 @@ def _delimiter(text: str) -> str:
         return ","
 
 
-def _rows(name: str, file: TextFile, delimiter: str, at: int) -> list[list[Cell]]:
+def _rows(file: TextFile, delimiter: str, at: int) -> list[list[Cell]]:
     """Return the cells of each row from an offset on, without empty lines."""
     text = file.text
-    quoted = re.compile(r'"([^"]*(?:""[^"]*)*)"')
-    plain = re.compile(rf"[^{re.escape(delimiter)}\r\n]*")
+    pattern = re.compile(rf'"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?!")[^{re.escape(delimiter)}\r\n]*')
     rows: list[list[Cell]] = [[]]
     count = 0
     while at <= len(text):
         between_steps()
         count += 1
         if count > MOST_CELLS:
-            raise UserError(f"has more than {MOST_CELLS:,} cells", file=name, fix="Split it.")
-        if text[at : at + 1] == '"':
-            match = quoted.match(text, at)
-            if not match or text[match.end() : match.end() + 1] not in (delimiter, "\r", "\n", ""):
-                what, place = "has a quote that is not closed", at
-                if match:
-                    what, place = "has characters behind a closed quote", match.end()
-                raise UserError(what, file=name, line=file.line(place))
-            rows[-1].append(Cell(*match.span(), match[1].replace('""', '"'), True))
-        else:
-            match = plain.match(text, at)
-            assert match
-            rows[-1].append(Cell(*match.span(), match[0], False))
+            raise UserError(f"has more than {MOST_CELLS:,} cells", file=file.name, fix="Split it.")
+        match = pattern.match(text, at)
+        if not match:
+            raise UserError("has a quote that is not closed", file=file.name, line=file.line(at))
         at = match.end()
-        if text[at : at + 1] != delimiter:
+        end = text[at : at + 1]
+        if end not in (delimiter, "\r", "\n", ""):
+            raise UserError("has characters behind a closed quote", file=file.name, line=file.line(at))
+        quoted = match["quoted"]
+        content = match[0] if quoted is None else quoted.replace('""', '"')
+        rows[-1].append(Cell(*match.span(), content, quoted is not None))
+        if end != delimiter:
             at += text.startswith("\r\n", at)
             rows.append([])
         at += 1

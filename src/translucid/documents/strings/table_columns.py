@@ -124,12 +124,12 @@ def _target(
             return candidate
     if not alone or not body:
         return None
-    empty = [i for i, name in enumerate(names) if _may_hold_text(name) and _is_empty(body, i)]
+    empty = []
+    for i, name in enumerate(names):
+        may_hold_text = name.plain and name.code is None and not _is_metadata(name)
+        if may_hold_text and not any(_text(row, i) for row in body):
+            empty.append(i)
     return empty[0] if len(empty) == 1 else None
-
-
-def _may_hold_text(name: _Name) -> bool:
-    return name.plain != "" and name.code is None and not _is_metadata(name)
 
 
 def _beside_target(names: Sequence[_Name], rows: Sequence[Sequence[str]], code: str | None) -> list[int]:
@@ -151,10 +151,6 @@ def _is_metadata(name: _Name) -> bool:
 
 def _text(row: Sequence[str], column: int) -> str:
     return row[column].strip() if column < len(row) else ""
-
-
-def _is_empty(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return not any(_text(row, column) for row in rows)
 
 
 def _refuse_other_languages(file: str, names: Sequence[_Name], source: int, code: str | None) -> None:

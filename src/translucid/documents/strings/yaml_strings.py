@@ -40,7 +40,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
     file = TextFile.of(name, content)
     strings = Strings(file)
     for scalar, keys, flow in _sorted_scalars(name, file):
-        if scalar.tag == _STRING and is_language(scalar.value, keys[-1] if keys else ""):
+        if scalar.tag == _STRING and is_language(scalar.value, "".join(keys[-1:])):
             start, end = scalar.start_mark.index, scalar.end_mark.index
             if properties := _PROPERTIES.match(file.text, start, end):
                 start = properties.end()
@@ -63,8 +63,6 @@ def _sorted_scalars(name: str, file: TextFile) -> list[_Scalar]:
     except yaml.reader.ReaderError as error:
         what = f"is not YAML: {str(error).splitlines()[0]}"
         raise UserError(what, file=name, line=file.line(error.position)) from error
-    except yaml.YAMLError as error:
-        raise UserError(f"is not YAML: {str(error).splitlines()[0]}", file=name) from error
     except RecursionError:
         raise UserError("is nested too deep", file=name) from None
 
@@ -130,14 +128,22 @@ def _written(new: str, raw: str, style: str | None, flow: bool) -> str:
 
 def _means(plain: str, flow: bool) -> bool:
     """Whether YAML reads a text without quotes as that string, not as a number or with a comment, for example."""
+    value = _only_scalar(f"[{plain}]" if flow else f"key: {plain}\n")
+    return value is not None and (value.value, value.tag, value.style) == (plain, _STRING, None)
+
+
+def _only_scalar(text: str) -> yaml.ScalarNode | None:
+    """Return the only value of a mapping or a list in YAML; None if it is not one scalar, or the text is not YAML."""
     try:
-        node = yaml.compose(f"[{plain}]" if flow else f"key: {plain}\n", _ShallowLoader)
+        node = yaml.compose(text, _ShallowLoader)
     except (yaml.YAMLError, RecursionError):
-        return False
-    if not isinstance(node, yaml.CollectionNode) or len(node.value) != 1:
-        return False
-    value = node.value[0] if flow else node.value[0][1]
-    return isinstance(value, yaml.ScalarNode) and (value.value, value.tag, value.style) == (plain, _STRING, None)
+        return None
+    match node:
+        case yaml.MappingNode(value=[(_, yaml.ScalarNode() as scalar)]):
+            return scalar
+        case yaml.SequenceNode(value=[yaml.ScalarNode() as scalar]):
+            return scalar
+    return None
 
 
 def _double(text: str) -> str:
@@ -157,15 +163,7 @@ def _block(new: str, raw: str, *, folded: bool) -> str:
         text = re.sub(r"(?<=[^\n])\n+", r"\g<0>\n", text)
     text = re.sub(r"(?m)^(?=[^\n])", indentation, text).replace("\n", end)  # Empty lines stay empty.
     written = header + end + text + tail
-    if indentation and _means_block(written, new):
+    # YAML reads a block that begins with spaces otherwise, for example.
+    if indentation and (scalar := _only_scalar(f"key: {written}")) and scalar.value == new:
         return written
     return _double(new) + tail
-
-
-def _means_block(block: str, text: str) -> bool:
-    """Whether YAML reads a block scalar as that string; one that begins with spaces is read otherwise, for example."""
-    try:
-        node = yaml.compose(f"key: {block}", _ShallowLoader)
-    except yaml.YAMLError:
-        return False
-    return isinstance(node, yaml.MappingNode) and len(node.value) == 1 and node.value[0][1].value == text

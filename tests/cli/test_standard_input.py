@@ -19,9 +19,9 @@ OBJECTS = "".join(
 @pytest.fixture(autouse=True)
 def _read_anew():
     """What was read is kept as long as the process, which runs one command elsewhere."""
-    standard_input._folder.cache_clear()
+    standard_input.standard_input.cache_clear()
     yield
-    standard_input._folder.cache_clear()
+    standard_input.standard_input.cache_clear()
 
 
 @pytest.mark.parametrize("content", [PAIRS, OBJECTS, gzip.compress(PAIRS), b"\xef\xbb\xbf" + PAIRS])

@@ -24,10 +24,10 @@ def give(monkeypatch):
     def set_input(content):
         stream = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
         monkeypatch.setattr(sys, "stdin", stream)
-        standard_input._folder.cache_clear()
+        standard_input.standard_input.cache_clear()
 
     yield set_input
-    standard_input._folder.cache_clear()
+    standard_input.standard_input.cache_clear()
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -127,15 +127,12 @@ def explained(file: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        kind = MemoryBusyError if is_busy(error) else UserError
+        # Another program has locked the database; the low byte of an error's code is its kind.
+        is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        kind = MemoryBusyError if is_busy else UserError
         raise kind(f"can't be used ({error})", file=file, fix="Check the path, make room, or wait.") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"is no memory, or is damaged ({error})", file=file, fix=_FIX) from error
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another program has locked the database; the low byte of an error's code is its kind."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _made(database: sqlite3.Connection, wait: float) -> None:
@@ -177,7 +174,8 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 def _refuse_foreign(database: sqlite3.Connection, file: Path) -> None:
     """Refuse a database with other tables than ours: the file of a stranger may have triggers and views."""
-    application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS)
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise UserError("is no memory of ours", file=file, fix=_FIX)
     if version != VERSION:
@@ -186,6 +184,3 @@ def _refuse_foreign(database: sqlite3.Connection, file: Path) -> None:
     tables = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
     if sorted(tables) != sorted(TABLES):
         raise UserError("has other tables than a memory of ours", file=file, fix=_FIX)
-
-
-_MARKS = "application_id", "user_version"

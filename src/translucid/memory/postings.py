@@ -96,7 +96,8 @@ class Postings:
             if (len(chosen) > missed and read > ENOUGH) or read > TOO_MANY:
                 break
             chosen.append(self._ids(rows))
-        return _most_frequent(chosen, max(1, len(chosen) - missed), self._size())
+        (last,) = self.database.execute("SELECT max(id) FROM segments").fetchone()
+        return _most_frequent(chosen, max(1, len(chosen) - missed), (last or 0) + 1)
 
     def _rows(self, pair: int, first: int, last: int) -> tuple[int, list[int]]:
         """Return the number of postings of a pair in some bands, and their rows."""
@@ -116,10 +117,6 @@ class Postings:
                 raise sqlite3.DatabaseError("a list is damaged")
             parts.append(ids)
         return np.frombuffer(b"".join(parts), "<u4")
-
-    def _size(self) -> int:
-        """Return the number of the last segment plus one."""
-        return (self.database.execute("SELECT max(id) FROM segments").fetchone()[0] or 0) + 1
 
 
 def _most_frequent(lists: list[NDArray[np.uint32]], least: int, size: int) -> NDArray[np.intp]:

@@ -194,18 +194,9 @@ class TranslationMemory:
         pattern = found_in(text, whole_words=whole_words)
         if pattern is None:
             return
-        ask = "SELECT source, target, who, at, change FROM segments WHERE change < ? ORDER BY change DESC LIMIT 1000"
-        before = 1 << 62
-        while True:
-            with self._asked():
-                rows = self._database.execute(ask, (before,)).fetchall()
-                entries = [_checked(row[:4]) for row in rows]
-            if not rows:
-                return
-            for entry in entries:
-                if any(pattern.search(getattr(entry, side)) for side in sides):
-                    yield entry
-            before = rows[-1][4]
+        for entry in self._entries(1 << 62, "change < ? ORDER BY change DESC"):
+            if any(pattern.search(getattr(entry, side)) for side in sides):
+                yield entry
 
     def pairs(self, since: int = 0) -> Iterator[Pair]:
         """Yield the pairs that were added or changed after a `change`, the oldest first."""
@@ -214,15 +205,19 @@ class TranslationMemory:
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
         """Yield the entries that were added or changed after a `change`, the oldest first."""
-        ask = "SELECT source, target, who, at, change FROM segments WHERE change > ? ORDER BY change LIMIT 1000"
+        return self._entries(since, "change > ? ORDER BY change")
+
+    def _entries(self, change: int, condition: str) -> Iterator[Entry]:
+        """Yield the entries before or after a change, in parts, between which other threads may use the memory."""
+        ask = f"SELECT source, target, who, at, change FROM segments WHERE {condition} LIMIT 1000"
         while True:
             with self._asked():
-                rows = self._database.execute(ask, (since,)).fetchall()
+                rows = self._database.execute(ask, (change,)).fetchall()
+                entries = [_checked(row[:4]) for row in rows]
             if not rows:
                 return
-            for row in rows:
-                yield _checked(row[:4])
-            since = rows[-1][4]
+            yield from entries
+            change = rows[-1][4]
 
     @property
     def change(self) -> int:

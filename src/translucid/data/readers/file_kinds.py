@@ -7,32 +7,6 @@ from pathlib import Path
 
 from translucid.ground.errors import UserError
 
-_OFFICE = "a document", "Save it as plain text, one paragraph a line."
-_MARKUP = "a page with markup", "Write its text to a .txt file, one paragraph a line."
-_SUBTITLES = "subtitles", "Write what is said to a .txt file, one caption a line."
-_STRINGS = "a catalogue of messages", "Write the messages to a .txt file, one a line."
-_MEMORY = "a translation memory", "Export the segments as plain text, one a line."
-_TABLE = "a table", "Write the column of texts to a .txt file, one a line."
-_DATA = "structured data", "Write the texts to a .txt file, one a line."
-_COLUMNS = "a table of columns", "Write the column of texts to a .txt file, one a line."
-_DATABASE = "a database", "Write its texts to a .txt file, one a line."
-_PACKED = "compressed", "Unpack it first."
-_PICTURE = "a picture", "Write the text in it to a .txt file, one paragraph a line."
-_RECORDING = "a recording", "Write what is said to a .txt file, one sentence a line."
-_ENDINGS: dict[tuple[str, str], str] = {
-    _OFFICE: ".doc .docm .docx .odg .odp .odt .pages .pdf .ppt .pptm .pptx .epub .rtf .tex .ipynb .idml .indd",
-    _MARKUP: ".htm .html .xhtml",
-    _SUBTITLES: ".ass .sbv .srt .ssa .sub .ttml .vtt",
-    _STRINGS: ".mo .po .pot .properties .resw .resx .strings .stringsdict .xcstrings .arb",
-    _MEMORY: ".mqxliff .sdlxliff .tbx .tmx .xlf .xliff",
-    _TABLE: ".csv .ods .tsv .xls .xlsm .xlsx",
-    _DATA: ".json .jsonl .toml .xml .yaml .yml",
-    _COLUMNS: ".arrow .avro .feather .orc .parquet",
-    _DATABASE: ".db .sqlite .sqlite3",
-    _PACKED: ".7z .bz2 .gz .rar .tar .tgz .xz .zip .zst",
-    _PICTURE: ".bmp .gif .heic .jpeg .jpg .png .psd .svg .tif .tiff .webp",
-    _RECORDING: ".avi .flac .m4a .mkv .mov .mp3 .mp4 .ogg .wav .webm",
-}
 PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
 """File endings of sentence pairs, gzipped or not; a Moses pair may have any other ending."""
 LONGEST_NAME = 4096
@@ -40,8 +14,10 @@ LONGEST_NAME = 4096
 _PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])
 """File endings of plain text, with or without markup."""
 _KNOWN: dict[str, tuple[str, str]] = {}
-for _about, _endings in _ENDINGS.items():
-    _KNOWN.update(dict.fromkeys(_endings.split(), _about))
+"""What a file is, and what to do with it, by its ending; `file_kinds.tsv` lists the endings."""
+for _row in Path(__file__).with_suffix(".tsv").read_text("utf-8").splitlines():
+    _what, _advice, _endings = _row.split("\t")
+    _KNOWN.update(dict.fromkeys(_endings.split(), (_what, _advice)))
 
 
 def ending_of(file: str) -> str:
@@ -108,8 +84,7 @@ def refuse_as_texts(file: str) -> None:
     Raises:
         UserError: the file has the ending of another kind.
     """
-    ending = ending_of(file)
-    if about := _KNOWN.get(ending):
+    if about := _KNOWN.get(ending_of(file)):
         what, fix = about
         raise UserError(f"is {what} by its ending, which is not read as running text", file=file, fix=fix)
 
@@ -121,11 +96,10 @@ def refuse_as_pairs(file: str) -> None:
         UserError: it does.
     """
     ending = ending_of(file)
-    about = _KNOWN.get(ending)
-    if ending in PAIR_ENDINGS or about in (None, _PACKED):
+    what, _ = _KNOWN.get(ending, (None, None))
+    if ending in PAIR_ENDINGS or what in (None, "compressed"):
         return
-    what, _ = _KNOWN[ending]
     fix = "Export it as .tsv (source TAB target) or as .jsonl (source, target)."
-    if about == _COLUMNS:
+    if what == "a table of columns":
         fix = "Write its columns source and target as .jsonl: pandas has to_json(path, orient='records', lines=True)."
     raise UserError(f"is {what} by its ending, which is not read as sentence pairs", file=file, fix=fix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import sys
 import tempfile
@@ -19,28 +20,21 @@ _PACKED = b"\x1f\x8b"
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Read standard input to its end, once, into a folder that is removed when the process ends."""
-    if sys.stdin is None:
-        raise UserError("is closed", file=NAME, fix="Give a file.")
-    # A folder, because Windows can't open a temporary file a second time while it is open.
-    folder = tempfile.TemporaryDirectory(prefix="translucid-")
-    with _file(folder).open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return folder
-
-
 def standard_input() -> Path:
-    """Return a file with the content of standard input.
+    """Read standard input to its end, once, into a file that is removed when the process ends.
 
     Raises:
         UserError: standard input is closed.
     """
-    return _file(_folder())
-
-
-def _file(folder: tempfile.TemporaryDirectory[str]) -> Path:
-    return Path(folder.name) / "standard-input"
+    if sys.stdin is None:
+        raise UserError("is closed", file=NAME, fix="Give a file.")
+    # A folder, because Windows can't open a temporary file a second time while it is open.
+    folder = tempfile.TemporaryDirectory(prefix="translucid-")
+    atexit.register(folder.cleanup)
+    file = Path(folder.name) / "standard-input"
+    with file.open("wb") as stream:
+        shutil.copyfileobj(sys.stdin.buffer, stream)
+    return file
 
 
 def is_packed(file: Path) -> bool:

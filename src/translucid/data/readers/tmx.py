@@ -46,7 +46,9 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
             has_pairs = True
             yield unit.line, *pair
     if not has_pairs:
-        raise memory.without_pairs()
+        wanted = " and ".join(filter(None, (memory.source or memory.header, memory.target or "another language")))
+        languages = f"; it holds {memory.listed}" if memory.met else ""
+        raise memory.refused(f"has no unit in {wanted}{languages}")
 
 
 def language_of(variant: Element) -> str:
@@ -109,17 +111,20 @@ class _Memory:
         if self.target:
             others = [code for code in others if same_language(code, self.target)]
         if (wanted is None and len(texts) > 1) or any(not same_language(others[0], code) for code in others):
-            raise self._ambiguous(unit.line)
+            what = f"holds {self.listed}: which of them is the source, and which the target"
+            raise self.refused(what, unit.line)
         return source, matching(others[0], texts) if others else None
 
-    def _ambiguous(self, line: int) -> UserError:
-        what = f"holds {_listed(self.met)}: which of them is the source, and which the target"
-        return UserError(what, file=self.path, line=line, fix=_fix(self.met))
+    @property
+    def listed(self) -> str:
+        """The languages of the units so far, as text."""
+        return ", ".join(list(self.met)[:20])
 
-    def without_pairs(self) -> UserError:
-        wanted = " and ".join(filter(None, (self.source or self.header, self.target or "another language")))
-        languages = f"; it holds {_listed(self.met)}" if self.met else ""
-        return UserError(f"has no unit in {wanted}{languages}", file=self.path, fix=_fix(self.met))
+    def refused(self, what: str, line: int | None = None) -> UserError:
+        """Return the error that the languages to read are unclear or missing."""
+        source, target = [*self.met, "en", "es"][:2]
+        fix = f"Say it, as with --set data.source_language={source} data.target_language={target}."
+        return UserError(what, file=self.path, line=line, fix=fix)
 
 
 def matching(wanted: str, codes: Iterable[str]) -> str | None:
@@ -131,12 +136,3 @@ def matching(wanted: str, codes: Iterable[str]) -> str | None:
         if compatible is None and same_language(code, wanted):
             compatible = code
     return compatible
-
-
-def _listed(codes: dict[str, None]) -> str:
-    return ", ".join(list(codes)[:20])
-
-
-def _fix(codes: dict[str, None]) -> str:
-    two = [*codes, "en", "es"][:2]
-    return f"Say it, as with --set data.source_language={two[0]} data.target_language={two[1]}."

@@ -149,7 +149,7 @@ class ElementReader:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
         parser.StartCdataSectionHandler = lambda: self._piece("cdata")
-        parser.EndCdataSectionHandler = self._cdata_ends
+        parser.EndCdataSectionHandler = self._text_ends
         parser.CommentHandler = self._comment
         parser.ProcessingInstructionHandler = lambda target, data: self._piece("other")
         parser.SkippedEntityHandler = self._skipped
@@ -216,16 +216,13 @@ class ElementReader:
     def _here(self) -> int:
         """Return the offset of the event, and set it as the end of the last tag or piece."""
         at = self.parser.CurrentByteIndex
-        if pending := self.pending:
-            if isinstance(pending, Element) and pending.inner < 0:
-                pending.inner = at
-            else:
-                pending.end = at
-            self.pending = None
         if self.piece:
-            self.piece.end = at
-            self.piece.text = "".join(self.texts)
-            self.piece = None
+            self._text_ends()
+        if isinstance(self.pending, Element) and self.pending.inner < 0:
+            self.pending.inner = at
+        elif self.pending:
+            self.pending.end = at
+        self.pending = None
         return at
 
     def _named(self, name: str) -> str:
@@ -272,7 +269,8 @@ class ElementReader:
         at = self._here()
         if self.unit and self.open:
             self._counted()
-            self.piece, self.texts = Piece(kind, "", at), [text]
+            self.pending = self.piece = Piece(kind, "", at)
+            self.texts = [text]
             self.open.parts.append(self.piece)
 
     def _text(self, text: str) -> None:
@@ -281,9 +279,9 @@ class ElementReader:
         else:
             self._piece("text", text)
 
-    def _cdata_ends(self) -> None:
+    def _text_ends(self) -> None:
         if self.piece:
-            self.pending, self.piece.text, self.piece = self.piece, "".join(self.texts), None
+            self.piece.text, self.piece = "".join(self.texts), None
 
     def _comment(self, text: str) -> None:
         self._piece("other")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from gettext import c2py
 from typing import NamedTuple
 
@@ -76,8 +77,9 @@ class PluralForms(NamedTuple):
         return _listed(self.numbers[form])
 
 
+@lru_cache(100)
 def categories(code: str | None) -> dict[str, str] | None:
-    """Return the plural forms of a language in their usual order, each with a few numbers; None if the language is unknown.
+    """Return the plural forms of a language in their usual order, each with a few numbers; None if it is unknown.
 
     >>> categories("rus_Cyrl")
     {'one': '1, 21, 31 …', 'few': '2, 3, 4 …', 'many': '0, 5, 6 …', 'other': '0.5, 1.5, 2.5 …'}

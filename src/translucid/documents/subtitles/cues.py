@@ -29,8 +29,9 @@ LONGEST_GAP = 3.0
 """The largest number of seconds between two captions of a sentence."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
+_HEAD = re.compile(rf"(?:[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*+)?{_TIMES.pattern}")
+"""The number of a caption, if it has one, and its times."""
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
-_NUMBER = re.compile(rf"[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*")
 _APART = re.compile(r"\s*[(#]")
 
 
@@ -46,23 +47,18 @@ class Caption(NamedTuple):
 class Subtitles:
     """A file of captions."""
 
-    def __init__(self, name: str, file: TextFile, *, web: bool) -> None:
-        """Parse the segments.
-
-        Args:
-            name: the file name.
-            file: the text of the file.
-            web: whether it is WebVTT, whose text has escapes.
+    def __init__(self, file: TextFile, *, web: bool) -> None:
+        """Parse the segments of a file; `web`: whether it is WebVTT, whose text has escapes.
 
         Raises:
             UserError: the file is invalid.
         """
         self._file, self._web = file, web
         self._end = file.line_end
-        self.segments = SegmentList(name)
+        self.segments = SegmentList(file.name)
         self._groups: list[list[_Spoken]] = []
         line, at = 1, 0
-        for group in _grouped(self._spoken(captions(name, file, web=web))):
+        for group in _grouped(self._spoken(captions(file, web=web))):
             first = group[0].span.start
             line, at = line + file.text.count("\n", at, first), first
             marked = group[0].span.marked
@@ -115,9 +111,7 @@ class Subtitles:
         else:
             whole = target.marked.in_one_line.whole
             parts = split(whole, [len(spoken.span.marked.text) for spoken in group])
-            texts = []
-            for spoken, part in zip(group, parts, strict=True):
-                texts.append(in_lines(TaggedText(part), spoken.lines, self._end))
+            texts = [in_lines(TaggedText(part), each.lines, self._end) for each, part in zip(group, parts, strict=True)]
         for spoken, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
             spans.add(0, spoken.span, self._written)
@@ -184,7 +178,7 @@ def _continues(before: _Spoken, after: _Spoken) -> bool:
     return -1 < after.caption.begins - before.caption.ends <= LONGEST_GAP
 
 
-def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
+def captions(file: TextFile, *, web: bool) -> Iterator[Caption]:
     """Yield the captions of a file; each line of times begins one, even without a blank line before it.
 
     Raises:
@@ -192,33 +186,30 @@ def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
     """
     text = file.text
     if web and not re.match(r"WEBVTT(?:\s|\Z)", text):
-        raise UserError("is no WebVTT: it does not begin with WEBVTT", file=name, line=1)
+        raise UserError("is no WebVTT: it does not begin with WEBVTT", file=file.name, line=1)
     at, skips = 0, web
     last: Caption | None = None
     while at < len(text):
         line = _LINE.match(text, at)
         assert line
         content, end = line[1].strip(), line.end()
-        times = _TIMES.match(text, at)
         if not content:
             skips, at = False, end
-        elif times:
-            start = times.end()
+        elif head := _HEAD.match(text, at):
+            start = head.end()
             at, skips = _text_end(text, start), False
             if at > start or not _TIMES.match(text, start):  # Some programs write the times twice.
-                last = Caption(_seconds(times.groups()[:4]), _seconds(times.groups()[4:]), start, at)
+                last = Caption(_seconds(*head.groups()[:4]), _seconds(*head.groups()[4:]), start, at)
                 yield last
-        elif number := _number_end(text, at):
-            at = number
         elif "-->" in content and not skips:
-            raise UserError("has times that can't be read", file=name, line=file.line(at))
+            raise UserError("has times that can't be read", file=file.name, line=file.line(at))
         else:
             skips = skips or (web and re.match(r"(?:NOTE|STYLE|REGION)(?:\s|$)", content) is not None)
             following = _LINE.match(text, end)
             # In WebVTT, it is the identifier of a caption; in SubRip, a line before times replaces the number.
             if not skips and not web and not (following and "-->" in following[1]):
                 if not last:
-                    raise UserError("is no caption: its times are missing", file=name, line=file.line(at))
+                    raise UserError("is no caption: its times are missing", file=file.name, line=file.line(at))
                 yield last._replace(start=at, end=end)  # The text of the caption has an empty line.
             at = end
 
@@ -226,23 +217,14 @@ def captions(name: str, file: TextFile, *, web: bool) -> Iterator[Caption]:
 def _text_end(text: str, at: int) -> int:
     """Return the end of a caption's text: an empty line, or the beginning of the next caption."""
     while (line := _LINE.match(text, at)) and line[1].strip():
-        if _TIMES.match(text, at) or _number_end(text, at):
+        if _HEAD.match(text, at):
             break
         at = line.end()
     return at
 
 
-def _number_end(text: str, at: int) -> int | None:
-    """Return the end of the number of a caption; None if no times follow."""
-    number = _NUMBER.match(text, at)
-    if number and _TIMES.match(text, number.end()):
-        return number.end()
-    return None
-
-
-def _seconds(groups: tuple[str | None, ...]) -> float:
-    hours, minutes, seconds, parts = groups
-    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0) + float(f"0.{parts}")
+def _seconds(hours: str | None, minutes: str, seconds: str, parts: str) -> float:
+    return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{parts}")
 
 
 def read(name: str, content: bytes, languages: Languages) -> Subtitles:
@@ -251,5 +233,4 @@ def read(name: str, content: bytes, languages: Languages) -> Subtitles:
     Raises:
         UserError: the file is not UTF-8, or invalid.
     """
-    file = TextFile.of(name, content)
-    return Subtitles(name, file, web=name.lower().endswith(".vtt"))
+    return Subtitles(TextFile.of(name, content), web=name.lower().endswith(".vtt"))

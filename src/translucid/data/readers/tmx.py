@@ -47,8 +47,8 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
             yield unit.line, *pair
     if not has_pairs:
         wanted = " and ".join(filter(None, (memory.source or memory.header, memory.target or "another language")))
-        languages = f"; it holds {memory.listed}" if memory.met else ""
-        raise memory.refused(f"has no unit in {wanted}{languages}")
+        rest = f"; it holds {memory.listed}" if memory.met else ""
+        raise memory.refused(f"has no unit in {wanted}{rest}")
 
 
 def language_of(variant: Element) -> str:

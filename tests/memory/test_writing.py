@@ -247,6 +247,15 @@ def test_strange_values_are_said_in_one_line(file, statement):
         read_all(file)
 
 
+@pytest.mark.parametrize("listing", [TranslationMemory.entries, TranslationMemory.pairs, TranslationMemory.by_origin])
+def test_a_damaged_entry_is_said_in_every_listing(file, listing):
+    with TranslationMemory.open(file, write=True) as memory:
+        memory.add([Pair("some text", "x")], "a")
+    foreign(file, "UPDATE segments SET at = 'never'")
+    with TranslationMemory.open(file) as memory, pytest.raises(UserError, match="damaged"):
+        list(listing(memory))
+
+
 def test_languages_are_noted_and_compared(file):
     with TranslationMemory.open(file, write=True) as memory:
         assert memory.languages == (None, None)

@@ -29,7 +29,7 @@ LONGEST_GAP = 3.0
 """The largest number of seconds between two captions of a sentence."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
-_HEAD = re.compile(rf"(?:[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*+)?{_TIMES.pattern}")
+_HEAD = re.compile(rf"(?:[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*)?{_TIMES.pattern}")
 """The number of a caption, if it has one, and its times."""
 _LINE = re.compile(rf"([^\r\n]*)(?:{LINE_END}|\Z)")
 _APART = re.compile(r"\s*[(#]")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from translucid.documents.document import SegmentList, Target
-from translucid.documents.tag_repair import complete
+from translucid.documents.tag_pairs import complete
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.ground.cancellation import between_steps
 

@@ -108,7 +108,7 @@ class _Memory:
     ) -> str:
         """Return the text in the target language, in a new element of that language if the unit has none."""
         target = targets[number]
-        inside = self._inline(source).written([*content.lead, *target.marked.parts, *content.tail], kept, {})
+        inside = self._inline(source).written(content.around(target.marked), kept, {})
         tag = "<seg>" if old is None else opened(self.file.raw(old.start, old.inner))
         text = f"{_properties(target)}{tag}{inside}</seg>"
         if old is not None:

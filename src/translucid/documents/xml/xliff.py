@@ -219,8 +219,8 @@ class _Xliff:
         content = text.content
         if isinstance(content, Spans):
             return content.filled(targets)
-        marked = targets[text.numbers.start].marked
-        return self._inline(text.element).written([*content.lead, *marked.parts, *content.tail], kept, {})
+        items = content.around(targets[text.numbers.start].marked)
+        return self._inline(text.element).written(items, kept, {})
 
     def _inline(self, text: Element) -> Inline:
         """Return a reader of one text, in which the numbers of pairs are unique."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from urllib.parse import unquote
 
@@ -53,9 +53,9 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
                 raise packed.refused("declares entities of its own, which is refused", member)
             bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
         elif kind == _CONTENTS:
-            bundle.add(member, _contents(packed, member), "contents")
+            bundle.add(member, _labels(packed, member, "ncx", ["text"], languages), "contents")
         else:
-            bundle.add(member, _about(packed, member, languages), "about the book")
+            bundle.add(member, _labels(packed, member, "package", _SHOWN, languages), "about the book")
     return bundle
 
 
@@ -91,26 +91,20 @@ def _units(packed: ZipContainer, member: str, *names: str) -> list[Element]:
     return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
 
 
-def _contents(packed: ZipContainer, member: str) -> SlottedXml:
-    """Parse a table of contents of EPUB 2."""
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
-    for text in document.file.units({"ncx"}, {"text"}, _SPACES):
-        if text.parts:
-            add_text(document, inline, text.parts, Segment(TaggedText(""), f"line {text.line}"))
-    return document
+def _labels(packed: ZipContainer, member: str, root: str, names: Collection[str], languages: Languages) -> SlottedXml:
+    """Parse a table of contents of EPUB 2, or the metadata of a book.
 
-
-def _about(packed: ZipContainer, member: str, languages: Languages) -> SlottedXml:
-    """Parse the metadata of a book; the source language among its languages becomes the target language."""
+    The source language among the languages of the book becomes the target language.
+    """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     declared = list[Element]()
-    for element in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
+    for element in document.file.units({root}, {*names, "dc:language"}, _SPACES):
         if element.name == "dc:language":
             declared.append(element)
         elif element.parts:
-            add_text(document, inline, element.parts, Segment(TaggedText(""), element.name.removeprefix("dc:")))
+            place = f"line {element.line}" if element.name == "text" else element.name.removeprefix("dc:")
+            add_text(document, inline, element.parts, Segment(TaggedText(""), place))
     code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1

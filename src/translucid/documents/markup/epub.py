@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterator
-from functools import partial
 from urllib.parse import unquote
 
 from translucid.data.languages import Languages, short_code, usual_code
@@ -12,7 +11,7 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.markup import html
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import SlottedXml, fixed_text
+from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
 from translucid.documents.zip_bundle import Bundle
@@ -109,5 +108,5 @@ def _labels(packed: ZipContainer, member: str, root: str, names: Collection[str]
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1
         if code and (is_only or short_code(element.text.strip()) == short_code(languages[0] or "")):
-            document.add_slot(element.inner, element.inner_end, numbers, partial(fixed_text, code))
+            document.add_slot(element.inner, element.inner_end, numbers, code)
     return document

@@ -201,9 +201,11 @@ class Inline:
                     held[self.file.raw(part.start, part.end)].append(part)
         return held
 
-    def written(self, parts: Iterable[Item], kept: Kept, held: Mapping[str, Sequence[Element]]) -> str:
+    def written(
+        self, parts: Iterable[Item], kept: Kept | None = None, held: Mapping[str, Sequence[Element]] | None = None
+    ) -> str:
         """Encode texts and marks; separate texts within the marks of `held` are translated too."""
-        left = iterators(held)
+        left = iterators(held or {})
         written = []
         depth = 0  # of CDATA sections, which XML cannot nest
         for part in parts:
@@ -217,7 +219,7 @@ class Inline:
                     written.append(part.raw)
             elif depth:
                 written.append(_within_cdata(part.raw))
-            elif part.raw in left and (element := next(left[part.raw], None)):
+            elif kept and part.raw in left and (element := next(left[part.raw], None)):
                 written.append(kept(element.start, element.end))
             else:
                 written.append(part.raw)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
 from translucid.ground.atomic import output, write_atomically
+from translucid.ground.iteration import batched
 from translucid.kernels.machine import processes
 
 from .generation import SPLITS, Split, generate
@@ -104,7 +104,7 @@ def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
 def _painted(scenes: Iterator[Scene], size: int, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Scene, bytes]]:
     """Yield scenes with their pictures, as PNG files."""
     draw = partial(_picture, size=size)
-    while part := list(islice(scenes, TOGETHER)):
+    for part in batched(scenes, TOGETHER):
         pictures = map(draw, part) if pool is None else pool.map(draw, part, chunksize=32)
         yield from zip(part, pictures, strict=True)
 

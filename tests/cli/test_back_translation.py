@@ -103,7 +103,7 @@ def test_a_job_that_is_cut_off_goes_on_and_comes_to_the_same_file(back_translate
     from translucid.jobs.back_translating import PairWorker
 
     monkeypatch.setattr("translucid.api.translator.WINDOW", 3)
-    monkeypatch.setattr("translucid.jobs.job.WINDOW", 3)
+    monkeypatch.setattr("translucid.jobs.job.Job.window", 3)
     lines = [*TEXT[:4], "", *TEXT[4:]]
     _, wanted = back_translate(lines, "--sample", out=tmp_path / "whole.tsv")
     work, seen = PairWorker.work, []

@@ -8,7 +8,7 @@ from translucid.corpora.phrasebook import generate
 
 WINDOW = 256
 """Lines that are written together, in these tests: fewer than usual, so that a text has several windows soon."""
-REPLACED = {"translucid.jobs.job.WINDOW": WINDOW}
+REPLACED = {"translucid.jobs.job.Job.window": WINDOW}
 QUICK = ["--beam", "1", "--max-length-ratio", "0"]
 if torch.backends.mkl.is_available():  # which makes the same sums on any number of threads, to the last digit
     QUICK += ["--format", "jsonl"]

@@ -49,8 +49,8 @@ def test_ray_writes_what_one_process_writes_and_notices_an_input_that_changes(
     ray, small_run, text, tmp_path, monkeypatch
 ):
     """It goes on where one process stopped, and one process goes on where it stopped."""
-    monkeypatch.setattr("translucid.jobs.job.WINDOW", WINDOW)
-    job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), "cpu")
+    monkeypatch.setattr("translucid.jobs.job.Job.window", WINDOW)
+    job = Job(small_run, DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=4), device="cpu")
     said = []
 
     def stopping(lines):

@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_clear_line_and_the_rest_can_go_on(start, whole, tmp_
 
 def test_results_come_in_order_and_few_windows_are_read_ahead(small_run, forked_workers):
     """Also of sampling, whose random numbers depend on the line's place in its window, and of lines that are bad."""
-    job = Job(small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0, max_length_extra=6), "cpu")
+    job = Job(small_run, DecodingOptions(sample=True, top_k=3, max_length_ratio=0, max_length_extra=6), device="cpu")
     texts = [Window([b"I like soccer"] * (i + 1), Place(i), Place(i + 1), True) for i in range(9)]
     texts[3].lines[1], texts[4].lines[2] = b"ca\xf1a", b"I like soccer " * 150
     read = []

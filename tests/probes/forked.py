@@ -158,7 +158,7 @@ def forked(*words: str | Path, replaced: dict[str, Any] | None = None, **given: 
 
     Args:
         words: of the command.
-        replaced: values of constants in that process, by their names, such as `translucid.jobs.job.WINDOW`.
+        replaced: values of constants in that process, by their names, such as `translucid.jobs.job.Job.window`.
         given: as for `Forked`.
     """
     return Forked(_command, [str(word) for word in words], replaced or {}, **given)

@@ -32,7 +32,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.generation import generate as generate_scenes
 from translucid.corpora.scenes.painting import paint
 
-WINDOWS = ("translucid.jobs.job.WINDOW", "translucid.jobs.captioning.CaptionJob.window")
+WINDOWS = ("translucid.jobs.job.Job.window", "translucid.jobs.captioning.CaptionJob.window")
 """How many lines, and how many images, are written together."""
 WRONG = ("lost", "duplicated", "out_of_order", "different", "orphans", "leftovers")
 """What must be 0."""

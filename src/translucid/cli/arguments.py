@@ -9,9 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
+from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs, refuse_documents, refuse_file_names
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
+from translucid.inspection import refuse_picture
 
 
 def pair_up(files: Sequence[str]) -> list[str]:
@@ -73,6 +74,17 @@ def refuse_to_replace(file: Path | None, overwrite: bool, endings: Sequence[str]
         raise UserError("can't be written (its folder is read-only)", file=file, fix="Choose another folder.")
 
 
+def refuse_to_save(file: Path | None, overwrite: bool, endings: Sequence[str]) -> None:
+    """Check, before any work, that a picture or a page can be written, as `refuse_to_replace` does.
+
+    Raises:
+        UserError: it can't, or Matplotlib, which draws pictures, is not installed.
+    """
+    refuse_to_replace(file, overwrite, endings)
+    if file:
+        refuse_picture(file)
+
+
 def refuse_two_inputs(what: str, arguments: Sequence[object] | None, input_file: Path | None) -> None:
     """Check that the input is given either as arguments or as a file.
 
@@ -81,6 +93,17 @@ def refuse_two_inputs(what: str, arguments: Sequence[object] | None, input_file:
     """
     if arguments and input_file:
         raise UserError(f"both {what} and --input were given", fix="Give one of them.")
+
+
+def refuse_other_texts(texts: Sequence[str] | None, input_file: Path | None) -> None:
+    """Check that the input is lines of text: either arguments that name no file, or a file that is no document.
+
+    Raises:
+        UserError: it is something else, or both are given.
+    """
+    refuse_two_inputs("a text", texts, input_file)
+    refuse_documents(input_file)
+    refuse_file_names(texts or ())
 
 
 def refuse_unreadable(count: int, effect: str, input_file: Path | None) -> None:

@@ -11,13 +11,15 @@ from typer import Option
 
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace
+from translucid.cli.run_kinds import configuration_of
+from translucid.data.readers.file_kinds import refuse_as_texts
 from translucid.ground.errors import UserError
 
 
 class Files(NamedTuple):
     """Files."""
 
-    text: Annotated[Path, Option("--text", metavar="FILE", help="Text of the target language, one sentence per line.")]
+    text: Annotated[Path, Option(metavar="FILE", help="Text of the target language, one sentence per line.")]
     out: Annotated[Path, Option(metavar="OUT.tsv", help="The synthetic pairs.")]
     overwrite: option.Overwrite = False
     skip_bad: option.SkipBad = False
@@ -60,21 +62,23 @@ def back_translate(
 
         translucid train low-resource --train pairs.tsv --synthetic synthetic.tsv --out runs/mine
     """
-    from translucid.data.readers.file_kinds import refuse_as_texts
     from translucid.jobs.back_translating import BackTranslationJob, pairs_made
     from translucid.jobs.running import executor_of, run_with_progress
-    from translucid.runs.run_folder import RunFolder
 
     text, out = files.text, files.out
     refuse_as_texts(str(text))
     refuse_to_replace(out, files.overwrite, (".tsv",))
-    configuration = RunFolder(run).configuration().between(*languages)
-    configuration.refuse_other_reader("text", run)
+    configuration = configuration_of(run, "text").between(*languages)
     options = configuration.searching({**search._asdict(), **sampling.settings()})
-    device, engine, workers = execution
-    split = files.split_sentences
-    job = BackTranslationJob(run, options, device, engine, split_sentences=split, configuration=configuration)
-    executor = executor_of(job, workers)
+    job = BackTranslationJob(
+        run,
+        options,
+        device=execution.device,
+        engine=execution.engine,
+        split_sentences=files.split_sentences,
+        configuration=configuration,
+    )
+    executor = executor_of(job, execution.workers)
     try:
         with input_bytes(text) as stream:
             lines = _unzipped(text, stream)

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace, refuse_two_inputs
+from translucid.cli.run_kinds import configuration_of
 from translucid.ground.errors import UserError
 
 
@@ -50,20 +51,17 @@ def caption(
     """
     from translucid.jobs.captioning import CaptionJob, names_of
     from translucid.jobs.running import executor_of, run_with_progress
-    from translucid.runs.run_folder import RunFolder
 
     refuse_two_inputs("an image", images, input_file)
     if not images and not input_file:
         raise UserError("there is no image to write about", fix="Give image files, folders or tars.")
     refuse_to_replace(output, overwrite)
-    configuration = RunFolder(run).configuration()
-    configuration.refuse_other_reader("images", run)
     settings = {"beam": beam, "nbest": nbest, "length_penalty": length_penalty, "sample": sample or None}
-    options = configuration.searching({**settings, "temperature": temperature, "seed": seed})
+    options = configuration_of(run, "images").searching({**settings, "temperature": temperature, "seed": seed})
     names = names_of(images or [])
     # The caption of a single image file is written without its name.
     lone = len(names) == 1 and images == [Path(names[0])]
-    job = CaptionJob(run, options, device, output_format.value, nbest or 1, named=not lone)
+    job = CaptionJob(run, options, device=device, form=output_format.value, columns=nbest or 1, named=not lone)
     if images:
         # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
         lines: BinaryIO = BytesIO(os.fsencode("".join(f"{name}\n" for name in names)))

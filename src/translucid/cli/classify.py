@@ -7,7 +7,8 @@ from typing import Annotated
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import lines_of, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.arguments import lines_of, refuse_other_texts, refuse_to_replace, refuse_unreadable
+from translucid.cli.run_kinds import configuration_of
 
 
 def classify(
@@ -34,18 +35,15 @@ def classify(
 
         translucid classify runs/mood --ensemble runs/mood-backwards --format jsonl < reviews.txt
     """
-    from translucid.data.readers.file_kinds import refuse_documents, refuse_file_names
     from translucid.jobs.classifying import ClassifyJob
     from translucid.jobs.running import executor_of, run_with_progress
-    from translucid.runs.run_folder import RunFolder
 
-    refuse_two_inputs("a text", texts, input_file)
-    refuse_documents(input_file)
-    refuse_file_names(texts or ())
+    refuse_other_texts(texts, input_file)
     refuse_to_replace(output, overwrite)
-    for each in (run, *(ensemble or [])):
-        RunFolder(each).configuration().refuse_other_reader("texts with labels", each)
-    job = ClassifyJob(run, tuple(ensemble or ()), device, output_format.value)
+    others = tuple(ensemble or ())
+    for each in (run, *others):
+        configuration_of(each, "texts with labels")
+    job = ClassifyJob(run, others, device=device, form=output_format.value)
     lines, executor = lines_of(texts, input_file), executor_of(job, workers)
     bad = run_with_progress(job, lines, output, executor, "classifying", hidden=bool(texts))
     refuse_unreadable(bad, " and have no label", input_file)

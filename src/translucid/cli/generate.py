@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import lines_of, refuse_to_replace, refuse_two_inputs, refuse_unreadable
+from translucid.cli.arguments import lines_of, refuse_other_texts, refuse_to_replace, refuse_unreadable
+from translucid.cli.run_kinds import configuration_of
 from translucid.ground.errors import UserError
 
 
@@ -73,29 +74,22 @@ def generate(
         translucid generate runs/english --input beginnings.txt --output texts.txt
     """
     from translucid.api.generator import writing
-    from translucid.data.readers.file_kinds import refuse_documents, refuse_file_names
     from translucid.jobs.generating import GenerateJob
     from translucid.jobs.running import executor_of, run_with_progress
-    from translucid.runs.run_folder import RunFolder
 
-    refuse_two_inputs("a text", texts, source.input_file)
-    jsonl = output.output_format is option.Format.jsonl
-    if output.top_candidates and not jsonl:
+    refuse_other_texts(texts, source.input_file)
+    if output.top_candidates and output.output_format is not option.Format.jsonl:
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
-    refuse_documents(source.input_file)
-    refuse_file_names(texts or ())
     refuse_to_replace(output.output, output.overwrite)
-    configuration = RunFolder(run).configuration()
-    configuration.refuse_other_reader("running text", run)
-    options = writing(configuration.decoding, {**search._asdict(), **sampling._asdict()})
+    options = writing(configuration_of(run, "running text").decoding, {**search._asdict(), **sampling._asdict()})
     job = GenerateJob(
         run,
         options,
-        output.max_tokens,
-        source.device,
-        output.output_format.value,
-        search.nbest or 1,
-        output.top_candidates,
+        device=source.device,
+        form=output.output_format.value,
+        columns=search.nbest or 1,
+        max_tokens=output.max_tokens,
+        considered=output.top_candidates,
     )
     lines, executor = lines_of(texts, source.input_file), executor_of(job, source.workers)
     bad = run_with_progress(job, lines, output.output, executor, "writing", hidden=bool(texts))

@@ -6,10 +6,10 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from translucid.api.caption import Caption
 from translucid.api.captioner import WINDOW, Captioner
@@ -17,26 +17,23 @@ from translucid.data.images.image_files import ImageFiles
 from translucid.data.images.pixels import Picture
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
-from translucid.jobs.job import AnyWorker, Done, as_lines, identity_of
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
 
 
 @dataclass(frozen=True)
-class CaptionJob:
-    """All that determines the output for an image; it can be sent to another process."""
+class CaptionJob(AnyJob):
+    """The job of captioning images."""
 
-    run: Path
     options: DecodingOptions
-    device: str = "auto"
-    form: Literal["text", "jsonl"] = "text"
+    _: KW_ONLY
     columns: int = 1
     """The number of captions that are written for each image."""
     named: bool = True
     """Whether the image's name stands before its captions."""
 
-    wrapped: ClassVar[bool] = False
     window: ClassVar[int] = WINDOW
 
     def identity(self, device: str) -> dict[str, Any]:
@@ -50,10 +47,6 @@ class CaptionJob:
             "the number of columns": self.columns,
             **self.options.model_dump(),
         }
-
-    def on(self, device: str) -> CaptionJob:
-        """Return the same job on another device."""
-        return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> CaptionWorker:
         """Load the run."""

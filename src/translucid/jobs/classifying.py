@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from translucid import __version__
 from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.ground.reading import digest
-from translucid.jobs.job import AnyWorker, Done, as_lines, decoded, rounded_pairs
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, decoded, rounded_pairs
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
-class ClassifyJob:
-    """All that determines the output for a text; it can be sent to another process."""
+class ClassifyJob(AnyJob):
+    """The job of classifying texts."""
 
-    run: Path
     others: tuple[Path, ...] = ()
     """Runs whose probabilities are averaged with those of `run`."""
-    device: str = "auto"
-    form: Literal["text", "jsonl"] = "text"
 
-    wrapped: ClassVar[bool] = False
     window: ClassVar[int] = WINDOW
 
     def identity(self, device: str) -> dict[str, Any]:
@@ -42,10 +38,6 @@ class ClassifyJob:
             "--format": self.form,
             "the window": self.window,
         }
-
-    def on(self, device: str) -> ClassifyJob:
-        """Return the same job on another device."""
-        return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> ClassifyWorker:
         """Load the runs."""

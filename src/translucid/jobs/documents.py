@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
@@ -51,43 +50,38 @@ def translate_document(
     def place(line: int) -> str:
         return segments[numbers[line - 1]].place
 
-    def warnings_of(record: PartRecord) -> str | None:
-        return record.warned.summary(len(numbers), "segment", place) if record.warned.lines else None
+    def warnings_of(record: PartRecord) -> str:
+        return record.warned.summary(len(numbers), "segment", place)
+
+    def filled(lines: Iterable[bytes]) -> bytes:
+        return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
     lines = BytesIO(marked_lines(segments[i] for i in numbers))
-    to = FilledFile(output, document, numbers) if output else FilledStream(document, numbers)
+    to = FilledFile(output, filled) if output else FilledStream(filled)
     run(job, lines, to, executor, say=say, advance=advance, summary=warnings_of)
 
 
 class FilledFile(FileOutput):
     """A document that appears when it is complete; until then its translated segments are beside it."""
 
-    def __init__(self, file: Path, document: Document, numbers: Sequence[int]) -> None:
-        """`numbers`: the numbers of the segments that will be written."""
+    def __init__(self, file: Path, filled: Callable[[Iterable[bytes]], bytes]) -> None:
+        """`filled`: returns the document with the translated segments."""
         super().__init__(file)
-        self.document, self.numbers = document, numbers
+        self.filled = filled
 
-    def finish(self) -> None:
+    def publish(self) -> None:
         """Write the document from the translated segments."""
-        assert self.stream
-        try:
-            os.fsync(self.stream.fileno())
-            self.stream.close()
-            self.stream = None
-            lines = self.part.read_bytes().splitlines()
-        except OSError as error:
-            raise self._failed(error) from error
-        write_output(self.file, _filled(self.document, self.numbers, lines))
+        write_output(self.file, self.filled(self.part.read_bytes().splitlines()))
         self._clear()
 
 
 class FilledStream(StreamOutput):
     """A document that is written to standard output when it is complete."""
 
-    def __init__(self, document: Document, numbers: Sequence[int]) -> None:
-        """`numbers`: the numbers of the segments that will be written."""
+    def __init__(self, filled: Callable[[Iterable[bytes]], bytes]) -> None:
+        """`filled`: returns the document with the translated segments."""
         super().__init__()
-        self.document, self.numbers = document, numbers
+        self.filled = filled
         self.lines: list[bytes] = []
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
@@ -96,9 +90,5 @@ class FilledStream(StreamOutput):
 
     def finish(self) -> None:
         """Write the document."""
-        sys.stdout.buffer.write(_filled(self.document, self.numbers, self.lines))
+        sys.stdout.buffer.write(self.filled(self.lines))
         sys.stdout.buffer.flush()
-
-
-def _filled(document: Document, numbers: Sequence[int], lines: Sequence[bytes]) -> bytes:
-    return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from translucid.api.generation import Generated
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.jobs.job import AnyWorker, Done, as_lines, decoded, identity_of, rounded_pairs
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, decoded, identity_of, rounded_pairs
 from translucid.jobs.windows import Window
 from translucid.kernels.devices import same_sums_on_any_threads
 
 
 @dataclass(frozen=True)
-class GenerateJob:
-    """All that determines the output for a prompt; it can be sent to another process."""
+class GenerateJob(AnyJob):
+    """The job of continuing prompts."""
 
-    run: Path
     options: DecodingOptions
+    _: KW_ONLY
     max_tokens: int | None = None
-    device: str = "auto"
-    form: Literal["text", "jsonl"] = "text"
     columns: int = 1
     """The number of texts that are written for each prompt."""
     considered: int = 0
     """The number of most probable pieces of each step that jsonl has."""
 
-    wrapped: ClassVar[bool] = False
     window: ClassVar[int] = 16
 
     def identity(self, device: str) -> dict[str, Any]:
@@ -44,10 +40,6 @@ class GenerateJob:
             "the number of columns": self.columns,
             **self.options.model_dump(),
         }
-
-    def on(self, device: str) -> GenerateJob:
-        """Return the same job on another device."""
-        return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> GenerateWorker:
         """Load the run."""

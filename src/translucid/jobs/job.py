@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from translucid import __version__
 from translucid.api.segment_translator import links_between, shown_matches
@@ -40,17 +41,41 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class AnyJob(ABC):
     """All that determines the output for a text; it can be sent to another process."""
 
     run: Path
-    options: DecodingOptions
+    """The run folder."""
+    _: KW_ONLY
     device: str = "auto"
-    engine: EngineName = "auto"
-    split_sentences: bool = True
+    """The device as the user named it."""
+    form: Literal["text", "jsonl"] = "text"
     wrapped: bool = False
     """Whether the text is hard-wrapped, so that sentences go on from line to line."""
-    form: Literal["text", "jsonl"] = "text"
+    window: ClassVar[int] = WINDOW
+    """The number of lines that are processed together."""
+
+    @abstractmethod
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
+
+    @abstractmethod
+    def worker(self, threads: int | None = None) -> AnyWorker:
+        """Load the run; `threads` is the number of threads to use."""
+
+    def on(self, device: str) -> Self:
+        """Return the same job on another device."""
+        return replace(self, device=device)
+
+
+@dataclass(frozen=True)
+class Job(AnyJob):
+    """The job of translating the lines of a text."""
+
+    options: DecodingOptions
+    _: KW_ONLY
+    engine: EngineName = "auto"
+    split_sentences: bool = True
     columns: int = 1
     """The number of translations that are written for each line."""
     alignments: bool = False
@@ -105,18 +130,9 @@ class Job:
             "--split-sentences": self.split_sentences,
             "--wrapped": self.wrapped,
             "the number of columns": self.columns,
-            "the window": WINDOW,
+            "the window": Job.window,
             **self.options.model_dump(),
         }
-
-    @property
-    def window(self) -> int:
-        """The number of lines that are translated together."""
-        return WINDOW
-
-    def on(self, device: str) -> Self:
-        """Return the same job on another device."""
-        return replace(self, device=device)
 
     def worker(self, threads: int | None = None) -> Worker:
         """Load the run."""
@@ -135,48 +151,6 @@ class Done:
     """The lines that can't be read, and why."""
 
 
-class AnyJob(Protocol):
-    """What executors need of a job, which can be sent to another process."""
-
-    @property
-    def run(self) -> Path:
-        """The run folder."""
-
-    @property
-    def device(self) -> str:
-        """The device as the user named it."""
-
-    @property
-    def wrapped(self) -> bool:
-        """Whether the text is hard-wrapped."""
-
-    @property
-    def window(self) -> int:
-        """The number of lines that are processed together."""
-
-    def identity(self, device: str) -> dict[str, Any]:
-        """Return what must be equal for two jobs to write the same."""
-
-    def on(self, device: str) -> Self:
-        """Return the same job on another device."""
-
-    def worker(self, threads: int | None = None) -> AnyWorker:
-        """Load the run; `threads` is the number of threads to use."""
-
-
-class AnyWorker(Protocol):
-    """Processes a text window by window."""
-
-    device: str
-
-    def work(self, window: Window) -> tuple[Window, Done]:
-        """Return a window and the output for it."""
-
-    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
-        """Process windows in this process, in order."""
-        return map(self.work, windows)
-
-
 class Executor(Protocol):
     """Runs a job in this process, in several processes or on a cluster."""
 
@@ -189,6 +163,18 @@ class Executor(Protocol):
         Raises:
             UserError: a worker died, or can't do the job.
         """
+
+
+class AnyWorker(Executor):
+    """Processes a text window by window."""
+
+    @abstractmethod
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Return a window and the output for it."""
+
+    def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
+        """Process windows in this process, in order."""
+        return map(self.work, windows)
 
 
 class Worker(AnyWorker):
@@ -382,12 +368,8 @@ def decoded(lines: Iterable[bytes]) -> tuple[list[str], list[tuple[int, str]]]:
 
 
 def is_utf8(line: bytes) -> bool:
-    """Return whether a line is valid UTF-8."""
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    """Return whether a line is valid UTF-8: other bytes are not the same after they were decoded."""
+    return line.decode(errors="replace").encode() == line
 
 
 def as_lines(texts: Iterable[str], errors: str = "strict") -> bytes:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -46,7 +47,7 @@ class PartRecord(BaseModel):
     """The warnings of the lines up to there."""
 
 
-class Output(AbstractContextManager["Output"], Protocol):
+class Output(AbstractContextManager["Output"]):
     """Receives the translations of windows, in order."""
 
     def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
@@ -54,10 +55,12 @@ class Output(AbstractContextManager["Output"], Protocol):
 
         `identity` returns the identity of the job. It reads the files of the run, and is called only if needed.
         """
+        return PartRecord(identity={})
 
     def begin(self, record: PartRecord) -> None:
         """Prepare to write what follows the output of a record."""
 
+    @abstractmethod
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """Write the translation of a window; `keep`: save the record, so that a later run can continue from here."""
 
@@ -90,13 +93,6 @@ class StreamOutput(Output):
             with explained(self.file):
                 self.stream.close()
 
-    def earlier(self, identity: Callable[[], dict[str, Any]], say: Say) -> PartRecord:
-        """Return an empty record."""
-        return PartRecord(identity={})
-
-    def begin(self, record: PartRecord) -> None:
-        """Do nothing."""
-
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """Write a translation at once, for readers of a pipe.
 
@@ -106,9 +102,6 @@ class StreamOutput(Output):
         with explained(self.file or Path("-")):
             self.stream.write(text)
             self.stream.flush()
-
-    def finish(self) -> None:
-        """Do nothing."""
 
 
 class FileOutput(Output):
@@ -185,15 +178,13 @@ class FileOutput(Output):
             UserError: the file can't be written.
         """
         self.kept = record.place.lines
-        try:
+        with self._reported():
             if not self.kept:
                 self._clear()
             self.part.touch()
             self.stream = FileIO(self.part, "r+")
             self.stream.truncate(record.written)
             self.stream.seek(record.written)
-        except OSError as error:
-            raise self._failed(error) from error
 
     def write(self, text: bytes, record: PartRecord, *, keep: bool) -> None:
         """Append a translation to the partial output.
@@ -202,7 +193,7 @@ class FileOutput(Output):
             UserError: the disk is full. The output up to the last record remains valid.
         """
         assert self.stream
-        try:
+        with self._reported():
             # A raw file may write less than it is given.
             left = memoryview(text)
             while left:
@@ -212,25 +203,25 @@ class FileOutput(Output):
                 os.fsync(self.stream.fileno())
                 write_atomically(self.record_file, record.model_dump_json().encode())
                 self.kept = record.place.lines
-        except OSError as error:
-            raise self._failed(error) from error
 
     def finish(self) -> None:
-        """Replace the file by the partial output, which is complete.
+        """Write the file from the partial output, which is complete.
 
         Raises:
             UserError: the file can't be written. The output up to the last record remains valid.
         """
         assert self.stream
-        try:
+        with self._reported():
             os.fsync(self.stream.fileno())
             self.stream.close()
             self.stream = None
-            replace(self.part, self.file)
-            sync_folder(self.file.parent)
-            self._remove_record()
-        except OSError as error:
-            raise self._failed(error) from error
+            self.publish()
+
+    def publish(self) -> None:
+        """Replace the file by the partial output."""
+        replace(self.part, self.file)
+        sync_folder(self.file.parent)
+        self._remove_record()
 
     def _clear(self) -> None:
         # The record first: a crash in between must not leave it beside the partial output of another job.
@@ -242,12 +233,17 @@ class FileOutput(Output):
         self.record_file.unlink(missing_ok=True)
         remove_half_written(self.record_file)  # an earlier run may have been killed while it wrote the record
 
-    def _failed(self, error: OSError) -> UserError:
-        # Windows replaces no file that is open.
-        way = "close the program that has it open" if isinstance(error, PermissionError) else "make room"
-        kept = f"The first {self.kept:,} lines are kept: {way}" if self.kept else way.capitalize()
-        fix = f"{kept}, and give the same command again."
-        return UserError(f"can't be written ({error.strerror})", file=self.file, fix=fix)
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Report errors of the system, and what is kept of the output."""
+        try:
+            yield
+        except OSError as error:
+            # Windows replaces no file that is open.
+            way = "close the program that has it open" if isinstance(error, PermissionError) else "make room"
+            kept = f"The first {self.kept:,} lines are kept: {way}" if self.kept else way.capitalize()
+            fix = f"{kept}, and give the same command again."
+            raise UserError(f"can't be written ({error.strerror})", file=self.file, fix=fix) from error
 
 
 def output_to(file: Path | None) -> Output:

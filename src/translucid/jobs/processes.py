@@ -33,7 +33,8 @@ def processes(job: AnyJob, count: int) -> Iterator[Executor]:
         threads = max(1, cores() // count)
         for i in range(count):
             workers.append(_Process(job.on(device_of_worker(job.device, i)), threads))
-        (device,) = {worker.loaded() for worker in workers}
+        # A worker sends the kind of its device when the model is loaded.
+        (device,) = {worker.received() for worker in workers}
         yield _InOrder(workers, device)
     finally:
         for worker in workers:
@@ -57,10 +58,6 @@ class _Process:
         self.number: int | None = None
         """The number of the window that it has."""
 
-    def loaded(self) -> str:
-        """Wait until the model is loaded; return the kind of its device."""
-        return self._received()
-
     def give(self, number: int, window: Window) -> None:
         self.number = number
         try:
@@ -70,9 +67,10 @@ class _Process:
 
     def answer(self) -> Done:
         self.number = None
-        return self._received()
+        return self.received()
 
-    def _received(self) -> Any:
+    def received(self) -> Any:
+        """Wait for what the process sends."""
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError) as error:

@@ -18,10 +18,8 @@ SAID = 3
 """The number of unreadable lines that are reported one by one."""
 
 
-def warnings_of(record: PartRecord) -> str | None:
-    """Return a summary of the warnings, if there are any."""
-    if not record.warned.lines:
-        return None
+def warnings_of(record: PartRecord) -> str:
+    """Return a summary of the warnings; an empty text if there are none."""
     return record.warned.summary(record.place.lines)
 
 
@@ -43,7 +41,7 @@ def run_with_progress(
     *,
     total: int | None = None,
     hidden: bool = False,
-    summary: Callable[[PartRecord], str | None] = warnings_of,
+    summary: Callable[[PartRecord], str] = warnings_of,
 ) -> int:
     """Run a job with progress and messages on standard error, and close its text.
 
@@ -80,7 +78,7 @@ def run(
     *,
     say: Say,
     advance: Callable[[int], None] = lambda lines: None,
-    summary: Callable[[PartRecord], str | None] = warnings_of,
+    summary: Callable[[PartRecord], str] = warnings_of,
 ) -> int:
     """Run a job on the lines of a text, in order.
 
@@ -91,7 +89,7 @@ def run(
         executor: the workers. They start after the output is locked, and before anything is written.
         say: called with each message for the user.
         advance: called with the number of lines just written.
-        summary: returns the last message, if any.
+        summary: returns the last message; an empty text is not said.
 
     Returns:
         The number of unreadable lines; the first of them are reported.

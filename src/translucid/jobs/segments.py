@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
@@ -16,9 +16,6 @@ from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
 
-SEGMENTS = 256
-"""The number of segments that are translated together, of which an interrupted job keeps a multiple."""
-
 
 @dataclass(frozen=True)
 class SegmentJob(Job):
@@ -26,6 +23,9 @@ class SegmentJob(Job):
 
     near_matches: bool = False
     """Whether fuzzy matches of the memory are added to the segments."""
+
+    window: ClassVar[int] = 256
+    """The number of segments that are translated together, of which an interrupted job keeps a multiple."""
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same segments."""
@@ -35,11 +35,6 @@ class SegmentJob(Job):
             "the confidence": digest_if_any(self.run / CONFIDENCE),
             "the alignment layer": digest_if_any(self.run / ALIGNMENT),
         }
-
-    @property
-    def window(self) -> int:
-        """The number of segments that are translated together."""
-        return SEGMENTS
 
     def worker(self, threads: int | None = None) -> SegmentWorker:
         """Load the run."""

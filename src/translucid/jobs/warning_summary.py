@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from csv import DictReader
+from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,51 +15,8 @@ from translucid.data.placeholder_syntax import PlaceholderSyntax
 
 EXAMPLES = 10
 """The number of lines that are named for each kind of warning."""
-_SENTENCES = {
-    "lost": ("1 placeholder, tag or number is lost", "{count} placeholders, tags or numbers are lost"),
-    "invented": (
-        "1 placeholder, tag or number is not in the source",
-        "{count} placeholders, tags or numbers are not in the source",
-    ),
-    "placed": ("1 placeholder restored by guess", "{count} placeholders restored by guess"),
-    "length": ("1 translation is longer than it may be", "{count} translations are longer than they may be"),
-    "long": ("1 text is too long for the model", "{count} texts are too long for the model"),
-    "term not used": ("1 term not used", "{count} terms not used"),
-    "too short": ("1 translation is very short", "{count} translations are very short"),
-    "too long": ("1 translation is very long", "{count} translations are very long"),
-    "repeated": ("1 translation repeats itself", "{count} translations repeat themselves"),
-    "copied": ("1 translation is copied from its source", "{count} translations are copied from their sources"),
-    "wrong language": ("1 text is in another language", "{count} texts are in another language"),
-    "unknown characters": (
-        "1 text has characters that the model does not know",
-        "{count} texts have characters that the model does not know",
-    ),
-    "unknown script": (
-        "1 text is in a script that the model does not know",
-        "{count} texts are in a script that the model does not know",
-    ),
-    "capitals": (
-        "1 text has capitals that the model does not know",
-        "{count} texts have capitals that the model does not know",
-    ),
-    "lower case": (
-        "1 text has small letters that the model does not know",
-        "{count} texts have small letters that the model does not know",
-    ),
-    "unknown words": (
-        "1 text has words that the model has not learned",
-        "{count} texts have words that the model has not learned",
-    ),
-    "improbable": (
-        "1 text is unlike what the model has learned",
-        "{count} texts are unlike what the model has learned",
-    ),
-    "shortlist": ("1 text has words that the shortlist lacks", "{count} texts have words that the shortlist lacks"),
-    "detached attention": (
-        "1 translation has attention that is spread over its source",
-        "{count} translations have attention that is spread over their sources",
-    ),
-}
+with files(__package__).joinpath("warning_sentences.tsv").open(encoding="utf-8") as _file:
+    _SENTENCES = {row["kind"]: row for row in DictReader(_file, dialect="excel-tab")}
 """The sentences for one warning and for several, by kind."""
 _OF_PARTS = frozenset({"lost", "invented", "placed"})
 """The kinds whose warnings list the parts that are counted."""
@@ -99,13 +58,15 @@ class WarningSummary(BaseModel):
         return WarningSummary(lines=self.lines + len(by_line), kinds=kinds, counts=counts, first=first)
 
     def summary(self, total: int, what: str = "line", place: Callable[[int], str] | None = None) -> str:
-        """Return the summary as one line.
+        """Return the summary as one line; an empty text if there are no warnings.
 
         Args:
             total: the number of all lines.
             what: the name of a line.
             place: a function that returns the name of a line by its number; `what` and the number if not given.
         """
+        if not self.lines:
+            return ""
         if total == 1:
             return f"warning: {'; '.join(self.first)}"
         looks = "looks" if self.lines == 1 else "look"
@@ -121,8 +82,8 @@ class WarningSummary(BaseModel):
 
     def _sentence(self, kind: str) -> str:
         count = self.counts.get(kind, self.kinds[kind][0])
-        one, several = _SENTENCES.get(kind, (f"1 warning ({kind})", f"{{count}} warnings ({kind})"))
-        return one if count == 1 else several.format(count=f"{count:,}")
+        sentences = _SENTENCES.get(kind, {"one": f"1 warning ({kind})", "several": f"{{count}} warnings ({kind})"})
+        return sentences["one"] if count == 1 else sentences["several"].format(count=f"{count:,}")
 
 
 def _count(seen: str) -> int:

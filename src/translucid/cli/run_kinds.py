@@ -1,0 +1,71 @@
+"""What the model of a run reads, which decides what commands do with it and which options they have."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from translucid.ground.errors import UserError
+
+if TYPE_CHECKING:
+    from translucid.api.captioner import Captioner
+    from translucid.api.text_classifier import TextClassifier
+    from translucid.runs.configuration import Configuration
+
+
+def configuration_of(run: Path, reads: str | None = None) -> Configuration:
+    """Read the configuration of a run.
+
+    Raises:
+        UserError: it is no run, or its model does not read what it should, such as `images`.
+    """
+    from translucid.runs.run_folder import RunFolder
+
+    configuration = RunFolder(run).configuration()
+    if reads:
+        configuration.refuse_other_reader(reads, run)
+    return configuration
+
+
+def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
+    """Load a run whose model reads images; None if it reads text.
+
+    Raises:
+        UserError: it is no run, or it is damaged.
+    """
+    if configuration_of(run).model.reads != "images":
+        return None
+    from translucid.api.captioner import Captioner
+
+    return Captioner.load(run, device)
+
+
+def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
+    """Load a run that classifies texts; None if it does something else.
+
+    Raises:
+        UserError: it is no run, or it is damaged.
+    """
+    if configuration_of(run).model.reads != "texts with labels":
+        return None
+    from translucid.api.text_classifier import TextClassifier
+
+    return TextClassifier.load(run, device=device)
+
+
+def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], given: Container[str]) -> None:
+    """Check that no option was given that is for another kind of model.
+
+    Args:
+        wanted: what the options are for.
+        names: the options.
+        given: the options that were given.
+
+    Raises:
+        UserError: one of them was given.
+    """
+    does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
+    for name in names:
+        if name in given:
+            raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")

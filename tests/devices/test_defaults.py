@@ -5,11 +5,10 @@ import pytest
 
 from tests.devices.emulated import Emulation
 from translucid.api.translator import Translator
-from translucid.cli.train import Request
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.ctranslate2.opening import half_precision
 from translucid.runs.configuration import batches_for_gpu, resolve
-from translucid.training.train import _configuration
+from translucid.runs.staging import configuration_to_train
 
 
 @pytest.mark.parametrize(
@@ -36,16 +35,10 @@ def test_presets_have_larger_batches_on_a_gpu(preset, on_cpu, on_gpu):
         assert batch_tokens("auto") == on_cpu
 
 
-def by_command(earlier, device):
-    return Request(None, "tiny", [], {}, None, earlier, device).configuration({})
+def test_a_run_that_is_resumed_with_the_same_command_keeps_its_batches_on_every_device():
+    def configured(earlier, device):
+        return configuration_to_train(earlier, device, {}, preset="tiny")
 
-
-def by_function(earlier, device):
-    return _configuration("tiny", {}, earlier, device)
-
-
-@pytest.mark.parametrize("configured", [by_command, by_function])
-def test_a_run_that_is_resumed_with_the_same_command_keeps_its_batches_on_every_device(configured):
     with Emulation("cuda"):
         begun = {device: configured(None, device) for device in ("cuda", "cpu")}
         assert [run.training.batch_tokens for run in begun.values()] == [16384, 4096]

@@ -28,9 +28,9 @@ Train a captioner (docs/captions.md), or a language model or classifier (docs/te
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, Option
@@ -38,11 +38,11 @@ from typer import Argument, Option
 from translucid.cli import completing, option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import with_examples
+from translucid.data.readers.lines import kind_of, opened
+from translucid.data.readers.standard_input import NAME, refuse_twice
+from translucid.ground.atomic import output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-
-if TYPE_CHECKING:
-    from translucid.runs.configuration import Configuration
 
 Files = dict[str, list[str]]
 """The files of each setting, such as `data.train`."""
@@ -145,42 +145,6 @@ class Initialization(NamedTuple):
         return None
 
 
-@dataclass(frozen=True)
-class Request:
-    """The settings of a command, apart from its files."""
-
-    config: Path | None
-    model: str | None
-    settings: list[str]
-    overrides: dict[str, object]
-    initial: dict[str, Any] | None
-    """The settings that the model takes over from other runs."""
-    earlier: Configuration | None
-    """The configuration of the run that is resumed."""
-    device: str
-    """The device of the training, on which a preset's batches depend."""
-
-    def configuration(self, files: Files) -> Configuration:
-        """Return the configuration with files.
-
-        Raises:
-            UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
-        """
-        from translucid.runs.configuration import batches_for_gpu, resolve, resumed, unchanged
-        from translucid.runs.presets import recipes
-
-        overrides = self.overrides | files
-        if self.earlier and not self.config and not self.model:
-            return resumed(self.earlier, self.settings, overrides)
-        shipped = self.config in recipes().values()
-        on_gpu = batches_for_gpu(self.device, self.earlier)
-        wanted = resolve(
-            self.config, self.model, self.settings, overrides, self.initial, shipped=shipped, on_gpu=on_gpu
-        )
-        # The same command again, as torchrun repeats it after a failure.
-        return unchanged(self.earlier, wanted) if self.earlier else wanted
-
-
 @with_examples(__doc__)
 def train(
     context: typer.Context,
@@ -194,11 +158,10 @@ def train(
 
     Ctrl-C saves a checkpoint, and --resume continues from it with the same result.
     """
-    from translucid.data.readers.standard_input import refuse_twice
     from translucid.models.user_code import allow_named_code
-    from translucid.runs.presets import recipe
+    from translucid.runs.presets import recipe, recipes
     from translucid.runs.run_folder import RunFolder
-    from translucid.runs.staging import configuration_to_resume, refuse_to_replace_sources
+    from translucid.runs.staging import configuration_to_resume, configuration_to_train, refuse_to_replace_sources
     from translucid.training.experiment import prepared
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
@@ -213,9 +176,18 @@ def train(
     initial = initialization.settings_for(model or _preset_of(config))
     run = RunFolder(options.out)
     earlier = configuration_to_resume(run) if options.resume else None
-    request = Request(config, model, options.settings or [], overrides, initial, earlier, options.device)
+    configured = partial(
+        configuration_to_train,
+        earlier,
+        options.device,
+        file=config,
+        preset=model,
+        assignments=options.settings or (),
+        begun=initial,
+        shipped=config in recipes().values(),
+    )
     refuse_twice(*files.values(), data.mix)
-    configuration = request.configuration(files)
+    configuration = configured(overrides | files)
     if not earlier:  # a run that is resumed is not lost
         run.refuse_to_lose(options.overwrite)
         refuse_to_replace_sources(run, configuration)
@@ -226,7 +198,7 @@ def train(
         # Only now is it known that these files have two sides.
         for key in files.keys() - {"data.target_text"}:
             files[key] = pair_up(files[key])
-    configuration = request.configuration(files)
+    configuration = configured(overrides | files)
     with prepared(
         configuration,
         options.out,
@@ -255,8 +227,6 @@ def _preset_of(config: Path | None) -> str | None:
 
 def _with_kept_input(files: Files, out: Path, replace: bool, *, pairs: bool, console: Console) -> Files:
     """Return the files, with a copy of standard input instead of `-`."""
-    from translucid.data.readers.standard_input import NAME
-
     if not any(NAME in names for names in files.values()):
         return files
     kept = str(keep_standard_input(out, replace, pairs=pairs))
@@ -278,10 +248,6 @@ def keep_standard_input(out: Path, replace: bool, *, pairs: bool) -> Path:
     Raises:
         UserError: standard input is empty, the file exists already, or it can't be written.
     """
-    from translucid.data.readers.lines import kind_of, opened
-    from translucid.data.readers.standard_input import NAME
-    from translucid.ground.atomic import output
-
     ending = kind_of(Path(NAME))
     if pairs and ending == ".txt":  # the first line is no pair, which is reported when the file is read
         ending = ".tsv"

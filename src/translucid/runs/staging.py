@@ -11,16 +11,18 @@ Each step is a single renaming, so a crash leaves either the old run or the new 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from translucid.data.readers.corpus import sides
 from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
-from translucid.runs.configuration import Configuration
+from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumed, unchanged
 from translucid.runs.run_folder import OURS, RunFolder
+from translucid.runs.settings import Settings
 
 _READY, _MOVING, _REPLACED = ".ready", ".moving", ".replaced"
 
@@ -108,6 +110,32 @@ def configuration_to_resume(run: RunFolder) -> Configuration | None:
     if staged or not run.exists:
         return staged
     return run.configuration()
+
+
+def configuration_to_train(
+    earlier: Configuration | None,
+    device: str,
+    overrides: Mapping[str, Any],
+    *,
+    file: Path | None = None,
+    preset: str | None = None,
+    assignments: Iterable[str] = (),
+    begun: Settings | None = None,
+    shipped: bool = False,
+) -> Configuration:
+    """Return the configuration of a training on a device, given that of the run that is resumed, if any.
+
+    The other arguments are those of `resolve`.
+
+    Raises:
+        UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
+    """
+    if earlier and not file and not preset:
+        return resumed(earlier, assignments, overrides)
+    on_gpu = batches_for_gpu(device, earlier)
+    wanted = resolve(file, preset, assignments, overrides, begun, shipped=shipped, on_gpu=on_gpu)
+    # The same command again, as torchrun repeats it after a failure.
+    return unchanged(earlier, wanted) if earlier else wanted
 
 
 def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.models.user_code import allow_code, allow_named_code
-from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumed, unchanged
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.staging import configuration_to_resume
+from translucid.runs.staging import configuration_to_resume, configuration_to_train
 from translucid.training.experiment import run_experiment
 
 
@@ -62,7 +61,7 @@ def train(
         overrides |= {"data.train": files, "data.valid": valid_files}
     earlier = configuration_to_resume(RunFolder(Path(out))) if resume else None
     run_experiment(
-        _configuration(model, overrides, earlier, device),
+        configuration_to_train(earlier, device, overrides, preset=model),
         Path(out),
         corpora=Corpora.of(pairs, valid_pairs) if pairs else None,
         resume=resume,
@@ -71,20 +70,6 @@ def train(
         console=Console(quiet=True) if quiet else None,
     )
     return Path(out)
-
-
-def _configuration(
-    model: str | None, overrides: Mapping[str, Any], earlier: Configuration | None, device: str
-) -> Configuration:
-    """Return the configuration of a training on a device, given that of the run that is resumed, if any.
-
-    Raises:
-        UserError: a setting is wrong, one of a resumed run has changed, or there is no such device.
-    """
-    if earlier and model is None:
-        return resumed(earlier, (), overrides)
-    wanted = resolve(preset=model, overrides=overrides, on_gpu=batches_for_gpu(device, earlier))
-    return unchanged(earlier, wanted) if earlier else wanted
 
 
 def _files_and_pairs(data: str | Path | Sequence[Any]) -> tuple[list[str], list[Pair]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
@@ -12,11 +13,10 @@ from translucid.documents.placeholders import PlaceholderStrategy, lost_and_inve
 from translucid.documents.tag_projection import readable
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Links
-from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
 from translucid.memory.match import Match
 from translucid.memory.recall import Recall
-from translucid.terminology.links import certain_links
+from translucid.terminology.links import certain_links, with_term_links
 
 
 class SegmentTranslator:
@@ -50,7 +50,8 @@ class SegmentTranslator:
             sources: the texts with their tags.
             on_done: called with the number of finished pieces after each batch.
         """
-        for window in batched(sources, WINDOW):
+        iterator = iter(sources)
+        while window := list(islice(iterator, WINDOW)):
             matches = self._matches(window)
             without = [source for source, match in zip(window, matches, strict=True) if not match]
             strategies, translations = self._translated(without, on_done)
@@ -129,7 +130,7 @@ class SegmentTranslator:
             return []
         text = readable(source).text
         links = certain_links(links_between(self.translator, text, target))
-        return sorted(self.translator.with_term_links(links, text, target))
+        return with_term_links(links, text, target, self.translator.term_links(text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
         """Return the near matches of a segment in the memory, if they are wanted."""

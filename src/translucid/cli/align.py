@@ -11,7 +11,8 @@ from typer import Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
-from translucid.ground.console import Console
+from translucid.ground.atomic import write_output
+from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def align(
     run: option.Run,
-    pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.", "--pairs")] = None,
+    pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.")] = None,
     reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
     layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
     shift: Annotated[bool | None, Option("--shift/--no-shift", help="Read the row one step later (SHIFT-ATT).")] = None,
@@ -44,8 +45,6 @@ def align(
     """
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
-    from translucid.ground.atomic import write_output
-    from translucid.ground.console import counting
     from translucid.inspection.alignment import read_alignment
     from translucid.runs.corpus_files import pairs_of
 

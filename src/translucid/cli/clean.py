@@ -14,8 +14,9 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console, table_of
-from translucid.ground.errors import UserError
+from translucid.ground.atomic import output
+from translucid.ground.console import Console, counting, table_of
+from translucid.ground.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from translucid.data.cleaning.cleaner import Judged, Report
@@ -90,8 +91,6 @@ def clean(
     """
     from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, Reading
     from translucid.data.cleaning.gain import LEAST, asked
-    from translucid.ground.console import counting
-    from translucid.ground.errors import nearest
 
     without, forward, backward = rules.without or [], models.forward, models.backward
     for name in without:
@@ -131,7 +130,6 @@ def _sort(
 ) -> tuple[Report, KeyboardInterrupt | None]:
     """Write each pair to one of two files. After Ctrl-C, the files hold the pairs up to then."""
     from translucid.data.cleaning.cleaner import Report, column, row
-    from translucid.ground.console import counting
 
     report = Report()
     with (
@@ -173,8 +171,6 @@ def surprise_of(run: Path, device: str) -> Surprise:
 @contextmanager
 def _written(file: Path) -> Iterator[BinaryIO]:
     """Write a file atomically, compressed if it ends in .gz."""
-    from translucid.ground.atomic import output
-
     with output(file) as stream:
         if file.suffix == ".gz":
             # Without a time, the same pairs give the same bytes.

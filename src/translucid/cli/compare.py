@@ -11,8 +11,11 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.cli.printing import print_json, print_scores
-from translucid.data.readers.corpus import Pair
+from translucid.cli.printing import print_scores
+from translucid.cli.run_kinds import configuration_of
+from translucid.data.readers.corpus import Pair, read_lines, read_pairs, sources_of, targets_of
+from translucid.data.readers.file_kinds import ending_of
+from translucid.data.readers.standard_input import refuse_twice
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -29,7 +32,7 @@ SystemArgument = Annotated[
 class TestSet(NamedTuple):
     """Test set."""
 
-    test: Annotated[list[str], option.files("Sentence pairs to compare on.", "--test")]
+    test: Annotated[list[str], option.files("Sentence pairs to compare on.")]
     reference: option.Reference = None
     frequencies: Annotated[list[str] | None, option.files("Training pairs or .txt for word counts.")] = None
 
@@ -78,7 +81,6 @@ def compare(
 
         translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
     """
-    from translucid.data.readers.standard_input import refuse_twice
     from translucid.interop.run_resolution import resolve_run
     from translucid.runs.corpus_files import pairs_of
 
@@ -96,10 +98,7 @@ def compare(
     outputs = [_output(system, pairs, translation, languages, log) for system in systems]
     with log.status("comparing"):
         comparison = compared(list(zip(names, outputs, strict=True)))
-    if scoring.as_json:
-        print_json(comparison.to_json())
-    else:
-        print_scores(comparison)
+    print_scores(comparison, as_json=scoring.as_json)
 
 
 def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
@@ -109,14 +108,8 @@ def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
         UserError: a run does not translate, or the two are of opposite directions.
     """
     from translucid.runs.data_options import DataOptions
-    from translucid.runs.run_folder import RunFolder
 
-    options = []
-    for system in systems:
-        if system.is_dir():
-            configuration = RunFolder(system).configuration()
-            configuration.refuse_other_reader("text", system)
-            options.append(configuration.data)
+    options = [configuration_of(system, "text").data for system in systems if system.is_dir()]
     if len(options) == 2 and options[0].reverse != options[1].reverse:
         raise UserError("translates the other way round than A", file=names[1], fix="Give runs of the same direction.")
     return options[0] if options else DataOptions()
@@ -130,7 +123,6 @@ def _prepared(
     Raises:
         UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
     """
-    from translucid.data.readers.corpus import read_lines, sources_of, targets_of
     from translucid.evaluation.breakdown import frequencies, split_words
     from translucid.evaluation.comparing import compare
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
@@ -169,7 +161,6 @@ def _output(
     """
     from translucid.api.scoring import translated
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import read_lines, sources_of
 
     if not system.is_dir():
         lines = list(read_lines(system))
@@ -185,9 +176,6 @@ def _output(
 
 def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:
     """Yield the texts of the target language in files."""
-    from translucid.data.readers.corpus import read_lines, read_pairs
-    from translucid.data.readers.file_kinds import ending_of
-
     corpora = []
     for file in files:
         if ending_of(file) == ".txt":

@@ -16,7 +16,12 @@ from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.back_translate import back_translate
 from translucid.cli.clean import clean
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console, table_of
+from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import read_pairs
+from translucid.data.readers.standard_input import refuse_twice
+from translucid.ground.atomic import write_output
+from translucid.ground.console import Console, counting, table_of
+from translucid.ground.errors import UserError, missing_package, nearest
 
 if TYPE_CHECKING:
     from translucid.data.statistics import Overlap, SideStatistics, SplitStatistics
@@ -48,11 +53,7 @@ def stats(
 
         translucid data stats --train 'train.{en,de}.gz' --json
     """
-    from translucid.data.readers.bad_lines import BadLines
-    from translucid.data.readers.corpus import read_pairs
-    from translucid.data.readers.standard_input import refuse_twice
     from translucid.data.statistics import Overlap
-    from translucid.ground.errors import UserError
 
     refuse_twice(train, valid, test)
     files = {}
@@ -83,10 +84,7 @@ def stats(
 def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str, SplitStatistics]:
     """Return the statistics of each split."""
     from translucid.data.filtering import Filter
-    from translucid.data.readers.bad_lines import BadLines
-    from translucid.data.readers.corpus import read_pairs
     from translucid.data.statistics import SplitStatistics
-    from translucid.ground.console import counting
 
     splits = {}
     with counting(log, "reading", None) as advance:
@@ -192,9 +190,6 @@ def phrasebook(
     """
     from translucid.corpora.phrasebook import generate
     from translucid.evaluation.alignment_error import to_pharaoh
-    from translucid.ground.atomic import write_output
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError, nearest
 
     splits = ("train", "valid", "test")
     if split not in splits:
@@ -234,9 +229,6 @@ def scenes(
 
         translucid data scenes large --count 100 --size 224
     """
-    from translucid.ground.console import counting
-    from translucid.ground.errors import missing_package
-
     try:
         from translucid.corpora.scenes.words import SHAPES
         from translucid.corpora.scenes.writing import FILES, sizes, write_corpus

@@ -10,6 +10,7 @@ from rich.text import Text
 from typer import Option
 
 from translucid.cli import option
+from translucid.data.readers.corpus import read_pairs
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -53,7 +54,6 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     from translucid.api.scoring import score
     from translucid.api.translator import Translator
     from translucid.corpora.phrasebook import ENGLISH_BOOK
-    from translucid.data.readers.corpus import read_pairs
     from translucid.inspection.terminal import looked_at
     from translucid.lessons.demonstration import find_alignments, phrasebook_files, train_demo
 
@@ -73,20 +73,18 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
         console.print(Text("for each word written, where the model looked:", "dim"))
         for words in translated.words:
             console.print(looked_at(words))
-    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))
-    for line in (
+    _suggest(
+        out,
         f'translucid translate {out} "She likes soccer"',
         f'translucid look {out} "They are going to the beach"',
         f"translucid evaluate {out} --test {phrasebook_files(out)['test']} --by-length",
-    ):
-        console.print(f"  {line}", soft_wrap=True)
+    )
 
 
 def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None) -> None:
     from translucid.api.caption_scoring import score_captions
     from translucid.api.captioner import Captioner
     from translucid.data.images.image_files import ImageFiles
-    from translucid.data.readers.corpus import read_pairs
     from translucid.evaluation.pointing import read_gold
     from translucid.inspection.saliency_overlay import SaliencyOverlay
     from translucid.inspection.saving import save_looked
@@ -121,11 +119,18 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
             console.print(str(error), soft_wrap=True)
         else:
             console.print(Text.assemble(("as a picture: ", "dim"), str(picture)))
-    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))
     test = f"--test {scenes / 'test.tsv'} --images {scenes / 'images.tar'} --gold {scenes / 'gold.jsonl'}"
-    for line in (
+    _suggest(
+        out,
         f"translucid caption {out} {scenes / 'images.tar'} --output captions.tsv",
         f"translucid evaluate {out} {test}",
         f"translucid serve {out}",
-    ):
-        console.print(f"  {line}", soft_wrap=True)
+    )
+
+
+def _suggest(out: Path, *commands: str) -> None:
+    """Print what to do next with a run."""
+    console = Console()
+    console.print(Text.assemble("\nThe run is in ", (str(out), "bold"), ". Try:"))
+    for command in commands:
+        console.print(f"  {command}", soft_wrap=True)

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from translucid.cli.arguments import input_bytes
+from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.file_kinds import has_structure, is_file, names_file
 from translucid.documents.kinds import ENDINGS, kind_of, not_translated
 from translucid.ground.console import Console, counting
@@ -57,17 +59,14 @@ def translate_file(
     """Translate a document, also segments that have a translation if `again`."""
     from translucid.documents.kinds import read_document
     from translucid.jobs.documents import asked_for, translate_document
-    from translucid.runs.run_folder import RunFolder
 
     kind = kind_of(file.name)
     # Word files, for example, are ZIP archives.
     if kind and kind.packed and output is None and sys.stdout.isatty():
         raise UserError("is not text, and a terminal shows nothing else", file=file, fix="Add --output FILE.")
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
-    languages = (job.configuration or RunFolder(job.run).configuration()).data.languages
+    with input_bytes(file) as stream:
+        content = stream.read()
+    languages = (job.configuration or configuration_of(job.run)).data.languages
     document = read_document(str(file), content, (languages[0], languages[1]))
     numbers = asked_for(document, again=again)
     console = Console(stderr=True)

@@ -9,8 +9,11 @@ import typer
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import refuse_to_replace
+from translucid.cli.arguments import refuse_to_save
+from translucid.cli.run_kinds import captioner_of
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.inspection import PICTURES, refuse_untranslated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,14 +48,13 @@ def heads(
     """
     # Checked first, as loading PyTorch and Matplotlib takes seconds.
     _refuse(out, overwrite, text)
-    from translucid.cli.images import captioner_of, heads_of_image
-
     if captioner := captioner_of(run):
+        from translucid.cli.images import heads_of_image
+
         _save(heads_of_image(captioner, text, layer, kind), out)
         return
     from translucid.api.translator import Translator
     from translucid.decoding.maps import chosen_maps
-    from translucid.inspection import refuse_untranslated
     from translucid.inspection.plots import draw_attention, draw_heads
 
     translator = Translator.load(run, source=source_language, target=target_language)
@@ -84,11 +86,11 @@ def mask(
     """
     _refuse(out, overwrite, *texts)
     from translucid.api.translator import Translator
-    from translucid.cli.images import captioner_of, mask_of_images
-    from translucid.ground.errors import UserError
     from translucid.inspection.plots.mask import draw_batch_mask
 
     if captioner := captioner_of(run):
+        from translucid.cli.images import mask_of_images
+
         _save(mask_of_images(captioner, run, texts, kind), out)
         return
     translator = Translator.load(run, source=source_language, target=target_language)
@@ -146,10 +148,11 @@ def beam(
     """
     _refuse(out, overwrite, text)
     from translucid.api.translator import Translator
-    from translucid.cli.images import captioner_of, picture_of
     from translucid.inspection.plots import draw_beam
 
     if captioner := captioner_of(run):
+        from translucid.cli.images import picture_of
+
         trace = captioner.trace(picture_of(captioner, text), width)
     else:
         translator = Translator.load(run, engine="torch", source=source_language, target=target_language)
@@ -185,11 +188,7 @@ def curves(
 
 def _refuse(out: Path, overwrite: bool, *texts: str) -> None:
     """Check, before any work, that the picture can be written and the texts are not empty."""
-    from translucid.ground.errors import UserError
-    from translucid.inspection import PICTURES, refuse_picture
-
-    refuse_to_replace(out, overwrite, PICTURES)
-    refuse_picture(out)
+    refuse_to_save(out, overwrite, PICTURES)
     if not all(text.strip() for text in texts):
         raise UserError("there is nothing to translate", fix="Give a text with words in it.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +11,9 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import input_bytes, refuse_to_replace
-from translucid.ground.console import Console
-from translucid.ground.iteration import batched
+from translucid.ground.atomic import output
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.api.embedder import Layer
@@ -46,8 +48,6 @@ def embed(
 
     from translucid.api.embedder import TOGETHER, Embedder
     from translucid.data.readers.texts import read_texts
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
 
     if bool(files) == bool(input_file):
         raise UserError("there is no text, or both FILE and --input", fix="Give files, or one file with --input.")
@@ -64,7 +64,7 @@ def embed(
     # No words at first, so that a file of no texts has vectors of the right width.
     parts = [embedder.embed([""], wanted)[0]]
     with counting(Console(stderr=True), "embedding", None) as advance:
-        for texts in batched(coming, TOGETHER):
+        while texts := list(islice(coming, TOGETHER)):
             parts += embedder.embed(texts, wanted)
             for text in texts:
                 words_of_text = text.split()
@@ -81,8 +81,6 @@ def _save(arrays: dict[str, Any], out: Path) -> None:
     import numpy as np
     from safetensors.numpy import save
 
-    from translucid.ground.atomic import output
-
     with output(out) as stream:
         if out.suffix.lower() == ".npz":
             np.savez(stream, **arrays)
@@ -96,8 +94,6 @@ def layer_of(text: str) -> Layer:
     Raises:
         UserError: it is no layer.
     """
-    from translucid.ground.errors import UserError
-
     if text == "mix":
         return "mix"
     if text == "all":
@@ -109,8 +105,6 @@ def layer_of(text: str) -> Layer:
 
 def _lines() -> Iterator[str]:
     """Yield the lines of standard input."""
-    from translucid.ground.errors import UserError
-
     for number, line in enumerate(input_bytes(None), 1):
         try:
             yield line.decode("utf-8")

@@ -29,6 +29,11 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import evenly_spread, print_json, print_scores, with_examples
+from translucid.cli.run_kinds import configuration_of, refuse_for
+from translucid.data.readers.corpus import read_lines
+from translucid.data.readers.standard_input import refuse_twice
+from translucid.engines.combinations import refuse_together
+from translucid.ground.atomic import write_output
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
@@ -53,7 +58,7 @@ FOR_SOURCES = ("--hypotheses", "--beam", "--samples", "--ensemble")
 class TestSet(NamedTuple):
     """Test set."""
 
-    test: Annotated[list[str] | None, option.files("Sentence pairs, or texts, to test on.", "--test")] = None
+    test: Annotated[list[str] | None, option.files("Sentence pairs, or texts, to test on.")] = None
     reference: option.Reference = None
     alignments: Annotated[Path | None, Option(metavar="GOLD", help="Report alignment error rates by links.")] = None
     images: Annotated[list[Path] | None, option.files("For captions: folders and .tar files of images.")] = None
@@ -90,8 +95,6 @@ class Report(NamedTuple):
 
     def save(self, lines: list[str]) -> None:
         """Write the hypotheses, if they are wanted."""
-        from translucid.ground.atomic import write_output
-
         if self.hypotheses:
             write_output(self.hypotheses, "".join(f"{line}\n" for line in lines).encode())
 
@@ -122,12 +125,6 @@ def evaluate(
 
     A language model is scored by perplexity per word and bits per character, which compare models of any vocabulary.
     """
-    from translucid.cli.images import evaluate_captions, refuse_for
-    from translucid.cli.texts import evaluate_labels, evaluate_texts
-    from translucid.data.readers.standard_input import refuse_twice
-    from translucid.engines.combinations import refuse_together
-    from translucid.runs.run_folder import RunFolder
-
     # The test set may be given without --test, as in `evaluate RUN FILES`.
     test = [*(files or []), *(data.test or [])]
     if not test:
@@ -136,19 +133,25 @@ def evaluate(
     given = option.given(data, scoring, report, translation, terms)
     refuse_together(given)
     refuse_to_replace(report.hypotheses, report.overwrite)
-    configuration = RunFolder(run).configuration().between(*languages)
+    configuration = configuration_of(run).between(*languages)
     data = data._replace(test=test)
     match configuration.model.reads:
         case "images":
             refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), given)
-            evaluate_captions(run, configuration, data, report, translation, perplexity=scoring.perplexity)
+            from translucid.cli.images import evaluate_captions
+
+            evaluate_captions(run, configuration, data, scoring, report, translation)
         case "texts with labels":
             refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), given)
+            from translucid.cli.texts import evaluate_labels
+
             evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
         case "running text":
             for name in (*FOR_TRANSLATORS, *FOR_CAPTIONERS, *FOR_SOURCES):
                 if name in given:
                     raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
+            from translucid.cli.texts import evaluate_texts
+
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator
             refuse_for("images", FOR_CAPTIONERS, given)
@@ -166,7 +169,6 @@ def _evaluate_translations(
 ) -> None:
     from translucid.api.scoring import save_alignment_options, score, score_terms
     from translucid.api.translator import Translator
-    from translucid.data.readers.corpus import read_lines
     from translucid.evaluation.alignment_error import read_gold
     from translucid.inspection.alignment import choose
     from translucid.runs.corpus_files import pairs_of

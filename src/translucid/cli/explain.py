@@ -22,10 +22,13 @@ from rich.text import Text
 from typer import Option
 
 from translucid.cli import option
-from translucid.cli.arguments import refuse_to_replace
+from translucid.cli.arguments import refuse_to_save
 from translucid.cli.printing import with_examples
+from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
+from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.inspection import refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
@@ -89,16 +92,9 @@ def explain(
     The test leaves out the most important parts, or all others, and measures how far the log-probability of the target
     word falls; the same with random parts, for comparison.
     """
-    from translucid.cli.images import captioner_of, refuse_for
-    from translucid.cli.texts import classifier_of, explain_label
-    from translucid.data.readers.file_kinds import refuse_file_names
-    from translucid.inspection import refuse_picture
-
     options.refuse_wrong()
     given = option.given(options, output)
-    refuse_to_replace(output.save, output.overwrite, KINDS)
-    if output.save:
-        refuse_picture(output.save)
+    refuse_to_save(output.save, output.overwrite, KINDS)
     if captioner := captioner_of(run, options.device):
         refuse_for("texts", ["--k"], given)
         _explain_image(captioner, run, text, options, output)
@@ -106,6 +102,8 @@ def explain(
     refuse_file_names([text])
     refuse_for("images", ["--share"], given)
     if classifier := classifier_of(run, options.device):
+        from translucid.cli.texts import explain_label
+
         explain_label(classifier, text, options, output)
         return
     refuse_for("images", ["--save"], given)
@@ -116,7 +114,6 @@ def _explain_translation(
     run: Path, text: str, options: Explanation, languages: option.Languages, *, as_json: bool
 ) -> None:
     from translucid.api.translator import Translator
-    from translucid.inspection import refuse_untranslated
     from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.shown import record

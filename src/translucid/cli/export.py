@@ -10,16 +10,19 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
+from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
+from translucid.engines.agreement import refuse_disagreement
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.ground.paths import refuse_to_lose
+from translucid.kernels.devices import choose_device
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
     from translucid.data.readers.corpus import Pair
     from translucid.data.tokenizing.tokenizer import Tokenizer
     from translucid.decoding.search import TorchEngine
-    from translucid.runs.configuration import Configuration
 
 Quantization = Literal["float32", "int8"]
 
@@ -29,10 +32,10 @@ def export(
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
         Literal["ctranslate2", "onnx", "marian", "huggingface"],
-        Option("--to", help="The format: ONNX for any translator, the others for Transformers."),
+        Option(help="The format: ONNX for any translator, the others for Transformers."),
     ] = "ctranslate2",
     quantization: Annotated[Quantization, Option(help="The weights; int8 takes a quarter of the space.")] = "float32",
-    check: Annotated[list[str] | None, option.files(f"Pairs on which OUT may lose {ALLOWED} BLEU.", "--check")] = None,
+    check: Annotated[list[str] | None, option.files(f"Pairs on which OUT may lose {ALLOWED} BLEU.")] = None,
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
     overwrite: option.Overwrite = False,
@@ -53,7 +56,8 @@ def export(
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
-    from translucid.ground.paths import refuse_to_lose
+    from translucid.api.translator import Translator
+    from translucid.runs.corpus_files import pairs_of
 
     languages = source_language, target_language
     if to in {"marian", "huggingface"} and (check or quantization != "float32"):
@@ -63,13 +67,14 @@ def export(
         return
     # This is checked before the model is loaded.
     refuse_to_lose(out, overwrite, *_mark_of(to))
-    request = _request(run, out, quantization, check or [], languages, overwrite)
-    if to == "onnx":
-        _to_onnx(request)
-    elif to == "marian":
-        _to_marian(request)
-    else:
-        _to_ctranslate2(request)
+    # Pairs are read before the model, so that errors in them are reported at once.
+    data = configuration_of(run).between(*languages).data
+    pairs = list(pairs_of(data, *pair_up(check or [])))
+    if check and not pairs:
+        raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
+    translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
+    write = {"onnx": _to_onnx, "marian": _to_marian, "ctranslate2": _to_ctranslate2}[to]
+    write(_Request(run, out, quantization, translator, pairs, overwrite))
     Console(stderr=True).print(f"written: {out}")
 
 
@@ -97,7 +102,6 @@ class _Request:
     run: Path
     out: Path
     quantization: Quantization
-    configuration: Configuration
     translator: Translator
     pairs: list[Pair]
     """The pairs of --check."""
@@ -113,32 +117,11 @@ class _Request:
         from translucid.engines.tuned import Tuned
 
         ours = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
-        target_language = self.configuration.data.languages[1]
+        target_language = self.translator.configuration.data.languages[1]
         found = Comparison.of(ours, exported, self.pairs, self.quantization, target_language)
         compared = f"{found.metric} {found.ours:.2f} here, {found.exported:.2f} by {engine} with {self.quantization}"
         Console(stderr=True).print(f"{compared}, greedy, on {len(self.pairs):,} pairs")
         found.refuse_loss(self.run)
-
-
-def _request(
-    run: Path,
-    out: Path,
-    quantization: Quantization,
-    check: list[str],
-    languages: tuple[str | None, str | None],
-    overwrite: bool,
-) -> _Request:
-    """Load what is exported, and read the pairs of --check."""
-    from translucid.api.translator import Translator
-    from translucid.runs.corpus_files import pairs_of
-    from translucid.runs.run_folder import RunFolder
-
-    configuration = RunFolder(run).configuration().between(*languages)
-    pairs = list(pairs_of(configuration.data, *pair_up(check))) if check else []
-    if check and not pairs:
-        raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
-    translator = Translator.load(run, "cpu", "torch", source=languages[0], target=languages[1])
-    return _Request(run, out, quantization, configuration, translator, pairs, overwrite)
 
 
 def _to_marian(request: _Request) -> None:
@@ -146,7 +129,7 @@ def _to_marian(request: _Request) -> None:
 
     translator = request.translator
     _refuse_edited(translator.torch_engine, translator.tokenizer, request.run)
-    beam = request.configuration.decoding.beam
+    beam = translator.configuration.decoding.beam
     export_marian(translator.model, translator.tokenizer, request.out, beam=beam, overwrite=request.overwrite)
 
 
@@ -171,7 +154,7 @@ def _to_onnx(request: _Request) -> None:
             request.out,
             request.quantization,
             longest=translator.longest,
-            languages=request.configuration.data.languages,
+            languages=translator.configuration.data.languages,
             overwrite=request.overwrite,
             check=judge_folder,
         )
@@ -194,7 +177,6 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     """Export all languages of a model."""
     from translucid.decoding.search import TorchEngine
     from translucid.interop.huggingface_export import export_huggingface
-    from translucid.kernels.devices import choose_device
     from translucid.runs.run_folder import RunFolder
 
     folder = RunFolder(run)
@@ -211,7 +193,6 @@ def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
     Raises:
         UserError: its equations were edited, so that the exported model would translate differently.
     """
-    from translucid.engines.agreement import refuse_disagreement
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
     from translucid.models.transformer import Transformer
 

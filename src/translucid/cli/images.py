@@ -2,82 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
+from translucid.api.caption_scoring import score_captions
+from translucid.api.captioner import Captioner
+from translucid.cli.evaluate import Report, Scoring, TestSet, Translation
+from translucid.cli.look import View
 from translucid.cli.printing import evenly_spread, print_json, print_scores
+from translucid.data.images.image_files import ImageFiles
+from translucid.data.images.pixels import Picture
+from translucid.data.readers.corpus import read_pairs
+from translucid.decoding.maps import chosen_maps
+from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.inspection.attention_result import AttentionResult
+from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
+from translucid.inspection.saving import save_looked
+from translucid.inspection.terminal import drawings, place_table
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from translucid.api.captioner import Captioner
-    from translucid.cli.evaluate import Report, TestSet, Translation
-    from translucid.data.images.pixels import Picture
-    from translucid.inspection.attention_result import AttentionResult
     from translucid.inspection.plots.mask import MaskKind
-    from translucid.runs.configuration import Configuration
-
-
-def captioner_of(run: Path, device: str = "auto") -> Captioner | None:
-    """Load a run whose model reads images; None if it reads text.
-
-    Raises:
-        UserError: it is no run, or it is damaged.
-    """
-    from translucid.runs.run_folder import RunFolder
-
-    folder = RunFolder(run)
-    configuration = folder.configuration()
-    if configuration.model.reads != "images":
-        return None
-    from translucid.api.captioner import Captioner
-
-    return Captioner.open(folder, configuration, device)
-
-
-def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], given: Container[str]) -> None:
-    """Check that no option was given that is for another kind of model.
-
-    Args:
-        wanted: what the options are for.
-        names: the options.
-        given: the options that were given.
-
-    Raises:
-        UserError: one of them was given.
-    """
-    does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
-    for name in names:
-        if name in given:
-            raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")
 
 
 def evaluate_captions(
-    run: Path,
-    configuration: Configuration,
-    data: TestSet,
-    report: Report,
-    translation: Translation,
-    *,
-    perplexity: bool,
+    run: Path, configuration: Configuration, data: TestSet, scoring: Scoring, report: Report, translation: Translation
 ) -> None:
     """Caption a test set and score the captions.
 
     Raises:
         UserError: there are no captions, or a file can't be read.
     """
-    from translucid.api.caption_scoring import score_captions
-    from translucid.api.captioner import Captioner
-    from translucid.data.images.image_files import ImageFiles
-    from translucid.data.readers.corpus import read_pairs
-    from translucid.evaluation.pointing import read_gold
-    from translucid.runs.run_folder import RunFolder
-
     assert data.test
     pairs = list(read_pairs(*data.test))
     if not pairs:
@@ -88,7 +51,9 @@ def evaluate_captions(
     captioner = Captioner.open(RunFolder(run), configuration, translation.device)
     options = configuration.searching({"beam": translation.beam})
     log = Console(stderr=True)
-    scores, texts = score_captions(captioner, pairs, files, options, perplexity=perplexity, gold=boxes, console=log)
+    scores, texts = score_captions(
+        captioner, pairs, files, options, perplexity=scoring.perplexity, gold=boxes, console=log
+    )
     report.save([f"{name}\t{text}" for name, text in texts.items()])
     if report.as_json:
         print_json({**scores.to_json(), "beam": options.beam})
@@ -104,43 +69,30 @@ def evaluate_captions(
         console.print(f"caption     {texts[names[i]]}")
 
 
-def look_at_image(
-    captioner: Captioner,
-    run: Path,
-    image: str | None,
-    target: str | None,
-    layer: int | None,
-    head: int | None,
-    save: Path | None,
-) -> None:
+def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View, save: Path | None) -> None:
     """Caption an image, and show for each word where the model looked.
 
     Raises:
         UserError: there is no image, it can't be read, no words are to be looked at, or the model has no attention, no
             such layer or no such head.
     """
-    from translucid.decoding.maps import chosen_maps
-    from translucid.inspection.saliency_overlay import SaliencyOverlay
-    from translucid.inspection.saving import save_looked
-    from translucid.inspection.terminal import drawings, place_table
-
     if captioner.can_look():
-        chosen_maps(captioner.configuration.model.maps, "cross", layer, head)
-    elif save or layer is not None or head is not None:
+        chosen_maps(captioner.configuration.model.maps, "cross", view.layer, view.head)
+    elif save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
     console = Console()
-    looked = looked_at(captioner, picture_of(captioner, image), target)
+    looked = looked_at(captioner, picture_of(captioner, image), view.target)
     console.print(Text(" ".join(looked.words), "bold"))
     if not looked.looks:
         console.print("\nThe model has no attention: all that it knew of the image was one vector.")
         return
-    lit = SaliencyOverlay.of(looked, layer, head)
+    lit = SaliencyOverlay.of(looked, view.layer, view.head)
     console.print()
     console.print(drawings(lit, console.width, colour=console.color_system is not None))
     console.print()
     console.print(place_table(lit))
     if save:
-        save_looked(looked, save, Path(image or "").name, layer, head)
+        save_looked(looked, save, Path(image or "").name, view.layer, view.head)
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -178,9 +130,7 @@ def heads_of_image(
     Raises:
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
-    from translucid.decoding.maps import chosen_maps
     from translucid.inspection.plots import draw_attention, draw_heads, draw_lit_rows
-    from translucid.inspection.saliency_overlay import sections_of
 
     chosen_maps(captioner.configuration.model.maps, kind, layer)
     if kind == "encoder":

@@ -10,6 +10,9 @@ from typer import Option
 
 from translucid.cli import option
 from translucid.ground.console import Console
+from translucid.ground.errors import missing_package
+from translucid.ground.paths import refuse_to_lose, whole_folder
+from translucid.lessons.lessons import LESSONS
 
 if TYPE_CHECKING:
     from translucid.lessons.models import Models
@@ -37,8 +40,6 @@ def learn(
 
         translucid learn --save lessons
     """
-    from translucid.ground.paths import refuse_to_lose, whole_folder
-    from translucid.lessons.lessons import LESSONS
     from translucid.lessons.models import Models
 
     console, models = Console(stderr=True), Models(runs)
@@ -78,7 +79,6 @@ def _recorded(port: int, show: bool, console: Console) -> None:
 
 
 def _live(models: Models, port: int, show: bool, console: Console) -> None:
-    from translucid.ground.errors import missing_package
 
     try:
         import uvicorn

@@ -23,10 +23,13 @@ from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.printing import with_examples
-from translucid.ground.console import Console
+from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
+from translucid.data.readers.file_kinds import refuse_file_names
+from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.inspection import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
@@ -53,8 +56,8 @@ class Saving(NamedTuple):
     """Saving."""
 
     save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf, .json or .npz.")] = None
-    why: Annotated[list[str] | None, Option("--why", metavar="METHOD", help="Explain by erasure, lime ...")] = None
-    tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.", "--tsv")] = None
+    why: Annotated[list[str] | None, Option(metavar="METHOD", help="Explain by erasure, lime ...")] = None
+    tsv: Annotated[list[str] | None, option.files("Save the attention over sentence pairs as .npz.")] = None
     overwrite: option.Overwrite = False
 
     def refuse_impossible(self) -> None:
@@ -63,12 +66,9 @@ class Saving(NamedTuple):
         Raises:
             UserError: the file is of no such kind, or exists already; or there is no such method.
         """
-        from translucid.inspection import ENDINGS, refuse_picture
         from translucid.inspection.explain import refuse_method
 
-        refuse_to_replace(self.save, self.overwrite, ENDINGS)
-        if self.save:
-            refuse_picture(self.save)
+        refuse_to_save(self.save, self.overwrite, ENDINGS)
         if self.why and not self.saves_page:
             raise UserError("--why is shown by a page", fix="Save one: --save why.html.")
         for method in self.why or ():
@@ -100,20 +100,19 @@ def look(
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
-    from translucid.cli.images import captioner_of, look_at_image, refuse_for
-    from translucid.cli.texts import classifier_of, look_at_text
-    from translucid.data.readers.file_kinds import refuse_file_names
-
     saving.refuse_impossible()
     given = option.given(view, saving)
     for_texts = "--flow", "--tsv", "--why"
-    captioner = captioner_of(run, view.device)
-    if captioner:
+    if captioner := captioner_of(run, view.device):
+        from translucid.cli.images import look_at_image
+
         refuse_for("texts", for_texts, given)
-        look_at_image(captioner, run, text, view.target, view.layer, view.head, saving.save)
+        look_at_image(captioner, run, text, view, saving.save)
         return
     refuse_file_names([text or ""])
     if classifier := classifier_of(run, view.device):
+        from translucid.cli.texts import look_at_text
+
         refuse_for("translations", (*for_texts, "--layer", "--head"), given)
         look_at_text(classifier, text, view.target, saving.save)
         return
@@ -123,14 +122,14 @@ def look(
 def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
     from translucid.api.translator import Translator
     from translucid.decoding.maps import chosen_maps
-    from translucid.inspection import refuse_untranslated
+    from translucid.inspection.saving import save
 
     source, target = languages
     if saving.tsv:
-        save = saving.save
-        if text is not None or view.target is not None or save is None or save.suffix.lower() != ".npz":
+        file = saving.save
+        if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(Translator.load(run, view.device, "torch", source=source, target=target), saving.tsv, save)
+        _save_all(Translator.load(run, view.device, "torch", source=source, target=target), saving.tsv, file)
         return
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
@@ -153,7 +152,14 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         _print_warnings(translator, translation)
     _print_attention(pieces, view)
     if saving.save:
-        _save(translator, translation, text, written, pieces, view, saving)
+        sentences, trees = [(text, written)], []
+        if translation:
+            sentences = translation.sentences
+            if saving.saves_page:
+                trees = _trees(translator, translation)
+        whys = [_whys(translator, *sentence, saving.why or ()) for sentence in sentences]
+        save(pieces, saving.save, text, written, view.layer, view.head, trees, whys)
+        Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
 def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
@@ -173,6 +179,7 @@ def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
 
 
 def _print_warnings(translator: Translator, translation: Translation) -> None:
+
     from translucid.decoding.hypothesis import percent
 
     console = Console()
@@ -196,29 +203,6 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         console.print(heatmap(words, console.width))
         console.print()
         console.print(looked_at(words))
-
-
-def _save(
-    translator: Translator,
-    translation: Translation | None,
-    text: str,
-    written: str,
-    pieces: Sequence[Inspected],
-    view: View,
-    saving: Saving,
-) -> None:
-    """Save the attention; a page of the model's own translation also has the tree of the beam search."""
-    from translucid.inspection.saving import save
-
-    assert saving.save
-    sentences, trees = [(text, written)], []
-    if translation:
-        sentences = translation.sentences
-        if saving.saves_page:
-            trees = _trees(translator, translation)
-    whys = [_whys(translator, *sentence, saving.why or ()) for sentence in sentences]
-    save(pieces, saving.save, text, written, view.layer, view.head, trees, whys)
-    Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
 def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
@@ -246,7 +230,6 @@ def _whys(translator: Translator, source: str, written: str, methods: Sequence[s
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     """Write the attention during forced decoding of sentence pairs."""
-    from translucid.ground.console import counting
     from translucid.inspection.saving import save_maps
     from translucid.runs.corpus_files import pairs_of
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cache, wraps
+from importlib import import_module
 from inspect import Parameter, Signature, signature
 from io import TextIOWrapper
 from typing import Annotated, Any, get_args, get_type_hints
@@ -20,31 +21,6 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from translucid import __version__
-from translucid.cli import (
-    align,
-    caption,
-    classify,
-    compare,
-    data,
-    demo,
-    draw,
-    embed,
-    evaluate,
-    explain,
-    export,
-    generate,
-    import_model,
-    learn,
-    look,
-    memory,
-    models,
-    nearest,
-    score,
-    serve,
-    train,
-    translate,
-    tune,
-)
 from translucid.cli.environment import apply_environment
 from translucid.ground.console import Console, LogFormat
 from translucid.ground.errors import UserError
@@ -110,32 +86,20 @@ def _main(
         allow_code(*code)
 
 
-PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Start": {"demo": demo.demo, "learn": learn.learn},
-    "Train": {"train": train.train, "models": models.models, "tune": tune.tune},
-    "Translate": {
-        "translate": translate.translate,
-        "caption": caption.caption,
-        "classify": classify.classify,
-        "generate": generate.generate,
-    },
-    "Evaluate": {"evaluate": evaluate.evaluate, "compare": compare.compare, "score": score.score},
-    "Inspect": {
-        "look": look.look,
-        "explain": explain.explain,
-        "align": align.align,
-        "embed": embed.embed,
-        "nearest": nearest.nearest,
-        "draw": draw.app,
-    },
-    "Serve and exchange": {
-        "serve": serve.serve,
-        "import": import_model.import_model,
-        "export": export.export,
-    },
-    "Data": {"data": data.app, "memory": memory.app},
+PANELS = {
+    "Start": ("demo", "learn"),
+    "Train": ("train", "models", "tune"),
+    "Translate": ("translate", "caption", "classify", "generate"),
+    "Evaluate": ("evaluate", "compare", "score"),
+    "Inspect": ("look", "explain", "align", "embed", "nearest", "draw"),
+    "Serve and exchange": ("serve", "import", "export"),
+    "Data": ("data", "memory"),
 }
-"""The commands under the headings of `translucid --help`."""
+"""The commands under the headings of `translucid --help`.
+
+Each is the function of that name in the module of that name, or the group `app` of commands there; `import`, which
+Python reserves, is `import_model`.
+"""
 
 
 def _spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -177,15 +141,16 @@ def _options_of(group: Any) -> Iterator[Parameter]:
 
 
 def _register() -> None:
-    for panel, commands in PANELS.items():
-        for name, command in commands.items():
-            if isinstance(command, typer.Typer):
-                for below in command.registered_commands:
-                    assert below.callback
-                    below.callback = _spread(below.callback)
-                app.add_typer(command, name=name, rich_help_panel=panel)
+    for panel, names in PANELS.items():
+        for name in names:
+            attribute = "import_model" if name == "import" else name
+            module = import_module(f"translucid.cli.{attribute}")
+            if group := getattr(module, "app", None):
+                for command in group.registered_commands:
+                    command.callback = _spread(command.callback)
+                app.add_typer(group, name=name, rich_help_panel=panel)
             else:
-                app.command(name, rich_help_panel=panel)(_spread(command))
+                app.command(name, rich_help_panel=panel)(_spread(getattr(module, attribute)))
 
 
 _register()

@@ -16,7 +16,10 @@ from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.memory_learning import learn
 from translucid.cli.printing import print_json
-from translucid.ground.console import Console, table_of
+from translucid.data.readers.bad_lines import BadLines
+from translucid.data.readers.corpus import read_pairs
+from translucid.ground.atomic import output
+from translucid.ground.console import Console, counting, table_of
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,9 +58,6 @@ def add(
 
         translucid memory add mine.memory corrected.po --who Ana
     """
-    from translucid.data.readers.bad_lines import BadLines
-    from translucid.data.readers.corpus import read_pairs
-    from translucid.ground.console import counting
     from translucid.memory.database import ENDING, is_database
     from translucid.memory.translation_memory import TranslationMemory
 
@@ -278,8 +278,6 @@ def export(
 
         translucid memory export mine.memory mine.tmx --source-language en --target-language es --overwrite
     """
-    from translucid.ground.atomic import output
-    from translucid.ground.console import counting
     from translucid.memory.exporting import export_languages, write_tmx, write_tsv
     from translucid.memory.opening import open_memory
 

@@ -9,12 +9,15 @@ import typer
 from typer import Argument, Option
 
 from translucid.cli import option
+from translucid.cli.run_kinds import configuration_of
 from translucid.cli.train import shares
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.ground.paths import refuse_unusable_name
 
 if TYPE_CHECKING:
     from translucid.memory.translation_memory import TranslationMemory
-    from translucid.training.memory_updates import MemoryUpdate
+    from translucid.training.memory_updates import Lesson
     from translucid.training.trainer import Trainer
 
 
@@ -43,11 +46,9 @@ def learn(
 
         translucid memory learn runs/es mine.memory --adapter mine
     """
-    from translucid.ground.errors import UserError
-    from translucid.ground.paths import refuse_unusable_name
     from translucid.memory.database import is_database
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.memory_updates import keep_adapter, note_learned, prepare_update
+    from translucid.training.memory_updates import keep_adapter, lesson, note_learned
     from translucid.training.post_training import measure_trained, tune_trained
 
     if out is None and adapter is None:
@@ -59,12 +60,12 @@ def learn(
     console = Console(stderr=True)
     with _opened(memory, run, console) as entries:
         general = shares(mix) if mix else None
-        update = prepare_update(
+        pairs = lesson(
             run, entries, out, again=relearn, adapter=adapter is not None, mix=general, settings=settings or ()
         )
-        trainer = _trained(update, out, overwrite, device, context.obj, console)
+        trainer = _trained(pairs, out, overwrite, device, context.obj, console)
         if is_database(memory):  # a corpus has no place for it
-            note_learned(out, entries, update.change)
+            note_learned(out, entries, pairs.change)
         if adapter:
             kept = keep_adapter(out, run, adapter)
             console.print(f"translucid translate {run} --adapter {adapter}: {kept}", soft_wrap=True)
@@ -76,28 +77,27 @@ def _opened(memory: Path, run: Path, console: Console) -> TranslationMemory:
     from translucid.memory.database import is_database
     from translucid.memory.opening import open_memory
     from translucid.memory.translation_memory import TranslationMemory
-    from translucid.runs.run_folder import RunFolder
 
     if is_database(memory):
         return TranslationMemory.open(memory, write=True)
-    return open_memory(memory, RunFolder(run).configuration().data.languages, console)
+    return open_memory(memory, configuration_of(run).data.languages, console)
 
 
 def _trained(
-    update: MemoryUpdate, out: Path, overwrite: bool, device: str, command: list[str] | None, console: Console
+    pairs: Lesson, out: Path, overwrite: bool, device: str, command: list[str] | None, console: Console
 ) -> Trainer:
     """Train, and print the gain."""
     from translucid.training.experiment import prepared
     from translucid.training.memory_updates import remove_earlier_pairs
     from translucid.training.post_training import show_gain
 
-    general = f"mixed with {', '.join(update.general)}" if update.general else "with nothing general mixed in"
-    console.print(f"{update.new:,} new pairs, {update.held_out:,} of them held out, {general}", soft_wrap=True)
-    with prepared(update.configuration, out, overwrite=overwrite, device=device, console=console, command=command) as (
+    general = f"mixed with {', '.join(pairs.general)}" if pairs.general else "with nothing general mixed in"
+    console.print(f"{pairs.new:,} new pairs, {pairs.held_out:,} of them held out, {general}", soft_wrap=True)
+    with prepared(pairs.configuration, out, overwrite=overwrite, device=device, console=console, command=command) as (
         trainer,
         display,
     ):
-        remove_earlier_pairs(out, update)
+        remove_earlier_pairs(out, pairs)
         trainer.fit(display)
     show_gain(trainer, console)
     return trainer

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.embed import LayerOption, layer_of
-from translucid.ground.console import Console
+from translucid.ground.console import Console, counting
 
 if TYPE_CHECKING:
     from translucid.api.embedder import Neighbour
@@ -44,7 +44,6 @@ def nearest(
     """
     from translucid.api.embedder import Embedder
     from translucid.data.readers.texts import read_texts
-    from translucid.ground.console import counting
 
     wanted = layer_of(layer)
     embedder = Embedder.load(run, device)

@@ -55,72 +55,48 @@ TextOrImage = Annotated[
 ]
 
 Input = Annotated[Path | None, Option("--input", help="A file with one text per line; - is standard input.")]
-Output = Annotated[Path | None, Option("--output", help="Write to this file, not to standard output.")]
+Output = Annotated[Path | None, Option(help="Write to this file, not to standard output.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an output that exists already.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Skip lines that can't be read, and count them.")]
-Reference = Annotated[list[str] | None, files("More references, one per line.", "--reference")]
+Reference = Annotated[list[str] | None, files("More references, one per line.")]
 
 SourceLanguage = Annotated[
-    str | None,
-    Option("--source-language", metavar="CODE", help="The language of the source, for a multilingual model."),
+    str | None, Option(metavar="CODE", help="The language of the source, for a multilingual model.")
 ]
 TargetLanguage = Annotated[
-    str | None,
-    Option("--target-language", metavar="CODE", help="The language of the target, for a multilingual model."),
+    str | None, Option(metavar="CODE", help="The language of the target, for a multilingual model.")
 ]
 
-Beam = Annotated[int | None, Option("--beam", help="The beam width; 1 is greedy search.")]
-Nbest = Annotated[int | None, Option("--nbest", help="Outputs for each input; in text format, tabs separate them.")]
-LengthPenalty = Annotated[float | None, Option("--length-penalty", help="A higher value favours longer outputs.")]
-NoRepeatNgram = Annotated[int | None, Option("--no-repeat-ngram", help="Repeat no sequence of this many pieces.")]
-MaxLengthRatio = Annotated[
-    float | None, Option("--max-length-ratio", help="The maximum number of output tokens per input token.")
-]
+Beam = Annotated[int | None, Option(help="The beam width; 1 is greedy search.")]
+Nbest = Annotated[int | None, Option(help="Outputs for each input; in text format, tabs separate them.")]
+LengthPenalty = Annotated[float | None, Option(help="A higher value favours longer outputs.")]
+NoRepeatNgram = Annotated[int | None, Option(help="Repeat no sequence of this many pieces.")]
+MaxLengthRatio = Annotated[float | None, Option(help="The maximum number of output tokens per input token.")]
 Sample = Annotated[bool, Option("--sample", help="Sample at random instead of searching.")]
-Temperature = Annotated[
-    float | None, Option("--temperature", help="The temperature of sampling; below 1 is less random.")
-]
-TopK = Annotated[int | None, Option("--top-k", help="Sample from the K most probable pieces.")]
-TopP = Annotated[
-    float | None, Option("--top-p", help="Sample from the most probable pieces that have this probability.")
-]
-Seed = Annotated[int | None, Option("--seed", help="The seed of sampling.")]
+Temperature = Annotated[float | None, Option(help="The temperature of sampling; below 1 is less random.")]
+TopK = Annotated[int | None, Option(help="Sample from the K most probable pieces.")]
+TopP = Annotated[float | None, Option(help="Sample from the most probable pieces that have this probability.")]
+Seed = Annotated[int | None, Option(help="The seed of sampling.")]
 
 Ensemble = Annotated[
-    list[Path] | None,
-    Option(
-        "--ensemble",
-        metavar="RUN",
-        callback=resolved,
-        help="Average the probabilities with those of this run; repeat it for more runs.",
-    ),
-]
-TermList = Annotated[
-    Path | None,
-    Option("--terms", metavar="FILE", help="A term list: source TAB target, or a term to leave untranslated."),
-]
-InflectTerms = Annotated[bool, Option("--inflect-terms", help="Match inflected forms of the terms, too.")]
-TermsModeOption = Annotated[
-    TermsMode,
-    Option("--terms-mode", help="annotate: mark terms for a run trained with terms. constrain: force them."),
+    list[Path] | None, run("Average the probabilities with those of this run; repeat it for more runs.")
 ]
 Tokenize = Annotated[
     str | None,
     Option(
-        "--tokenize",
         help="sacreBLEU's tokenizer for BLEU, none for tokenised text; the target language decides if not given.",
         show_default=False,
     ),
 ]
 Lowercase = Annotated[bool, Option("--lowercase", help="Ignore case.")]
 
-Device = Annotated[str, Option("--device", help="auto, cpu, cuda, cuda:1, mps.")]
+Device = Annotated[str, Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Engine = Annotated[
     Literal["auto", "torch", "ctranslate2"],
-    Option("--engine", help="The search: our own in PyTorch, CTranslate2, or the faster one that can do it."),
+    Option(help="The search: our own in PyTorch, CTranslate2, or the faster one that can do it."),
 ]
-Workers = Annotated[int | None, Option("--workers", help="Worker processes; 1 if not given.", min=1)]
+Workers = Annotated[int | None, Option(help="Worker processes; 1 if not given.", min=1)]
 Set = Annotated[
     list[str] | None,
     Option("--set", metavar="KEY=VALUE", help="Any setting.", autocompletion=completing.settings),
@@ -160,9 +136,13 @@ class Sampling(NamedTuple):
 class Terms(NamedTuple):
     """Terminology."""
 
-    terms: TermList = None
-    inflect_terms: InflectTerms = False
-    terms_mode: TermsModeOption = "auto"
+    terms: Annotated[
+        Path | None, Option(metavar="FILE", help="A term list: source TAB target, or a term to leave untranslated.")
+    ] = None
+    inflect_terms: Annotated[bool, Option("--inflect-terms", help="Match inflected forms of the terms, too.")] = False
+    terms_mode: Annotated[
+        TermsMode, Option(help="annotate: mark terms for a run trained with terms. constrain: force them.")
+    ] = "auto"
 
 
 def given(*groups: Any) -> dict[str, object]:

@@ -45,8 +45,11 @@ def print_json(record: object) -> None:
     print(json.dumps(record, ensure_ascii=False, indent=2))
 
 
-def print_scores(scores: Scores) -> None:
-    """Print scores as tables."""
+def print_scores(scores: Scores, *, as_json: bool = False) -> None:
+    """Print scores as tables, or as JSON."""
+    if as_json:
+        print_json(scores.to_json())
+        return
     console = Console()
     for part in scores.render():
         console.print(part)

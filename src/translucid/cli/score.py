@@ -9,7 +9,8 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up
-from translucid.ground.console import Console
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
 
 
 def score(
@@ -40,8 +41,6 @@ def score(
         translucid score runs/es memory.tsv | paste - memory.tsv | sort -n | head
     """
     from translucid.api.translator import Translator
-    from translucid.ground.console import counting
-    from translucid.ground.errors import UserError
     from translucid.jobs.scoring_pairs import ScoredSum, score_lines
 
     corpora = pair_up(files)

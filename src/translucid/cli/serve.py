@@ -30,6 +30,7 @@ from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError, missing_package
 from translucid.ground.interruption import die_of_sigterm
+from translucid.terminology.term import read_terms
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -159,12 +160,15 @@ def serve(
 
     Needs the packages of the extra `serve`. Every option can be an environment variable, as TRANSLUCID_PORT=8080.
     """
-    _refuse_without_packages()
-    from translucid.lessons.beside import recorded_routes
-    from translucid.serving.app import create_app
-    from translucid.serving.catalogue import load
-    from translucid.serving.edge.rate_limits import trusted_proxies
-    from translucid.terminology.term import read_terms
+    try:
+        import uvicorn  # noqa: F401
+
+        from translucid.lessons.beside import recorded_routes
+        from translucid.serving.app import create_app
+        from translucid.serving.catalogue import load
+        from translucid.serving.edge.rate_limits import trusted_proxies
+    except ModuleNotFoundError as error:
+        raise missing_package("the server", error.name, "serve") from error
 
     address.refuse_wrong_prefix()
     if models.suggestions and models.memory is None:
@@ -190,34 +194,16 @@ def serve(
         _run(app, listening, forwarding, behind_proxy=bool(access.proxies))
 
 
-def _refuse_without_packages() -> None:
-    """Import what needs the packages of the extra.
-
-    Raises:
-        UserError: one of them is missing.
-    """
-    try:
-        import uvicorn  # noqa: F401
-
-        import translucid.serving.app  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise missing_package("the server", error.name, "serve") from error
-
-
 def _server_options(address: Address, access: Access, limits: Limits, logs: Logs) -> ServerOptions:
     from translucid.serving.edge.host_check import ANY, is_loopback
     from translucid.serving.server_options import Quota, ServerOptions, read_keys
 
-    quota = Quota(limits.per_minute, limits.per_day)
+    settings = limits._asdict()
+    quota = Quota(settings.pop("per_minute"), settings.pop("per_day"))
     # A server that listens to a network is meant to be used by others.
     default = () if is_loopback(address.host) else (ANY,)
     return ServerOptions(
-        characters=limits.characters,
-        image_bytes=limits.image_bytes,
-        file_bytes=limits.file_bytes,
-        document_seconds=limits.document_seconds,
-        queue=limits.queue,
-        seconds=limits.seconds,
+        **settings,
         quota=quota,
         api_keys=read_keys(access.api_keys, quota) if access.api_keys else {},
         metrics=logs.metrics,

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import numpy as np
 from rich.text import Text
 
+from translucid.api.generator import Generator
+from translucid.api.text_classifier import Classified, TextClassifier
+from translucid.cli.evaluate import Report
+from translucid.cli.explain import Explanation, Output
 from translucid.cli.printing import print_json, print_scores
+from translucid.data.filtering import Skipped
+from translucid.data.readers.corpus import Pair
+from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
-from translucid.ground.console import Console, table_of
+from translucid.evaluation.classification import ClassifierScores, classification_scores
+from translucid.ground.atomic import write_output
+from translucid.ground.console import Console, counting, table_of
 from translucid.ground.errors import UserError
-
-if TYPE_CHECKING:
-    from translucid.api.text_classifier import Classified, TextClassifier
-    from translucid.cli.evaluate import Report
-    from translucid.cli.explain import Explanation, Output
-    from translucid.data.readers.corpus import Pair
-    from translucid.evaluation.classification import ClassifierScores
-    from translucid.inspection.explain.label_case import LabelCase
-    from translucid.inspection.highlighted_text import HighlightedText
-    from translucid.runs.configuration import Configuration
+from translucid.inspection.explain import compare_with_random, explain
+from translucid.inspection.explain.label_case import LabelCase
+from translucid.inspection.explain.shown import record
+from translucid.inspection.highlighted_text import HighlightedText, coloured_page
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
 
 KINDS = (".html", ".json")
 """The formats in which `look` and `explain` save a label."""
-
-
-def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
-    """Load a run that classifies texts; None if it does something else.
-
-    Raises:
-        UserError: it is no run, or it is damaged.
-    """
-    from translucid.runs.run_folder import RunFolder
-
-    if RunFolder(run).configuration().model.reads != "texts with labels":
-        return None
-    from translucid.api.text_classifier import TextClassifier
-
-    return TextClassifier.load(run, device=device)
 
 
 def evaluate_texts(run: Path, configuration: Configuration, test: Sequence[str], report: Report, device: str) -> None:
@@ -49,21 +40,13 @@ def evaluate_texts(run: Path, configuration: Configuration, test: Sequence[str],
     Raises:
         UserError: there are no texts.
     """
-    from translucid.api.generator import Generator
-    from translucid.data.filtering import Skipped
-    from translucid.data.readers.texts import keep_texts, read_texts
-    from translucid.runs.run_folder import RunFolder
-
     texts = [text.source for text in keep_texts(read_texts(*test), Skipped("text"))]
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
     generator = Generator.open(RunFolder(run), configuration, device)
     with Console(stderr=True).status("reading the texts"):
         scores = generator.evaluate(texts)
-    if report.as_json:
-        print_json(scores.to_json())
-    else:
-        print_scores(scores)
+    print_scores(scores, as_json=report.as_json)
 
 
 def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, device: str) -> None:
@@ -72,13 +55,6 @@ def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, d
     Raises:
         UserError: there are no texts, or one has a label that the model does not know.
     """
-    import numpy as np
-
-    from translucid.api.text_classifier import TextClassifier
-    from translucid.data.readers.texts import read_texts
-    from translucid.evaluation.classification import classification_scores
-    from translucid.ground.console import counting
-
     texts = [text for text in read_texts(*test) if text.source.strip()]
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
@@ -133,9 +109,6 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
-    from translucid.ground.atomic import write_output
-    from translucid.inspection.highlighted_text import HighlightedText, coloured_page
-
     _refuse_kind(save)
     found, case = _classified(classifier, text, target)
     after = case.unfolding().tolist()
@@ -154,15 +127,11 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     note = f"Read {direction}: a word is blue where the probability of {label} rises with it, orange where it falls."
     _print_words(heading, words)
     Console().print(Text(note, "dim"))
-    if save is None:
-        return
-    if save.suffix.lower() == ".json":
-        record = {"label": label, "probabilities": found.probabilities, "words": case.source_words}
-        record["probability_after"] = [round(value, 5) for value in after]
-        write_output(save, json.dumps(record, ensure_ascii=False).encode())
-    else:
-        write_output(save, coloured_page(heading, heading, {"as it was read": words}, [note]).encode())
-    Console().print(f"\nsaved: {save}", soft_wrap=True)
+    if save:
+        content = {"label": label, "probabilities": found.probabilities, "words": case.source_words}
+        content["probability_after"] = [round(value, 5) for value in after]
+        _save(save, content, heading, {"as it was read": words}, [note])
+        Console().print(f"\nsaved: {save}", soft_wrap=True)
 
 
 def explain_label(classifier: TextClassifier, text: str, options: Explanation, output: Output) -> None:
@@ -171,17 +140,12 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
     Raises:
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
-    from translucid.ground.atomic import write_output
-    from translucid.inspection.explain import compare_with_random, explain
-    from translucid.inspection.explain.shown import record
-    from translucid.inspection.highlighted_text import HighlightedText, coloured_page
-
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
     found, case = _classified(classifier, text, options.target)
     explanation = explain(case, method, samples=options.samples)
     scores = compare_with_random(case, explanation, k)
-    content = json.dumps({"probabilities": found.probabilities, **record(explanation, scores)}, ensure_ascii=False)
+    content = {"probabilities": found.probabilities, **record(explanation, scores)}
     label = case.target_words[0]
     heading = f"{label} {percent(found.probabilities[label])}"
     words = HighlightedText(case.source_words, explanation.importance[0].tolist())
@@ -193,13 +157,10 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
             f"log-probability of {label} lost, in nats, with the {k} most important words "
             f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
         )
-    if save and save.suffix.lower() == ".html":
-        page = coloured_page(heading, heading, {f"words that speak for {label} ({method})": words}, lines)
-        write_output(save, page.encode())
-    elif save:
-        write_output(save, content.encode())
+    if save:
+        _save(save, content, heading, {f"words that speak for {label} ({method})": words}, lines)
     if output.as_json:
-        print(content)
+        print(json.dumps(content, ensure_ascii=False))
         return
     _print_words(heading, words)
     console = Console()
@@ -217,6 +178,16 @@ def _print_words(heading: str, words: HighlightedText) -> None:
     console.print(words.text())
 
 
+def _save(
+    file: Path, content: dict[str, Any], heading: str, texts: Mapping[str, HighlightedText], notes: Sequence[str]
+) -> None:
+    """Write a file of one of `KINDS`: the content for programs, or a page with texts and notes."""
+    if file.suffix.lower() == ".json":
+        write_output(file, json.dumps(content, ensure_ascii=False).encode())
+    else:
+        write_output(file, coloured_page(heading, heading, texts, notes).encode())
+
+
 def _refuse_kind(save: Path | None) -> None:
     """Check, before any work, that the ending of a file is one of `KINDS`.
 
@@ -229,8 +200,6 @@ def _refuse_kind(save: Path | None) -> None:
 
 def _classified(classifier: TextClassifier, text: str | None, target: str | None) -> tuple[Classified, LabelCase]:
     """Return the label of a text, and the text with the label to explain, which is the model's if there is no other."""
-    from translucid.inspection.explain.label_case import LabelCase
-
     if not text or not text.strip():
         raise UserError("there are no words to look at", fix="Give a text with words in it.")
     judge, found = classifier.judges[0], classifier.classify(text)

@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -26,10 +27,12 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
 from translucid.cli.printing import with_examples
+from translucid.cli.run_kinds import configuration_of
+from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.engines.noisy_channel import ChannelWeights
     from translucid.jobs.job import Executor, Job
 
@@ -88,13 +91,9 @@ class Ranking(NamedTuple):
     def weights(self) -> ChannelWeights:
         """Return the weights, with defaults for those that are not given."""
         from translucid.engines.noisy_channel import WEIGHTS
+        from translucid.runs.settings import without_none
 
-        weights = WEIGHTS
-        if self.reverse_weight is not None:
-            weights = weights._replace(reverse=self.reverse_weight)
-        if self.length_weight is not None:
-            weights = weights._replace(length=self.length_weight)
-        return weights
+        return WEIGHTS._replace(**without_none({"reverse": self.reverse_weight, "length": self.length_weight}))
 
 
 class Memory(NamedTuple):
@@ -118,7 +117,6 @@ class Execution(NamedTuple):
 
     def executor(self, job: Job, file: Path | None) -> AbstractContextManager[Executor]:
         """Return the executor of a job that reads a file, or standard input if there is none."""
-        from translucid.ground.errors import UserError
         from translucid.jobs.running import executor_of
 
         if not self.ray:
@@ -159,53 +157,43 @@ def translate(
     Documents (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) are recognised by their name. Only their text
     changes, and segments that have a translation keep it.
     """
-    from translucid.cli.documents import document_among, translate_file
+    from translucid.cli.documents import document_among, shows_near_matches, translate_file
+    from translucid.jobs.job import Job
     from translucid.jobs.running import run_with_progress
     from translucid.jobs.segments import SegmentJob
-    from translucid.runs.run_folder import RunFolder
 
     refuse_two_inputs("a text", texts, source.input_file)
     document = document_among(texts, source.input_file)
     refuse_to_replace(output.output, output.overwrite)
-    configuration = RunFolder(run).configuration().between(*languages)
+    configuration = configuration_of(run).between(*languages)
     options = configuration.searching({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
-    given = option.given(source, output, models, ranking, terms, memory, execution)
-    _refuse_conflicts(given, document, options, output, terms, execution)
-    settings = _settings(source, output, models, ranking, memory, execution)
-    job = _job(run, options, document, {**settings, **terms._asdict(), "configuration": configuration})
-    log = Console(stderr=True)
-    job = _prepared(job, ranking, log)
-    if isinstance(job, SegmentJob):
-        assert document
-        executor = execution.executor(job, document)
+    settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
+    job = Job(run, options, configuration=configuration, **settings)
+    if document:
+        near_matches = shows_near_matches(document)
+        job = SegmentJob(run, options, configuration=configuration, near_matches=near_matches, **settings)
+    _refuse_conflicts(option.given(source, output, models, ranking, terms, memory, execution), job, document)
+    job = _prepared(job, ranking, Console(stderr=True))
+    executor = execution.executor(job, document or source.input_file)
+    if document and isinstance(job, SegmentJob):
         translate_file(job, document, output.output, executor, again=source.retranslate)
         return
-    executor = execution.executor(job, source.input_file)
     lines = lines_of(texts, source.input_file)
     bad = run_with_progress(job, lines, output.output, executor, "translating", hidden=bool(texts))
     refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
-def _refuse_conflicts(
-    given: dict[str, object],
-    document: Path | None,
-    options: DecodingOptions,
-    output: Output,
-    terms: option.Terms,
-    execution: Execution,
-) -> None:
-    from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
-
+def _refuse_conflicts(given: dict[str, object], job: Job, document: Path | None) -> None:
     refuse_together(
         {
             **given,
-            CONSTRAINED: terms.terms and terms.terms_mode == "constrain",
+            CONSTRAINED: job.terms and job.terms_mode == "constrain",
             DOCUMENT: document,
-            "--beam 1": options.beam == 1,
-            "--engine ctranslate2": execution.engine == "ctranslate2",
-            "--format jsonl": output.output_format is option.Format.jsonl,
-            "--nbest": (output.nbest or 1) > 1,
-            "--sample": options.sample,
+            "--beam 1": job.options.beam == 1,
+            "--engine ctranslate2": job.engine == "ctranslate2",
+            "--format jsonl": job.form == "jsonl",
+            "--nbest": job.columns > 1,
+            "--sample": job.options.sample,
         }
     )
 
@@ -235,16 +223,6 @@ def _settings(
     }
 
 
-def _job(run: Path, options: DecodingOptions, document: Path | None, settings: dict[str, Any]) -> Job:
-    from translucid.cli.documents import shows_near_matches
-    from translucid.jobs.job import Job
-    from translucid.jobs.segments import SegmentJob
-
-    if document:
-        return SegmentJob(run, options, **settings, near_matches=shows_near_matches(document))
-    return Job(run, options, **settings)
-
-
 def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
     from translucid.engines.run_files import confidence_note
@@ -268,8 +246,6 @@ def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
 
 def _tuned(job: Job, files: list[str], log: Console) -> Job:
     """Choose the weights of the ranking, and print the gain."""
-    from dataclasses import replace
-
     from translucid.api.translator import Translator
     from translucid.engines.noisy_channel import NoisyChannel
     from translucid.jobs.rank_tuning import tune_weights

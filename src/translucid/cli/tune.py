@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from typer import Option
 
 from translucid.cli import option
-from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.printing import with_examples
 from translucid.engines import ALLOWED
 from translucid.ground.console import Console, table_of
 from translucid.ground.errors import UserError
+from translucid.inspection import PICTURES
 
 if TYPE_CHECKING:
     from translucid.api.alignment_fitting import LearnedAlignment
@@ -46,8 +47,8 @@ _OPTIONS_OF = {
 class Data(NamedTuple):
     """Data."""
 
-    train: Annotated[list[str] | None, option.files("The training pairs of the run.", "--train")] = None
-    valid: Annotated[list[str] | None, option.files("Pairs on which speed and BLEU are compared.", "--valid")] = None
+    train: Annotated[list[str] | None, option.files("The training pairs of the run.")] = None
+    valid: Annotated[list[str] | None, option.files("Pairs on which speed and BLEU are compared.")] = None
     sentences: Annotated[int | None, Option(help="Sentences each time (1000; 2000 with --confidence).", min=1)] = None
 
 
@@ -153,12 +154,9 @@ def _tune_alignments(run: Path, links: Path, data: Data, languages: option.Langu
 
 def _tune_confidence(run: Path, data: Data, options: Confidence, languages: option.Languages, console: Console) -> None:
     from translucid.api.confidence_fitting import fit_confidence
-    from translucid.inspection import PICTURES, refuse_picture
     from translucid.runs.settings import without_none
 
-    refuse_to_replace(options.diagram, options.overwrite, PICTURES)
-    if options.diagram:
-        refuse_picture(options.diagram)
+    refuse_to_save(options.diagram, options.overwrite, PICTURES)
     settings = {
         "threshold": options.threshold,
         "sentences": data.sentences,

@@ -59,8 +59,7 @@ class Tag(NamedTuple):
     """The start tag of an element."""
 
     name: str
-    attributes: dict[str, Attribute]
-    """The attributes by their names."""
+    attributes: list[Attribute]
 
     @classmethod
     def of(cls, name: str, text: str, start: int, end: int) -> Tag:
@@ -76,12 +75,14 @@ class Tag(NamedTuple):
                 quote, value = value[0], value[1:-1]
             # As in browsers, the first of equal attributes counts.
             attributes.setdefault(key, Attribute(key, value, quote, match.start(2) + len(quote)))
-        return cls(name, attributes)
+        return cls(name, list(attributes.values()))
 
     def value(self, name: str) -> str:
         """Return the value of an attribute in lower case; "" if there is none."""
-        attribute = self.attributes.get(name)
-        return attribute.value.strip().lower() if attribute else ""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute.value.strip().lower()
+        return ""
 
     @property
     def refuses(self) -> bool:
@@ -114,7 +115,7 @@ class Tag(NamedTuple):
         return self._named({"lang", "xml:lang"})
 
     def _named(self, names: set[str]) -> list[Attribute]:
-        return [attribute for name, attribute in self.attributes.items() if name in names]
+        return [attribute for attribute in self.attributes if attribute.name in names]
 
 
 def is_inline(name: str) -> bool:

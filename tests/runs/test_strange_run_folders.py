@@ -16,8 +16,7 @@ from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.tensor_file import load_tensors, save_tensors
-from translucid.runs.weight_loading import shapes, unshared
+from translucid.runs.tensor_file import load_tensors, save_tensors, shapes, unshared
 
 READ = ["config.yaml", "model.safetensors", "tokenizer.model"]
 

@@ -13,9 +13,9 @@ from translucid.cli.arguments import pair_up
 from translucid.cli.run_kinds import configuration_of
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import refuse_disagreement
+from translucid.ground.atomic import refuse_to_lose
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.ground.paths import refuse_to_lose
 from translucid.kernels.devices import choose_device
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from translucid.cli import option
+from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.console import Console
 from translucid.ground.errors import missing_package
-from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.lessons.lessons import LESSONS
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.run_kinds import configuration_of
 from translucid.cli.train import shares
+from translucid.ground.atomic import refuse_unusable_name
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.ground.paths import refuse_unusable_name
 
 if TYPE_CHECKING:
     from translucid.memory.translation_memory import TranslationMemory

@@ -127,8 +127,7 @@ class Initialization(NamedTuple):
         Raises:
             UserError: the runs do not go together, or do not fit the preset.
         """
-        from translucid.runs.initialization import settings_from
-        from translucid.runs.pretrained import Pretrained
+        from translucid.runs.initialization import Pretrained, settings_from
         from translucid.runs.run_folder import RunFolder
 
         folders = []

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from translucid.ground.atomic import remove_folder, replace_folder
 from translucid.ground.errors import UserError
-from translucid.ground.paths import remove_folder, replace_folder
 from translucid.ground.reading import digest
 
 _SUMS = "sha256.json"

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import write_atomically
+from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.ground.special import SPECIAL
 from translucid.interop.channels import sines_first
 from translucid.interop.huggingface_card import model_card

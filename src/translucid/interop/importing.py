@@ -15,7 +15,7 @@ from translucid.interop.marian import from_marian
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
-from translucid.runs.weight_loading import fill
+from translucid.runs.tensor_file import fill
 
 if TYPE_CHECKING:
     from translucid.models.protocol import Model

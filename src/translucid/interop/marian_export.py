@@ -11,9 +11,8 @@ import numpy as np
 import yaml
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.atomic import write_atomically
+from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
 from translucid.ground.errors import UserError
-from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers
 from translucid.interop.pieces import pieces_of

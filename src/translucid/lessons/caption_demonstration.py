@@ -8,7 +8,7 @@ from pathlib import Path
 from translucid.corpora.scenes.writing import FILES, sizes, write_corpus
 from translucid.ground.console import Console, counting
 from translucid.lessons.demonstration import resumed_or_new
-from translucid.models.networks.efficientnet import learned_weights
+from translucid.models.networks import learned_weights
 from translucid.runs.run_folder import SCENES as FOLDER
 from translucid.training.experiment import run_experiment
 

@@ -14,7 +14,7 @@ from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual, final_norm
 from translucid.models.captioner_options import CaptioningTransformerOptions
-from translucid.models.language.elmo import with_elmo
+from translucid.models.language.bilstm import with_elmo
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Maps, Memory, SequenceModel

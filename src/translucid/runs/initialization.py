@@ -1,22 +1,32 @@
-"""Initialisation of a run from other runs: their tokenizers, the shapes of their models, and their weights."""
+"""Initialisation of a run from other runs: their tokenizers, the shapes of their models, and their weights.
+
+A translator can be initialised from language models, in two ways:
+
+Encoder and decoder (Ramachandran et al. 2017, arXiv 1611.02683, section 2.1): a language model of the source language
+initialises the encoder, one of the target language the decoder, with their vocabularies, embeddings and common layers;
+the decoder also gets the output projection. Only the cross-attention is new. At first it adds nothing, so that the
+decoder starts as the language model.
+
+ELMo (Peters et al. 2018, arXiv 1802.05365): the encoder also reads the representation of each token in a bidirectional
+language model of the source language.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizing.extending import extended, parts_of_new, reserving
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.presets import kind_of_preset
-from translucid.runs.pretrained import Pretrained
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.tensor_file import load_tensors
-from translucid.runs.weight_loading import load_weights, unshared
+from translucid.runs.tensor_file import load_tensors, load_weights, refuse_misfits, shapes, unshared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -171,3 +181,174 @@ def _extend(tensors: dict[str, Tensor], own: dict[str, Tensor], before: Tokenize
         if len(own[name]) == len(tensor) + len(parts) > len(tensor):
             means = [tensor[ids].mean(0) for ids in parts]
             tensors[name] = torch.cat([tensor, torch.stack(means)])
+
+
+class Pretrained(NamedTuple):
+    """The runs of the language models that initialise a translator, None where there is none."""
+
+    encoder: RunFolder | None = None
+    decoder: RunFolder | None = None
+    elmo: RunFolder | None = None
+
+    @classmethod
+    def of(cls, options: TrainingOptions) -> Pretrained:
+        """Return the runs that the options name."""
+        return cls(*map(_run, (options.init_encoder, options.init_decoder, options.elmo)))
+
+    def settings(self, preset: str | None) -> dict[str, Any]:
+        """Return the settings that the translator takes over.
+
+        Args:
+            preset: the preset of the translator, if one is given.
+
+        Raises:
+            UserError: a run is not of a suitable language model, or the runs do not fit together or to the preset.
+        """
+        halves = list(filter(None, (self.encoder, self.decoder)))
+        model: dict[str, Any] = {}
+        if halves:
+            model = _shape(halves[0])
+        kind = kind_of_preset(preset)
+        if halves and kind not in {None, model["kind"]}:
+            what = f"is a model with which a translator of the kind {model['kind']} begins, and {preset} is none"
+            raise UserError(what, file=halves[0].path, fix="Give another --model, or another run.")
+        for run in halves[1:]:
+            _refuse_other_shape(model, halves[0], run)
+        if self.elmo:
+            model["elmo"] = _bidirectional(self.elmo).model_dump()
+        if self.encoder and self.elmo and self.encoder.tokenizer().fingerprint != self.elmo.tokenizer().fingerprint:
+            what = f"has another vocabulary than {self.encoder.path}, and a source is cut in one way"
+            raise UserError(what, file=self.elmo.path, fix="Train both language models from the same text.")
+        tokenizer = self.tokenizer(None)
+        joint = tokenizer is not None and tokenizer.joint
+        named = {"init_encoder": self.encoder, "init_decoder": self.decoder, "elmo": self.elmo}
+        training = {name: str(run.path) for name, run in named.items() if run}
+        first = next(filter(None, named.values()))
+        return {
+            "model": {**model, "share_embeddings": joint},
+            "data": {"tokenizer": first.configuration().data.tokenizer.model_dump() | {"joint": joint}},
+            "training": training,
+        }
+
+    def tokenizer(self, learned: Tokenizer | None) -> Tokenizer | None:
+        """Return the source side of the encoder's tokenizer with the target side of the decoder's.
+
+        Args:
+            learned: the tokenizer of a side without a language model; if it is None, both sides must have one, or the
+                result is None.
+        """
+        encoder = self.encoder or self.elmo
+        source = encoder.tokenizer() if encoder else learned
+        target = self.decoder.tokenizer() if self.decoder else learned
+        return Tokenizer.paired(source, target) if source and target else None
+
+    def begin(self, model: Model) -> None:
+        """Initialise a translator with the weights of the language models.
+
+        Raises:
+            UserError: they don't fit.
+        """
+        own = unshared(model)
+        for run, renamed in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
+            if run is None:
+                continue
+            tensors = {}
+            for language_name, tensor in _stacked(load_tensors(run.model_file)[0]).items():
+                name = renamed(language_name, own)
+                if name in own:
+                    tensors[name] = tensor
+            refuse_misfits(shapes({name: own[name] for name in tensors}), shapes(tensors), run.model_file)
+            for name, tensor in tensors.items():
+                own[name].copy_(tensor)
+        if self.decoder:
+            _disable_cross_attention(own)
+        if self.elmo:
+            language: Model = model.get_submodule("source_embedding.language")  # type: ignore[assignment]
+            load_weights(language, load_tensors(self.elmo.model_file)[0], self.elmo.model_file)
+
+
+def _run(name: str | None) -> RunFolder | None:
+    return RunFolder(Path(name)) if name else None
+
+
+def _shape(run: RunFolder) -> dict[str, Any]:
+    """Return the options of a translator whose encoder or decoder a run's model can initialise."""
+    model = run.configuration().model
+    if isinstance(model, TransformerLanguageOptions):
+        same = model.model_dump(include={"width", "heads", "feed_forward", "norm", "tie_output"})
+        return {"kind": "transformer", **same, "encoder_layers": model.layers, "decoder_layers": model.layers}
+    if not isinstance(model, LSTMLanguageOptions):
+        what = f"holds a model of the kind {model.kind}, with which no half of a translator begins"
+        raise UserError(what, file=run.path, fix="Give the run of an lm-transformer or an lm-lstm.")
+    if model.backwards:
+        raise UserError("reads backwards, and a translator does not", file=run.path, fix="Give another run.")
+    if model.layers > 1 and model.hidden != model.width:
+        what = f"has model.hidden={model.hidden} and model.width={model.width}, and a translator has one width"
+        raise UserError(what, file=run.path, fix="Train the language model with both alike.")
+    same = model.model_dump(include={"width", "layers", "tie_output"})
+    return {"kind": "recurrent", "cell": "lstm", "bidirectional": False, **same}
+
+
+def _refuse_other_shape(shape: dict[str, Any], first: RunFolder, run: RunFolder) -> None:
+    for name, value in _shape(run).items():
+        if shape.get(name) != value:
+            what = f"would make a translator with model.{name}={value}, and {first.path} one with {shape.get(name)}"
+            raise UserError(what, file=run.path, fix="Both halves need language models of one shape.")
+
+
+def _bidirectional(run: RunFolder) -> BiLSTMLanguageOptions:
+    model = run.configuration().model
+    if not isinstance(model, BiLSTMLanguageOptions):
+        what = f"holds a model of the kind {model.kind}, which does not read from both ends"
+        raise UserError(what, file=run.path, fix="Give the run of an lm-bilstm.")
+    if model.characters:
+        what = "reads its pieces by their characters, which a translator does not"
+        raise UserError(what, file=run.path, fix="Train one with model.characters=false.")
+    return model
+
+
+def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Rename the weights of LSTM layers to those of PyTorch's `nn.LSTM`, which has a second, redundant bias."""
+    names = {"w": "weight_ih", "u": "weight_hh", "b": "bias_ih"}
+    renamed = {}
+    for name, tensor in tensors.items():
+        if name.startswith("layers."):
+            _, layer, kind = name.split(".")
+            renamed[f"recurrence.rnn.{names[kind]}_l{layer}"] = tensor
+            if kind == "b":
+                renamed[f"recurrence.rnn.bias_hh_l{layer}"] = tensor.new_zeros(tensor.shape)
+        else:
+            renamed[name] = tensor
+    return renamed
+
+
+def _in_encoder(name: str, own: dict[str, Tensor]) -> str:
+    """Return the name that a language model's weight has in a translator's encoder, "" if it has none."""
+    module, _, rest = name.partition(".")
+    if module == "embedding":
+        plain = f"source_embedding.{rest}"
+        # With ELMo, the embedding is part of a module that adds ELMo's vectors.
+        return plain if plain in own else f"source_embedding.embedding.{rest}"
+    modules = {"decoder": "encoder", "decoder_norm": "encoder_norm", "recurrence": "encoder.recurrence"}
+    return f"{modules[module]}.{rest}" if module in modules else ""
+
+
+def _in_decoder(name: str, own: dict[str, Tensor]) -> str:
+    """Return the name that a language model's weight has in a translator's decoder."""
+    module, _, rest = name.partition(".")
+    if module == "embedding":
+        target = f"target_embedding.{rest}"
+        return target if target in own else _in_encoder(name, own)  # both sides share the embedding
+    if module == "decoder":  # a translator has cross-attention between self-attention and feed-forward layer
+        return name.replace(".residuals.1.", ".residuals.2.")
+    return f"decoder.{name}" if module == "recurrence" else name
+
+
+def _disable_cross_attention(own: dict[str, Tensor]) -> None:
+    """Let cross-attention add nothing, so that the decoder computes what the language model would."""
+    for name, tensor in own.items():
+        if name.startswith("decoder.") and ".cross_attention.output." in name:
+            tensor.zero_()
+        if name == "decoder.combine.weight":  # tanh(W_c [c; h]), where h is the state of the language model
+            tensor.zero_()
+            tensor[:, -len(tensor) :].fill_diagonal_(1)

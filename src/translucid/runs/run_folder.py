@@ -20,8 +20,16 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.settings import LONGEST, read_settings, with_current_names
-from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
-from translucid.runs.weight_loading import fill, refuse_misfits, refuse_other_options, shapes, unshared
+from translucid.runs.tensor_file import (
+    fill,
+    load_tensors,
+    read_header,
+    refuse_misfits,
+    refuse_other_options,
+    save_tensors,
+    shapes,
+    unshared,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,7 +24,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
-from translucid.runs.weight_loading import refuse_misfits
+from translucid.runs.tensor_file import refuse_misfits
 from translucid.training.objective import Loss, batch_loss
 from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers

@@ -16,8 +16,8 @@ from translucid.data.batching import Batch
 from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
 from translucid.models.protocol import Model, SequenceModel
+from translucid.runs.tensor_file import load_weights, unshared
 from translucid.runs.training_options import TrainingOptions
-from translucid.runs.weight_loading import load_weights, unshared
 from translucid.training.compiled import CompiledLoss
 from translucid.training.frozen import trainable
 from translucid.training.gradient_buckets import GradientBuckets

@@ -14,7 +14,7 @@ from translucid.engines.tuned import Tuned, save_tuned
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.weight_loading import unshared
+from translucid.runs.tensor_file import unshared
 
 SETTINGS = {
     "model": {"width": 16, "heads": 2, "feed_forward": 16, "encoder_layers": 1, "decoder_layers": 1},

@@ -23,8 +23,8 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.atomic import replace_folder
 from translucid.ground.errors import UserError
-from translucid.ground.paths import replace_folder
 
 FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
 

@@ -16,8 +16,8 @@ from torch import Tensor
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.conventions import ACTIVATIONS, POSITIONS, Quantization, block_names
+from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.errors import UserError
-from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.ground.special import SPELLED
 from translucid.layers.embedding import Embedding
 from translucid.layers.positions import NoPositions

@@ -10,9 +10,8 @@ from typing import Any
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.ctranslate2.conventions import Quantization
-from translucid.ground.atomic import replace, write_atomically
+from translucid.ground.atomic import refuse_to_lose, replace, whole_folder, write_atomically
 from translucid.ground.errors import UserError, missing_package
-from translucid.ground.paths import refuse_to_lose, whole_folder
 from translucid.interop.onnx.graphs import AFTER, DECODER, ENCODER, IDS, LOGITS, TOKENS, quiet, write_graphs
 from translucid.interop.onnx.states import Flat, flat_states
 from translucid.interop.onnx.tracing import positions_of

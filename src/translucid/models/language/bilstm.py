@@ -1,4 +1,4 @@
-"""The bidirectional language model of Peters et al. 2018 (arXiv 1802.05365), whose states are ELMo's vectors."""
+"""The bidirectional language model of Peters et al. 2018 (arXiv 1802.05365), and its vectors, ELMo, in a translator."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from translucid.ground.special import SPECIAL
 from translucid.kernels.linear import Linear
 from translucid.layers.characters import Characters
-from translucid.layers.embedding import output_projection
+from translucid.layers.embedding import Embedding, output_projection
 from translucid.layers.language_lstm import DroppedEmbedding, ProjectedLSTM, locked_dropout
+from translucid.layers.mix import Mix
 from translucid.models.language.lstm import LSTMState
 from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import BiLSTMLanguageOptions
+from translucid.models.model_options import ContextualOptions
 
 
 class BidirectionalLSTM(LanguageModel[LSTMState]):
@@ -111,3 +114,54 @@ class BidirectionalLSTM(LanguageModel[LSTMState]):
             groups.append(group)
         groups[-1] += self.output_weights(groups[0])
         return groups
+
+
+class ContextualEmbedding(nn.Module):
+    """The sum of a token's embedding and its vector from a bidirectional language model.
+
+        x_k = embedding(w_k) + W ELMo_k,    ELMo_k = gamma sum_j softmax(s)_j h_{k,j}
+
+    The paper concatenates ELMo_k and the embedding; a matrix after the concatenation is equivalent to adding W ELMo_k.
+    W is zero at first. h_{k,j} are the states of both directions in layer j for token k, normalised to mean 0 and
+    variance 1.
+    """
+
+    def __init__(self, embedding: Embedding, width: int, options: BiLSTMLanguageOptions, *, tuned: bool) -> None:
+        """Combine an embedding with a bidirectional language model.
+
+        Args:
+            embedding: the embedding of V tokens.
+            width: D, the width of the embedding.
+            options: the options of the bidirectional language model.
+            tuned: whether to train the language model too; otherwise it is frozen.
+        """
+        super().__init__()
+        self.embedding, self.tuned = embedding, tuned
+        self.language = BidirectionalLSTM(embedding.tokens.num_embeddings, options).requires_grad_(tuned)
+        self.language.output.bias.requires_grad_(False)  # the language model predicts nothing here
+        self.mix = Mix(1 + options.layers, normalise=True)
+        self.projection = Linear(2 * options.width, width, bias=False)
+        nn.init.zeros_(self.projection.weight)
+
+    def train(self, mode: bool = True) -> ContextualEmbedding:
+        """Set the mode, except that a frozen language model stays in evaluation mode, without dropout."""
+        super().train(mode)
+        if not self.tuned:
+            self.language.eval()
+        return self
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Embed sources ids [B, S], padded on the right and ending in the end token: [B, S, D]."""
+        # The language model was trained on texts that begin with the start token; its position is dropped afterwards.
+        whole = nn.functional.pad(ids, (1, 0), value=SPECIAL.start)
+        with torch.set_grad_enabled(self.tuned and torch.is_grad_enabled()):
+            layers = self.language.both_ways(self.language.embedding(whole), whole != SPECIAL.pad)
+        contextual: Tensor = self.projection(self.mix([layer[:, 1:] for layer in layers]))
+        return self.embedding(ids) + contextual
+
+
+def with_elmo(embedding: Embedding, options: ContextualOptions) -> nn.Module:
+    """Return a source embedding, combined with ELMo if the options ask for it."""
+    if options.elmo is None:
+        return embedding
+    return ContextualEmbedding(embedding, embedding.tokens.embedding_dim, options.elmo, tuned=options.elmo_tuned)

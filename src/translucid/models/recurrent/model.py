@@ -9,7 +9,7 @@ from torch import Tensor
 from translucid.kernels.dropout import Dropout
 from translucid.layers.embedding import Embedding, output_projection, token_embeddings
 from translucid.layers.positions import NoPositions
-from translucid.models.language.elmo import with_elmo
+from translucid.models.language.bilstm import with_elmo
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.protocol import Maps
 from translucid.models.recurrent.bahdanau import BahdanauDecoder

@@ -17,8 +17,7 @@ import torch
 from translucid.data.batching import Batch
 from translucid.kernels.devices import tune_cpu
 from translucid.models.model_options import RecurrentOptions
-from translucid.models.recurrent import RecurrentModel
-from translucid.models.recurrent.luong import LuongDecoder
+from translucid.models.recurrent import LuongDecoder, RecurrentModel
 from translucid.training.objective import batch_loss
 
 VOCABULARY, SENTENCES, LENGTH = 8000, 128, 16

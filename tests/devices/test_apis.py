@@ -24,7 +24,7 @@ from translucid.inspection.inspected import forced_decoding
 from translucid.inspection.plain_values import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.tracing import followable
-from translucid.models.language.transformer import _window_mask
+from translucid.models.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations
 from translucid.training.images import ImageDataset

@@ -10,7 +10,7 @@ from translucid.models.captioner import CaptioningLSTM
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
 from translucid.models.captioner.decoder import DRAWN
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
-from translucid.models.recurrent.state import CROSS
+from translucid.models.recurrent import CROSS
 
 ALPHA = torch.tensor([[[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]]])
 """One caption of two words and padding, two cells."""

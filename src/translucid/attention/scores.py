@@ -68,8 +68,7 @@ class General(Score):
 
     def keys(self, memory: Tensor) -> Tensor:
         """Return W y, so that a score is one dot product."""
-        projected: Tensor = self.weight(memory)
-        return projected
+        return self.weight(memory)
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         """Return scores [.., n_q, n_k]."""
@@ -99,8 +98,7 @@ class Concat(Score):
 
     def keys(self, memory: Tensor) -> Tensor:
         """Return W_y y [.., n_k, A], the part of the hidden layer that depends on the encoder outputs."""
-        projected: Tensor = self.key(memory)
-        return projected
+        return self.key(memory)
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
         """Return scores [.., n_q, n_k]."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import StringIO
-from typing import IO, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from rich.console import Console as RichConsole
 from rich.console import ConsoleOptions, OverflowMethod, RenderableType
@@ -46,28 +46,11 @@ class Console(RichConsole):
     log_format: ClassVar[LogFormat] = "text"
     """The format of all consoles on standard error."""
 
-    def __init__(
-        self, *, stderr: bool = False, file: IO[str] | None = None, width: int | None = None, quiet: bool = False
-    ) -> None:
-        """Open a console.
-
-        Args:
-            stderr: write on standard error instead of standard output.
-            file: write to this stream instead.
-            width: columns; those of the terminal by default.
-            quiet: write nothing.
-        """
-        machine_readable = stderr and self.log_format != "text"
-        super().__init__(
-            stderr=stderr,
-            file=file,
-            width=width,
-            quiet=quiet,
-            markup=False,
-            emoji=False,
-            highlight=False,
-            force_terminal=False if machine_readable else None,  # None: Rich finds out
-        )
+    def __init__(self, *, stderr: bool = False, **options: Any) -> None:
+        """Open a console on standard output or error; `options` of Rich's are `file`, `width` and `quiet`."""
+        if stderr and self.log_format != "text":  # otherwise Rich finds out whether this is a terminal
+            options["force_terminal"] = False
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False, **options)
 
     @property
     def format(self) -> LogFormat:

@@ -24,15 +24,13 @@ def refuse_strange(file: Path, folder: Path, most: int | None = None) -> None:
     """
     try:
         facts = file.stat()
-        real = file.resolve(strict=True)
-        inside = real.is_relative_to(folder.resolve(strict=True))
+        inside = file.resolve(strict=True).is_relative_to(folder.resolve(strict=True))
     except FileNotFoundError:
         return
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
     if not inside:
-        fix = "Copy the file there if you trust it."
-        raise UserError("is a link that leads out of its folder", file=file, fix=fix)
+        raise UserError("is a link that leads out of its folder", file=file, fix="Copy the file there if you trust it.")
     if not stat.S_ISREG(facts.st_mode):
         raise UserError("is not a file", file=file, fix="A folder, a pipe or a device stands in its place: remove it.")
     if most is not None and facts.st_size > most:

@@ -26,8 +26,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
 from translucid.models.attention_only import BareAttention
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent import RecurrentModel
-from translucid.models.recurrent.plain import PlainDecoder
+from translucid.models.recurrent import PlainDecoder, RecurrentModel
 from translucid.models.transformer import BlockStacks
 
 

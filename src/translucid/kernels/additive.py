@@ -39,8 +39,7 @@ def additive_over(key: Tensor, v: Tensor) -> Callable[[Tensor], Tensor] | None:
     a = _exponential(key.detach())
 
     def scores(query: Tensor) -> Tensor:
-        e: Tensor = _Additive.apply(query.to(torch.float32), key, a, v)  # type: ignore[no-untyped-call]
-        return e
+        return _Additive.apply(query.to(torch.float32), key, a, v)  # type: ignore[no-untyped-call]
 
     return scores
 

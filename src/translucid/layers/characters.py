@@ -68,8 +68,7 @@ class Characters(nn.Module):
         maxima = [filters(c).amax(-1) for filters in self.filters]  # [W, number of filters of this length] each
         # relu is monotonic, so max relu(..) = relu(max ..), and relu of the maxima is cheaper.
         y = torch.cat(maxima, -1).relu()
-        x: Tensor = self.projection(self.highways(y))
-        return x
+        return self.projection(self.highways(y))
 
 
 class Highway(nn.Module):

@@ -25,9 +25,7 @@ from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent import RecurrentModel
-from translucid.models.recurrent.encoder import RecurrentMemory
-from translucid.models.recurrent.plain import PlainDecoder
+from translucid.models.recurrent import PlainDecoder, RecurrentMemory, RecurrentModel
 
 Record = dict[str, Any]
 BOOK = [*ENGLISH_BOOK, "They are going to the beach"]

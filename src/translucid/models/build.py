@@ -12,7 +12,7 @@ from translucid.kernels.machine import physical_memory
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.captioner_options import CaptionerOptions, CaptioningShape, CaptioningTransformerOptions
 from translucid.models.classifier import Classifier
-from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel, TransformerLanguageModel
+from translucid.models.language import BidirectionalLSTM, LSTMLanguageModel
 from translucid.models.language_options import (
     BiLSTMLanguageOptions,
     ClassifierOptions,
@@ -22,7 +22,7 @@ from translucid.models.language_options import (
 from translucid.models.model_options import AttentionOnlyOptions, CustomOptions, ModelOptions, RecurrentOptions
 from translucid.models.protocol import Model
 from translucid.models.recurrent import RecurrentModel
-from translucid.models.transformer import Transformer
+from translucid.models.transformer import Transformer, TransformerLanguageModel
 
 
 def build_model(

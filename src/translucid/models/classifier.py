@@ -61,8 +61,7 @@ class Classifier(Model):
     def _states(self, embedded: Tensor, mask: Tensor) -> Tensor:
         """Return h [B, S, D], or [B, S, 2 D] for two directions."""
         if isinstance(self.language, BidirectionalLSTM):
-            mixed: Tensor = self.mix(self.language.both_ways(embedded, mask))
-            return mixed
+            return self.mix(self.language.both_ways(embedded, mask))
         start = self.language.begin(len(mask), mask.device)
         reading, _ = self.language.read_embedded(embedded, start)
         return reading.features

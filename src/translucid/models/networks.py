@@ -259,8 +259,7 @@ class TimmNetwork(ImageNetwork):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Map pixels [B, 3, height, width] uint8 to the grid [B, F, rows, columns]."""
-        grid: Tensor = self.network((pixels - self.mean) / self.std)[0]
-        return grid
+        return self.network((pixels - self.mean) / self.std)[0]
 
 
 def _created(name: str, **settings: Any) -> Any:

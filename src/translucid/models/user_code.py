@@ -82,12 +82,11 @@ def load_score(reference: str, width: int) -> Score:
     # Only the base class is abstract, and only the user's class knows its arguments: hence Any.
     score_class: Any = _load_class(reference, Score, "translucid.attention.Score")
     try:
-        score: Score = score_class(width)
+        return score_class(width)
     except TypeError as error:  # the class takes other arguments
         what = f"{score_class.__name__}({width}) fails: {error}"
         fix = "The class takes the width, and has `keys` and `forward`."
         raise UserError(what, file=_file(reference), fix=fix) from error
-    return score
 
 
 def load_model_class(reference: str) -> type[CustomModel]:

@@ -265,5 +265,4 @@ def recipe(given: Path) -> Path:
         return given
     if given.name in known and given.parent == Path():  # even if a folder, such as that of its corpus, has this name
         return known[given.name]
-    fix = nearest(given.stem, known)
-    raise UserError("is neither a file nor a recipe of ours", file=given, fix=fix)
+    raise UserError("is neither a file nor a recipe of ours", file=given, fix=nearest(given.stem, known))

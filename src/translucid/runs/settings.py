@@ -58,8 +58,7 @@ def nested(key: str, value: Any) -> Settings:
     """Return a value as nested groups: `nested("a.b", 1)` is `{"a": {"b": 1}}`."""
     for part in reversed(key.split(".")):
         value = {part: value}
-    settings: Settings = value
-    return settings
+    return value
 
 
 def assigned(settings: Settings, assignments: Iterable[str], overrides: Mapping[str, Any]) -> Settings:

@@ -17,8 +17,7 @@ from translucid.ground.errors import UserError
 from translucid.models.attention_only import AttentionOnly, AttentionOnlyState
 from translucid.models.model_options import ContextualOptions, RecurrentOptions
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent.model import RecurrentModel
-from translucid.models.recurrent.state import RecurrentState
+from translucid.models.recurrent import RecurrentModel, RecurrentState
 from translucid.models.transformer import Transformer, TransformerState
 
 StateT = TypeVar("StateT")

@@ -14,7 +14,7 @@ from translucid.layers.embedding import Embedding
 from translucid.layers.positions import LearnedPositions, SinusoidalPositions
 from translucid.layers.recurrent import Cells, Recurrence
 from translucid.models.protocol import SequenceModel
-from translucid.models.recurrent.model import RecurrentModel
+from translucid.models.recurrent import RecurrentModel
 
 
 def followable(model: SequenceModel) -> SequenceModel:

@@ -16,7 +16,7 @@ from translucid.kernels.linear import Linear
 from translucid.layers.recurrent import Recurrence
 from translucid.models.captioner_options import CaptionerOptions
 from translucid.models.protocol import Maps
-from translucid.models.recurrent.state import CROSS, RecurrentState
+from translucid.models.recurrent import CROSS, RecurrentState
 
 DRAWN = "decoder.0.drawn"
 """The name of the map of sampled cells, for hard attention in training: 1 at the cell, 0 elsewhere [N, 1, T, S]. In a

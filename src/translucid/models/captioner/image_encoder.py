@@ -54,8 +54,7 @@ class ImageEncoder(nn.Module):
     def grids(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the grids [B, S, F] of pixels [B, height, width, 3] as an array, for storage."""
         source = torch.from_numpy(pixels).to(self.project.weight.device)
-        grids: NDArray[np.float32] = self.compute_grids(source).float().cpu().numpy()
-        return grids
+        return self.compute_grids(source).float().cpu().numpy()
 
     def forward(self, source: Tensor) -> Tensor:
         """Map pixels or grids to cells [B, S, D]."""

@@ -17,8 +17,7 @@ from translucid.models.captioner.decoder import DRAWN, AttentionDecoder, BlindDe
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
-from translucid.models.recurrent.encoder import RecurrentMemory
-from translucid.models.recurrent.state import CROSS, RecurrentDecoding, RecurrentState
+from translucid.models.recurrent import CROSS, RecurrentDecoding, RecurrentMemory, RecurrentState
 from translucid.models.transformer import BlockStacks, TransformerState
 
 

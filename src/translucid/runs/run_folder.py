@@ -27,8 +27,7 @@ from translucid.runs.tensor_file import (
     refuse_misfits,
     refuse_other_options,
     save_tensors,
-    shapes,
-    unshared,
+    weight_shapes,
 )
 
 if TYPE_CHECKING:
@@ -231,7 +230,7 @@ class RunFolder:
             fix = "It does not belong to the files beside it."
             raise UserError(str(error), file=self.config_file, fix=fix) from error
         # Before memory is allocated, because a configuration may ask for ten thousand layers.
-        refuse_misfits(shapes(unshared(model)), saved, self.model_file)
+        refuse_misfits(weight_shapes(model), saved, self.model_file)
         refuse_other_options(facts.get("model"), configuration.model, self.config_file)
         refuse_too_large(model)
         fill(model, load_tensors(self.model_file)[0], self.model_file)

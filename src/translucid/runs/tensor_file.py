@@ -136,6 +136,11 @@ def shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tensor.shape for name, tensor in tensors.items()}
 
 
+def weight_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each weight of a model by name; shared weights have only their first name."""
+    return shapes(unshared(model))
+
+
 def load_weights(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     """Copy weights by name into a model.
 
@@ -164,7 +169,7 @@ def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
 
 
 def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
-    refuse_misfits(shapes(unshared(model)), shapes(tensors), file)
+    refuse_misfits(weight_shapes(model), shapes(tensors), file)
     for name, tensor in tensors.items():
         if not tensor.is_floating_point():
             raise UserError(f"does not fit the model: {name} is {tensor.dtype}", file=file, fix=_MISFIT)

@@ -3,8 +3,8 @@ r"""The entries of .po files: strings, flags, notes and offsets, and what is rep
 import polib
 import pytest
 
-from translucid.data.readers import po_entries
-from translucid.data.readers.po_entries import LONGEST_ENTRY, entries, unescaped
+from translucid.data.readers import po
+from translucid.data.readers.po import LONGEST_ENTRY, entries, unescaped
 
 FILE = r"""# a comment alone
 
@@ -135,7 +135,7 @@ def test_an_unreadable_line_spoils_its_entry_only():
 
 
 def test_an_entry_may_have_so_many_characters(monkeypatch):
-    monkeypatch.setattr(po_entries, "LONGEST_ENTRY", 30)
+    monkeypatch.setattr(po, "LONGEST_ENTRY", 30)
     good = '# 345678\nmsgid "a"\nmsgstr "b"\n'
     assert len(good) == 30 and len(read(good)[0]) == 1
     for long in (f"#{good}", good + '"c"\n', good.replace("b", "bb")):

@@ -4,8 +4,8 @@ import pytest
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.documents.kinds import read_document
-from translucid.documents.subtitles.caption_lines import in_lines, split
 from translucid.documents.subtitles.caption_turns import ends_sentence, turns
+from translucid.documents.subtitles.cues import in_lines, split
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 

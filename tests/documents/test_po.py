@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.documents.changing import ENGLISH_SPANISH, all_changed, changed
-from translucid.data.readers.po_entries import unescaped
+from translucid.data.readers.po import unescaped
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.strings.messages import message_spans

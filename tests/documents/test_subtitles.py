@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.documents.changing import ENGLISH_SPANISH, all_changed
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
-from translucid.documents.subtitles.caption_lines import in_lines, split
+from translucid.documents.subtitles.cues import in_lines, split
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.errors import UserError
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from translucid.memory.filling import filled
 from translucid.memory.folding import Folded, spaced
-from translucid.memory.match import Entry, Match
+from translucid.memory.match import Entry, Match, filled
 
 
 def match(text, source, target="…"):

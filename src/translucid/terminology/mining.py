@@ -46,25 +46,22 @@ class Lexicon:
     def learn(cls, pairs: Iterable[Pair]) -> Lexicon:
         """Learn from sentence pairs: from all, or from the first ones if they have too many possible links."""
         source_side, target_side = _Side(), _Side()
-        links = 0
+        # For each possible link: its source and target word, and the tokens that it links.
+        words_s, words_t, tokens_s, tokens_t = [], [], [], []
+        links = total_s = total_t = 0
         for pair in pairs:
             sources, targets = folded(content(pair.source)), folded(content(pair.target))
             links += len(sources) * len(targets)
             if links > MOST_LINKS:
                 break
-            source_side.add(sources)
-            target_side.add(targets)
-        if not links:
-            return cls({})
-        # For each possible link: its source and target word, and the tokens that it links.
-        words_s, words_t, tokens_s, tokens_t = [], [], [], []
-        total_s = total_t = 0
-        for s, t in zip(source_side.sentences, target_side.sentences, strict=True):
+            s, t = source_side.add(sources), target_side.add(targets)
             words_s.append(np.repeat(s, len(t)))
             words_t.append(np.tile(t, len(s)))
             tokens_s.append(np.repeat(np.arange(len(s)), len(t)) + total_s)
             tokens_t.append(np.tile(np.arange(len(t)), len(s)) + total_t)
             total_s, total_t = total_s + len(s), total_t + len(t)
+        if not links:
+            return cls({})
         width = len(target_side.numbers)
         keys, which = np.unique(np.concatenate(words_s) * width + np.concatenate(words_t), return_inverse=True)
         pairs_s, pairs_t = keys // width, keys % width
@@ -113,12 +110,11 @@ class _Side:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
-        self.sentences: list[NDArray[np.int64]] = []
 
-    def add(self, words: list[str]) -> None:
+    def add(self, words: list[str]) -> NDArray[np.int64]:
+        """Count the words of a sentence, and return their numbers."""
         self.counts.update(words)
-        numbers = [self.numbers.setdefault(word, len(self.numbers)) for word in words]
-        self.sentences.append(np.array(numbers, np.int64))
+        return np.array([self.numbers.setdefault(word, len(self.numbers)) for word in words], np.int64)
 
     def common(self) -> set[str]:
         return {word for word, _ in self.counts.most_common(COMMON)}

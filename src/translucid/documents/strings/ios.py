@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from translucid.data.languages import Languages
-from translucid.data.readers.po_entries import NAMED
+from translucid.data.readers.po import NAMED
 from translucid.documents.splicing import TextFile
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.string_document import Strings, unescaped

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages, usual_code
 from translucid.data.non_translatable import fixed_parts
 from translucid.data.placeholder_syntax import PlaceholderSyntax, syntax_of_flags
-from translucid.data.readers.po_entries import Entry, entries
+from translucid.data.readers.po import Entry, entries
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Span, Spans
 from translucid.documents.splicing import LINE_END, Edit, TextFile
@@ -196,8 +196,12 @@ class Po:
         """Yield the edit that adds or removes the flag `fuzzy`."""
         if fuzzy == entry.fuzzy:
             return
-        flags = ["fuzzy", *entry.flags] if fuzzy else [flag for flag in entry.flags if flag != "fuzzy"]
-        line = f"#, {', '.join(flags)}{self._end}" if flags else ""
+        flags = [flag for flag in entry.flags if flag != "fuzzy"]
+        if fuzzy:
+            flags.insert(0, "fuzzy")
+        line = ""
+        if flags:
+            line = f"#, {', '.join(flags)}{self._end}"
         if entry.flag_line:
             yield Edit(*entry.flag_line, line)
             return

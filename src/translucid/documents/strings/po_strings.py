@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import east_asian_width
 
-from translucid.data.readers.po_entries import NAMED
+from translucid.data.readers.po import NAMED
 
 WIDTH = 79
 """The largest number of columns of a line."""

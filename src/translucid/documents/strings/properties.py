@@ -40,17 +40,15 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         file = TextFile.of(name, content, "latin-1")
     strings = Strings(file)
     write = partial(_written, ascii_only=file.text.isascii() or file.encoding == "latin-1")
-    at = 0
     notes: list[str] = []
-    while at < len(file.text) and (line := _LINE.match(file.text, at)):
-        at = line.end()
+    for line in _LINE.finditer(file.text):
         between_steps()
         if line["comment"] is not None:
             notes.append(line["comment"].strip())
             continue
-        start, end = at, line.end("entry")
-        if key := _KEY.match(file.text, line.start("entry"), end):
-            start = key.end()
+        key = _KEY.match(file.text, *line.span("entry"))
+        assert key  # The pattern also matches the empty string.
+        start, end = key.end(), line.end("entry")
         if broken := re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", file.text[start:end]):
             raise UserError("has a \\u without four digits", file=name, line=file.line(start + broken.start()))
         text = unescaped(file.text[start:end], _ESCAPE, _NAMED)
@@ -58,7 +56,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
         # java.text.MessageFormat, which inserts {0}, needs doubled apostrophes.
         if _PATTERN.search(text) and "'{" not in QUOTED.sub("", text):
             doubled = True
-        if is_language(text, file.text[line.start("entry") : start].rstrip(" \t=:")):
+        if is_language(text, key[0].rstrip(" \t=:")):
             strings.add(start, end, text, write, note=" ".join(notes) or None, doubled=doubled)
         notes = []
     return strings

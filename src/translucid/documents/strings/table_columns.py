@@ -167,9 +167,9 @@ def _refuse_other_languages(file: str, names: Sequence[_Name], source: int, code
 
 def _is_head(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row looks like the names of columns: a few words each, without punctuation."""
-    if len(rows) < 2:
-        return False
-    return all(re.fullmatch(r"[^.!?,;]{1,40}", text.strip()) and len(text.split()) < 4 for text in rows[0])
+    return len(rows) > 1 and all(
+        re.fullmatch(r"[^.!?,;]{1,40}", text.strip()) and len(text.split()) < 4 for text in rows[0]
+    )
 
 
 def _text_columns(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -8,7 +8,8 @@ around a caption, notes, styles and regions do not change. A caption should have
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import NamedTuple
 
@@ -16,7 +17,6 @@ from translucid.data.languages import Languages
 from translucid.documents.document import Segment, SegmentList, Target
 from translucid.documents.spans import Part, Span, Spans, spanned
 from translucid.documents.splicing import LINE_BREAKS, LINE_END, Edit, TextFile
-from translucid.documents.subtitles.caption_lines import in_lines, split
 from translucid.documents.subtitles.caption_turns import TAG, Turn, ends_sentence, turns
 from translucid.documents.tagged_text import Side, TaggedText
 from translucid.ground.errors import UserError
@@ -27,6 +27,10 @@ MOST_CAPTIONS = 6
 """The largest number of captions of a sentence."""
 LONGEST_GAP = 3.0
 """The largest number of seconds between two captions of a sentence."""
+WIDEST = 42
+"""The largest number of characters of a line."""
+_GAP = re.compile(r" +|(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])(?=[\u3040-\u30ff\u3400-\u9fff])")
+"""A place where a text may be split: between words, and between ideographs."""
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t][^\r\n]*)?(?:{LINE_END}|\Z)")
 _HEAD = re.compile(rf"(?:[ \t]*\d+[ \t]*{LINE_END}(?:[ \t]*{LINE_END})*)?{_TIMES.pattern}")
@@ -225,6 +229,61 @@ def _text_end(text: str, at: int) -> int:
 
 def _seconds(hours: str | None, minutes: str, seconds: str, parts: str) -> float:
     return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{parts}")
+
+
+def split(text: str, shares: Sequence[int]) -> list[str]:
+    """Split a text into one part for each share, about as long as the share, and none empty if possible.
+
+    >>> split("uno dos tres cuatro", [7, 11])
+    ['uno dos', 'tres cuatro']
+    """
+    text = text.strip()
+    gaps = list(map(re.Match.span, _GAP.finditer(text)))
+    parts, at, used, whole = [], 0, 0, sum(shares) or 1
+    for i, share in enumerate(shares[:-1]):
+        used += share
+        wanted = len(text) * used / whole
+        gaps = [gap for gap in gaps if gap[0] > at]
+        # Each later part needs a gap too, if there are enough.
+        usable, later = gaps, len(shares) - i - 2
+        if len(gaps) > later:
+            usable = gaps[: len(gaps) - later]
+        if not usable:
+            parts.append(text[at:])
+            at = len(text)
+            continue
+        # A gap behind punctuation may be three characters further away.
+        start, end = min(usable, key=lambda gap: abs(gap[0] - wanted) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
+        parts.append(text[at:start])
+        at = end
+    return [*parts, text[at:]]
+
+
+def in_lines(marked: TaggedText, lines: int, end: str) -> TaggedText:
+    """Return a text with line breaks: one line if the source has one and it fits, else two, or as many as the source.
+
+    Args:
+        marked: the text without line breaks.
+        lines: the number of lines of the source.
+        end: the line end.
+    """
+    text = marked.text
+    if len(text) <= WIDEST and lines == 1:
+        return marked
+    wanted = max(2, lines)
+    gaps = [match.span() for match in _GAP.finditer(text) if match.start()]
+    starts = [start for start, _ in gaps]
+    breaks: list[Edit] = []
+    least = 0  # the first gap that is not used yet
+    for i in range(1, wanted):
+        place = len(text) * i / wanted
+        nearest = max(least, bisect_left(starts, place))
+        if nearest > least and (nearest == len(gaps) or place - starts[nearest - 1] <= starts[nearest] - place):
+            nearest -= 1
+        if nearest < len(gaps):
+            breaks.append(Edit(*gaps[nearest], end))
+            least = nearest + 1
+    return marked.spliced(breaks)
 
 
 def read(name: str, content: bytes, languages: Languages) -> Subtitles:

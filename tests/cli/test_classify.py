@@ -160,8 +160,8 @@ def test_the_word_that_decides_is_named(call, mood, method):
 
 def test_gradients_add_up_to_what_the_label_gains(mood):
     pytest.importorskip("captum")
+    from translucid.inspection.explain.case import LabelCase
     from translucid.inspection.explain.explanation import integrated_gradients
-    from translucid.inspection.explain.label_case import LabelCase
 
     judge = TextClassifier.load(mood).judges[0]
     (ids,) = judge.ids(["the film was awful and so"])

@@ -15,8 +15,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
 from translucid.inspection.explain.explanation import integrated_gradients
-from translucid.inspection.explain.image_case import GREY, CellCase, SuperpixelCase, superpixels
-from translucid.inspection.explain.shown import lit, record, where
+from translucid.inspection.explain.image_case import GREY, CellCase, SuperpixelCase, lit, record, superpixels, where
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Memory, SequenceModel

@@ -8,7 +8,7 @@ import pytest
 from translucid import Generator, TextClassifier
 from translucid.cli.main import run as command
 from translucid.inspection.explain import explain, faithfulness, random_faithfulness
-from translucid.inspection.explain.label_case import LabelCase
+from translucid.inspection.explain.case import LabelCase
 
 from .refusals import why_invalid
 

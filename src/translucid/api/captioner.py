@@ -20,8 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 from translucid.decoding.search import decode_images
-from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most
+from translucid.ground.reading import read_at_most, reading
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
 from translucid.runs.configuration import Configuration, checked
@@ -65,10 +64,8 @@ class Captioner(LoadedModel):
         """
         if isinstance(image, str | Path):
             name = str(image)
-            try:
+            with reading(name):
                 image = read_at_most(Path(image), MAX_BYTES)
-            except OSError as error:
-                raise UserError(f"can't be read ({error.strerror})", file=name, fix="Check the path.") from error
         opened = read_image(image, name, size=self.size) if isinstance(image, bytes) else image.convert("RGB")
         return Picture(name, pixels(opened, self.size))
 

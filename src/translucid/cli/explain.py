@@ -116,7 +116,7 @@ def _explain_translation(
     from translucid.api.translator import Translator
     from translucid.inspection.explain import compare_with_random, explain
     from translucid.inspection.explain.case import Case
-    from translucid.inspection.explain.shown import record
+    from translucid.inspection.explain.image_case import record
     from translucid.inspection.terminal import importance_table
 
     k, target = options.k or 1, options.target
@@ -148,8 +148,7 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     """Explain a caption: LIME by superpixels, the other methods by cells."""
     from translucid.cli.images import looked_at, picture_of
     from translucid.inspection.explain import compare_with_random, explain, part_count, refuse_method
-    from translucid.inspection.explain.image_case import image_case
-    from translucid.inspection.explain.shown import SHARE, lit, record, where
+    from translucid.inspection.explain.image_case import SHARE, image_case, lit, record, where
     from translucid.inspection.saving import save_lit
     from translucid.inspection.terminal import drawings, place_table
 
@@ -160,7 +159,7 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     picture = picture_of(captioner, image)
     caption = " ".join(looked_at(captioner, picture, options.target).words)
     parts = "superpixels" if method == "lime" else "cells"
-    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    case = image_case(method)(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     explanation = explain(case, method, samples=options.samples)
     k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
     scores = compare_with_random(case, explanation, k)

@@ -24,8 +24,8 @@ from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, counting, table_of
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import compare_with_random, explain
-from translucid.inspection.explain.label_case import LabelCase
-from translucid.inspection.explain.shown import record
+from translucid.inspection.explain.case import LabelCase
+from translucid.inspection.explain.image_case import record
 from translucid.inspection.highlighted_text import HighlightedText, coloured_page
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -185,7 +185,7 @@ def _save(
     if file.suffix.lower() == ".json":
         write_output(file, json.dumps(content, ensure_ascii=False).encode())
     else:
-        write_output(file, coloured_page(heading, heading, texts, notes).encode())
+        write_output(file, coloured_page(heading, texts, notes).encode())
 
 
 def _refuse_kind(save: Path | None) -> None:

@@ -40,10 +40,8 @@ class SideStatistics:
     """The number of sentences of each length in words."""
     vocabulary: set[int] = field(default_factory=set)
     """The digests of the distinct words."""
-    scripts: Counter[str] = field(default_factory=Counter)
-    """The number of characters of each script, of control characters and of private ones."""
-    odd: dict[str, Counter[str]] = field(default_factory=dict)
-    """The count of each character, by the same kinds."""
+    scripts: dict[str, Counter[str]] = field(default_factory=dict)
+    """The count of each character, by script; control characters and private ones are kinds of their own."""
     first_line: dict[str, int] = field(default_factory=dict)
     """The first line with a character of each kind."""
     not_ascii: Characters = field(default_factory=Characters)
@@ -60,8 +58,7 @@ class SideStatistics:
         for character, count in Counter(text).items():
             kind = script(character)
             if kind:
-                self.scripts[kind] += count
-                self.odd.setdefault(kind, Counter())[character] += count
+                self.scripts.setdefault(kind, Counter())[character] += count
                 self.first_line.setdefault(kind, line)
 
     def percentile(self, share: float) -> int:
@@ -74,13 +71,13 @@ class SideStatistics:
 
     def unexpected(self) -> list[tuple[str, int, str, int]]:
         """Return (script, characters, the most frequent ones, first line) for all but the most frequent script."""
-        kinds = self.scripts.most_common()
+        kinds = sorted(self.scripts.items(), key=lambda item: -item[1].total())
         usual = next((kind for kind, _ in kinds if kind not in ("control", "private")), None)
         rows = []
-        for kind, count in kinds:
+        for kind, counts in kinds:
             if kind != usual:
-                frequent = "".join(character for character, _ in self.odd[kind].most_common(10))
-                rows.append((kind, count, frequent, self.first_line[kind]))
+                frequent = "".join(character for character, _ in counts.most_common(10))
+                rows.append((kind, counts.total(), frequent, self.first_line[kind]))
         return rows
 
     def left_alone(self) -> dict[str, int]:

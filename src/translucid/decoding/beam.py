@@ -38,7 +38,8 @@ def beam_search(
     constraint = constrain(rows)
     if trace is not None:
         trace.begin(problem.model.bos)
-    finished, lacking = Finished(sentences), Finished(sentences)
+    lacking = Finished(sentences)
+    finished = Finished(sentences, lacking)
     bound = PruningBound.begin(sentences, beam, nbest, device)
     rank = torch.arange(beam, device=device)  # [K]
     longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
@@ -75,7 +76,7 @@ def beam_search(
             state = state.select(moved)
         rows = replace(_moved(rows, columns, going_on), slot=going_on % beam)
         constraint.follow(rows, moved, place.flatten()[going_on])
-    return finished.or_else(lacking)
+    return finished
 
 
 def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:

@@ -12,6 +12,10 @@ from translucid.ground.special import SPECIAL
 ScoreUnit: TypeAlias = Literal["log-probability", "expected chrF", "noisy channel"]
 """The unit of a score: nats after the length penalty, chrF from 0 to 100, or the sum that `NoisyChannel` defines.
 Scores of different units are neither compared nor added."""
+WIDER_SEARCHES = 3
+"""The largest number of wider searches, each of which has twice the beam of the one before."""
+WIDEST_BEAM = 256
+"""The largest beam of a wider search; more memory is not worth a few more alternatives."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,6 @@ def empty_hypothesis() -> Hypothesis:
     """Return the output of an empty source: the end token alone, which is certain."""
     return Hypothesis([], 0.0, 0.0, [0.0])
 
-
-WIDER_SEARCHES = 3
-"""The largest number of wider searches, each of which has twice the beam of the one before."""
-WIDEST_BEAM = 256
-"""The largest beam of a wider search; more memory is not worth a few more alternatives."""
 
 Search: TypeAlias = Callable[[list[int], DecodingOptions], list[list[Hypothesis]]]
 """search(numbers of the sources, options) -> the hypotheses of each."""

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
+WIDTH = 128
+"""The width of the queries and keys."""
+
 
 class ForcedPass(NamedTuple):
     """The result of forced decoding."""
@@ -138,10 +141,6 @@ def rollout(maps: Maps) -> Tensor:
             flow = 0.5 * flow + 0.5 * before @ flow
         flow = 0.5 * flow + 0.5 * weights @ encoder
     return flow / flow.sum(-1, keepdim=True)
-
-
-WIDTH = 128
-"""The width of the queries and keys."""
 
 
 class AlignmentLayer(nn.Module):

@@ -79,25 +79,20 @@ class Rows:
 class Finished:
     """The finished hypotheses of B sentences, as tensors until the end of the search."""
 
-    def __init__(self, sentences: int) -> None:
-        self.sentences = sentences
+    def __init__(self, sentences: int, others: Finished | None = None) -> None:
+        """Start without any; the hypotheses of `others` replace those of sentences that get none here."""
+        self.sentences, self.others = sentences, others
         self.chunks: list[tuple[Rows, Tensor]] = []
-        self._others: Finished | None = None
 
     def add(self, rows: Rows, score: Tensor) -> None:
         """Add hypotheses whose last token is the end token, with their scores after length penalty [N]."""
         self.chunks.append((rows, score))
 
-    def or_else(self, others: Finished) -> Finished:
-        """Use the hypotheses of others for sentences that have none here."""
-        self._others = others
-        return self
-
     def best(self, n: int) -> list[list[Hypothesis]]:
         """Return up to n different hypotheses for each sentence, the best first, of equal ones the earlier first."""
         by_sentence = self._by_sentence()
-        if self._others is not None and self._others.chunks:
-            for hypotheses, others in zip(by_sentence, self._others._by_sentence(), strict=True):
+        if self.others:
+            for hypotheses, others in zip(by_sentence, self.others._by_sentence(), strict=True):
                 if not hypotheses:
                     hypotheses.update(others)
         return [in_order(hypotheses.values())[:n] for hypotheses in by_sentence]

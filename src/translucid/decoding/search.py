@@ -43,6 +43,8 @@ BATCH_ON_GPU = 32768
 """The same on a GPU, where a step takes hardly longer for many rows than for few."""
 BATCH_WITH_SHORTLIST = 16384
 """The same with shortlists by source words, where a hypothesis takes less memory."""
+ROWS = 256
+"""The number of images in a batch, times the hypotheses for each."""
 
 
 class TorchEngine:
@@ -153,45 +155,30 @@ class TorchEngine:
         constraints: Constraints | None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
-        source = upload(padded(ids, self.model.pad), self.device)
+        source, listed = upload(padded(ids, self.model.pad), self.device), None
+        model, prefix, word_starts, candidates = self.model, self.opening, self.word_starts, None
         if self.shortlist and not constraints:
-            return self._among_candidates(self.shortlist, ids, source, options, numbers)
-        return search(
-            self.model,
-            source,
-            options,
-            self.word_starts,
-            numbers,
-            prefix=self.opening,
-            prefix_length=len(self.opening),
-            constraints=constraints,
-            lengths=list(map(len, ids)),
-        )
-
-    def _among_candidates(
-        self,
-        shortlist: Shortlist,
-        ids: Sequence[list[int]],
-        source: Tensor,
-        options: DecodingOptions,
-        numbers: Sequence[int],
-    ) -> list[list[Hypothesis]]:
-        """Search with an output layer that has only the candidates of the batch; its tokens are places among them."""
-        listed, each = shortlist.of_batch(ids, self.opening)  # [n], [B, n]
-        places = torch.from_numpy(listed)
-        prefix = np.searchsorted(listed, self.opening).tolist()
+            # An output layer that has only the candidates of the batch; its tokens are places among them.
+            listed, each = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
+            places = torch.from_numpy(listed)
+            model, prefix = Narrowed(model, upload(places, self.device)), np.searchsorted(listed, prefix).tolist()
+            if word_starts is not None:
+                word_starts = word_starts[places.to(word_starts.device)]
+            if each is not None:
+                candidates = upload(torch.from_numpy(each), self.device)
         found = search(
-            Narrowed(self.model, upload(places, source.device)),
+            model,
             source,
             options,
-            None if self.word_starts is None else self.word_starts[places.to(self.word_starts.device)],
+            word_starts,
             numbers,
             prefix=prefix,
             prefix_length=len(prefix),
-            candidates=None if each is None else upload(torch.from_numpy(each), source.device),
+            constraints=constraints,
+            candidates=candidates,
             lengths=list(map(len, ids)),
         )
-        return [_with_ids(nbest, listed) for nbest in found]
+        return found if listed is None else [_with_ids(nbest, listed) for nbest in found]
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
@@ -325,10 +312,6 @@ def evaluating(model: SequenceModel) -> Iterator[None]:
 def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:
     """Replace the tokens of hypotheses, which are places among `pieces`, by the ids of these pieces."""
     return [replace(hypothesis, tokens=pieces[hypothesis.tokens].tolist()) for hypothesis in nbest]
-
-
-ROWS = 256
-"""The number of images in a batch, times the hypotheses for each."""
 
 
 def decode_images(

@@ -72,7 +72,7 @@ class BeamTrace:
     def finish(self, tokens: list[int], name: Callable[[list[int]], list[str]]) -> None:
         """Find the best output, given its ids with the end token, and name all tokens of the tree by `name`."""
         ended = [i for i, node in enumerate(self.nodes) if node.fate == "ended"]
-        self.best = next(i for i in ended if self._tokens(i) == tokens)
+        self.best = next(i for i in ended if self.tokens(i) == tokens)
         seen = list({node.token for node in self.nodes})
         self.names = dict(zip(seen, name(seen), strict=True))
 
@@ -108,7 +108,7 @@ class BeamTrace:
                 lines.append(f"<li>{text}</li>")
         return f"<ul>{''.join(lines)}</ul>"
 
-    def _tokens(self, node: int) -> list[int]:
+    def tokens(self, node: int) -> list[int]:
         """Return the tokens from the first one to that of a node."""
         return [self.nodes[i].token for i in self.path(node)]
 

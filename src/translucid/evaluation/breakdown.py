@@ -17,6 +17,8 @@ from translucid.evaluation.metrics import DEFAULT, ReferenceSets, bleu_metric
 
 LENGTHS = (1, 6, 11, 16, 21, 31, 41, 61)
 """The smallest source length, in words, of each bucket; the last bucket is open."""
+FREQUENCIES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
+"""The lowest frequency of each class; the last class is open."""
 
 
 class LengthRow(NamedTuple):
@@ -70,10 +72,6 @@ def interval_names(edges: Sequence[int]) -> list[str]:
 
 def _words(text: str | None) -> int:
     return len(spaced(text or "").split())
-
-
-FREQUENCIES = (0, 1, 2, 3, 4, 5, 10, 100, 1000)
-"""The lowest frequency of each class; the last class is open."""
 
 
 class FrequencyRow(NamedTuple):

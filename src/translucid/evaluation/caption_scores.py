@@ -25,6 +25,12 @@ _PUNCTUATION = re.compile(
     """,
     re.VERBOSE,
 )
+LONGEST = 4
+"""The maximum number of words of an n-gram."""
+SIGMA = 6.0
+"""The standard deviation of the length penalty, in words."""
+Gram: TypeAlias = tuple[Hashable, ...]
+"""Consecutive words."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +112,6 @@ def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple
         return score
 
     return up_to(1), up_to(2), up_to(3), up_to(4)
-
-
-LONGEST = 4
-"""The maximum number of words of an n-gram."""
-SIGMA = 6.0
-"""The standard deviation of the length penalty, in words."""
-
-Gram: TypeAlias = tuple[Hashable, ...]
-"""Consecutive words."""
 
 
 class _Vector(NamedTuple):

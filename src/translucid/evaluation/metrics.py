@@ -56,6 +56,12 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 ReferenceSets: TypeAlias = Sequence[Sequence[str | None]]
 """Sets of references with one reference per sentence, or None."""
+NGRAM = 4
+"""The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
+SHARE = 0.1
+"""The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
+TELLS = {"BLEU": 1.0, "chrF": 10.0}
+"""Scores below which a difference is chance, as hardly any word is correct."""
 
 
 @dataclass(frozen=True)
@@ -240,14 +246,6 @@ def _check(hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]
         if len(reference) != len(hypotheses):
             counts = f"{len(hypotheses):,} translations but {len(reference):,} references"
             raise UserError(f"{counts} in set {number}", fix="Each sentence needs a reference in each set.")
-
-
-NGRAM = 4
-"""The length of BLEU's longest n-grams; without a match of that length, BLEU is 0 however good a translation is."""
-SHARE = 0.1
-"""The minimum share of sentences with a reference of that many words, so that BLEU is meaningful."""
-TELLS = {"BLEU": 1.0, "chrF": 10.0}
-"""Scores below which a difference is chance, as hardly any word is correct."""
 
 
 class Criterion:

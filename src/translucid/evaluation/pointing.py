@@ -20,6 +20,24 @@ from translucid.corpora.scenes.words import COLOURS, MATERIALS, NUMBERS, PLURALS
 from translucid.data.readers.corpus import read_lines
 from translucid.ground.errors import UserError
 
+Box: TypeAlias = tuple[float, float, float, float]
+"""Left, top, right and bottom; the last two are excluded."""
+About: TypeAlias = tuple[int, ...] | None
+"""The things that a word refers to, counted from 0, or `GROUND`; empty for a function word; None if unknown."""
+_SINGULARS = dict(zip(PLURALS.values(), PLURALS, strict=True)) | dict(zip(PLURALS, PLURALS, strict=True))
+_RELATIONS = set(" ".join(chain.from_iterable(SAID.values())).split()) - {"to", "the", "of", "than"}
+_PLACES = {"top", "bottom", "middle", "corner"}
+KINDS: dict[str, str] = {
+    **dict.fromkeys(_SINGULARS, "object"),
+    **dict.fromkeys(COLOURS, "colour"),
+    **dict.fromkeys(SIZES, "size"),
+    **dict.fromkeys(MATERIALS, "material"),
+    **dict.fromkeys(NUMBERS, "count"),
+    **dict.fromkeys(_RELATIONS | _PLACES | {"between"}, "relation"),
+}
+"""The kind of each word that refers to things. Positions, relative to others or in the picture, are relations. Words of
+the ground and function words have no kind."""
+
 
 class Hit(NamedTuple):
     """The cell with most attention for a word, and whether it is in a gold box."""
@@ -154,26 +172,6 @@ def _table(weights: ArrayLike | Tensor) -> NDArray[Any]:
     if isinstance(weights, Tensor):
         weights = weights.detach().float().cpu()
     return np.asarray(weights, float)
-
-
-Box: TypeAlias = tuple[float, float, float, float]
-"""Left, top, right and bottom; the last two are excluded."""
-About: TypeAlias = tuple[int, ...] | None
-"""The things that a word refers to, counted from 0, or `GROUND`; empty for a function word; None if unknown."""
-
-_SINGULARS = dict(zip(PLURALS.values(), PLURALS, strict=True)) | dict(zip(PLURALS, PLURALS, strict=True))
-_RELATIONS = set(" ".join(chain.from_iterable(SAID.values())).split()) - {"to", "the", "of", "than"}
-_PLACES = {"top", "bottom", "middle", "corner"}
-KINDS: dict[str, str] = {
-    **dict.fromkeys(_SINGULARS, "object"),
-    **dict.fromkeys(COLOURS, "colour"),
-    **dict.fromkeys(SIZES, "size"),
-    **dict.fromkeys(MATERIALS, "material"),
-    **dict.fromkeys(NUMBERS, "count"),
-    **dict.fromkeys(_RELATIONS | _PLACES | {"between"}, "relation"),
-}
-"""The kind of each word that refers to things. Positions, relative to others or in the picture, are relations. Words of
-the ground and function words have no kind."""
 
 
 class _Line(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -100,8 +100,7 @@ class QualityChecks:
             doubts += _wrong_language("the translation", target, self.target_language)
         return doubts
 
-    def _unknown(self, source: str, ids: Sequence[int]) -> list[str]:
-        doubts = []
+    def _unknown(self, source: str, ids: Sequence[int]) -> Iterator[str]:
         if SPECIAL.unknown in ids:
             # A letter that the model knows in the other case is a matter of capitals.
             capitals, lower_case, others = [], [], []
@@ -117,15 +116,14 @@ class QualityChecks:
                     lower_case.append(character)
             for name, letters in (("capitals", capitals), ("lower case", lower_case)):
                 if letters:
-                    doubts.append(f"{name}: the model has never seen {_shown(letters)}")
+                    yield f"{name}: the model has never seen {_shown(letters)}"
             if others:
-                doubts.append(f"unknown characters: {_shown(others)}")
+                yield f"unknown characters: {_shown(others)}"
         if source.isascii() and "LATIN" in self._known_scripts:
-            return doubts
+            return
         scripts = set(map(script, filter(str.isalpha, source)))
         for name in sorted(filter(None, scripts - self._known_scripts)):
-            doubts.append(f"unknown script: {name}")
-        return doubts
+            yield f"unknown script: {name}"
 
     def _is_unknown(self, character: str) -> bool:
         return SPECIAL.unknown in self.tokenizer.encode_source([character])[0]

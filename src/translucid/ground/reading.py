@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from translucid.ground.errors import UserError
@@ -67,8 +69,18 @@ def digest(file: Path) -> str:
     Raises:
         UserError: the file can't be read.
     """
+    with reading(file), file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def reading(file: object) -> Iterator[None]:
+    """Turn an `OSError` while reading a file into a `UserError`.
+
+    Raises:
+        UserError: the file can't be read.
+    """
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        yield
     except OSError as error:
         raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

@@ -24,6 +24,11 @@ FAINT = 0.01
 """Smaller weights are left out."""
 _NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 """The offsets of the links that touch a link, also at a corner."""
+UPDATES, BATCH = 400, 64
+"""The least number of updates, and the number of pairs, drawn at random, in each; see `updates_for`."""
+RATE, WARMUP = 0.002, 50
+"""Adam's highest learning rate, and the updates of warm-up before it; then it decreases linearly to 0."""
+SEED = 1
 
 
 def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Inspected | None = None) -> Links:
@@ -147,13 +152,6 @@ def _growth(kept: set[tuple[int, int]], others: set[tuple[int, int]]) -> list[tu
         if any((source + i, target + j) in kept for i, j in _NEIGHBOURS):
             candidates.append((source, target))
     return candidates
-
-
-UPDATES, BATCH = 400, 64
-"""The least number of updates, and the number of pairs, drawn at random, in each; see `updates_for`."""
-RATE, WARMUP = 0.002, 50
-"""Adam's highest learning rate, and the updates of warm-up before it; then it decreases linearly to 0."""
-SEED = 1
 
 
 class Linked(NamedTuple):

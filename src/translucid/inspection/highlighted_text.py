@@ -57,7 +57,7 @@ def _style(share: float) -> Style:
     return Style(color=f"rgb({red},{green},{blue})", bold=abs(share) > 0.5)
 
 
-def coloured_page(title: str, heading: str, parts: Mapping[str, HighlightedText], notes: Sequence[str] = ()) -> str:
+def coloured_page(heading: str, parts: Mapping[str, HighlightedText], notes: Sequence[str]) -> str:
     """Return a page in one file without external resources: coloured texts under their names, and notes below."""
     style = (
         "body { margin: 2rem auto; padding: 0 1rem; max-width: 45rem; font: 1rem/1.9 var(--sans); }\n"
@@ -69,4 +69,4 @@ def coloured_page(title: str, heading: str, parts: Mapping[str, HighlightedText]
         body += f"<h2>{escape(name)}</h2>\n<p>{part.html()}</p>\n"
     for note in notes:
         body += f"<p><small>{escape(note)}</small></p>\n"
-    return document(title, style, body + "</main>\n")
+    return document(heading, style, body + "</main>\n")

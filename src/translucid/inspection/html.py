@@ -21,6 +21,11 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.words import WordMap
 
+WEB = Path(str(files("translucid.inspection") / "web"))
+"""The JavaScript modules and style sheets of the interactive views."""
+_IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
+
 
 def page(
     pieces: Sequence[Inspected],
@@ -128,12 +133,6 @@ def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:
             html += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
         html += "</tr>"
     return html + "</table>"
-
-
-WEB = Path(str(files("translucid.inspection") / "web"))
-"""The JavaScript modules and style sheets of the interactive views."""
-_IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
 
 def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:

@@ -71,7 +71,7 @@ def beam_record(trace: BeamTrace, beam: int, tokenizer: Tokenizer, alpha: float)
         nodes.append(record | {"log_prob": round(node.log_prob, 5)})
         if node.fate != "ended":
             continue
-        tokens = [trace.nodes[j].token for j in trace.path(i)]
+        tokens = trace.tokens(i)
         score = node.log_prob / length_penalty(float(len(tokens) - opening), alpha)
         text = tokenizer.decode(tokens[opening:-1])
         known = finished.get(text)

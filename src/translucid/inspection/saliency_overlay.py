@@ -30,6 +30,10 @@ DARKEST, BRIGHTEST = 0.82, 0.12
 """The greatest opacities of shade and glow."""
 PLACES = (("top left", "top", "top right"), ("left", "middle", "right"), ("bottom left", "bottom", "bottom right"))
 """Names of the thirds of an image, row by row."""
+THUMBNAIL = 128
+"""Pixels of the longer side of a small panel."""
+FINENESS = 4
+"""Pixels of an overlay for each side of a cell; the browser interpolates between them."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,6 @@ def places(weights: NDArray[np.float32]) -> list[tuple[str, float]]:
 def _thirds(cells: int) -> NDArray[np.int64]:
     """Return for each cell along one axis the third with its centre: 0, 1 or 2."""
     return (2 * np.arange(cells) + 1) * 3 // (2 * cells)
-
-
-THUMBNAIL = 128
-"""Pixels of the longer side of a small panel."""
-FINENESS = 4
-"""Pixels of an overlay for each side of a cell; the browser interpolates between them."""
 
 
 def panels(looked: AttentionResult) -> str:

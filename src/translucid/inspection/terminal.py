@@ -24,6 +24,10 @@ BAR = 20
 """The length of a full bar in cells of the terminal."""
 SHADES = " ░▒▓█"
 """Characters for weights from 0 to 1."""
+WIDEST = 16
+"""The most columns of a drawing; a finer grid is drawn coarser."""
+GAP = 2
+"""Spaces between two drawings."""
 
 
 def with_unsure(text: str, words: Sequence[tuple[str, float]]) -> Text:
@@ -125,12 +129,6 @@ def _fill(word: str, room: int) -> str:
     return " " * (room - cell_len(word))
 
 
-WIDEST = 16
-"""The most columns of a drawing; a finer grid is drawn coarser."""
-GAP = 2
-"""Spaces between two drawings."""
-
-
 def drawings(lit: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
     """Return a small drawing of the grid for each word, bright where it is salient, as many in a row as fit.
 
@@ -150,11 +148,8 @@ def drawings(lit: SaliencyOverlay, width: int, *, colour: bool) -> RenderableTyp
     return Group(*lines[:-1])  # no empty line after the last row
 
 
-def place_table(lit: SaliencyOverlay, scores: Sequence[str] = ()) -> RenderableType:
-    """Return a table of the words with their notes and the most salient thirds of the image.
-
-    `scores` are further figures, one for each word, if any.
-    """
+def place_table(lit: SaliencyOverlay) -> RenderableType:
+    """Return a table of the words with their notes and the most salient thirds of the image."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
     table.add_column(justify="right")
@@ -163,10 +158,8 @@ def place_table(lit: SaliencyOverlay, scores: Sequence[str] = ()) -> RenderableT
         best, length = "nothing", ""
         if share:
             best, length = f"{place} {percent(share)}", bar(share)
-        cells = [Text(note), Text("←"), Text(best), Text(length, "cyan"), Text(strong_shares(others), "dim")]
-        if scores:
-            cells.append(Text(scores[i]))
-        table.add_row(Text(word), *cells)
+        rest = strong_shares(others)
+        table.add_row(Text(word), Text(note), Text("←"), Text(best), Text(length, "cyan"), Text(rest, "dim"))
     return table
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import refuse_strange
+from translucid.ground.reading import reading, refuse_strange
 from translucid.kernels.machine import refuse_more_than_memory
 
 if TYPE_CHECKING:
@@ -54,12 +54,10 @@ def read_model_file(file: Path) -> ModelFile:
         UserError: the file is damaged, truncated, of another version, or larger than this machine's memory.
     """
     refuse_strange(file, file.parent)
-    try:
+    with reading(file):
         size = file.stat().st_size
         refuse_more_than_memory(size, file)
         content = np.memmap(file, np.uint8, "r") if size else np.zeros(0, np.uint8)
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
     place = _Place(content)
     try:
         (version,) = place.numbers("I")

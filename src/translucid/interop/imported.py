@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.reading import read_at_most, refuse_strange
+from translucid.ground.reading import read_at_most, reading, refuse_strange
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,10 +60,8 @@ def read_file(file: Path, most: int) -> bytes:
     if not file.exists():
         raise UserError("is missing", file=file, fix="Is the folder complete?")
     refuse_strange(file, whole_of(file), most)
-    try:
+    with reading(file):
         return read_at_most(file, most)
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
 
 
 def whole_of(file: Path) -> Path:

@@ -13,6 +13,7 @@ from translucid.data.readers.corpus import read_pairs, sides
 from translucid.ground.cache import find_kept, keep
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.ground.reading import reading
 from translucid.memory.database import ENDING, VERSION, is_database
 from translucid.memory.translation_memory import TranslationMemory
 
@@ -64,10 +65,8 @@ def _fingerprint(corpus: str, languages: Languages) -> str:
     """Return a hash that changes whenever the size or the times of a file of the corpus change."""
     facts = []
     for file in sides(corpus):
-        try:
+        with reading(file):
             status = file.stat()
-        except OSError as error:
-            raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error
         facts.append([str(file.resolve()), status.st_size, status.st_mtime_ns, status.st_ctime_ns])
     content = json.dumps([__version__, VERSION, languages, facts])
     return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

@@ -31,6 +31,10 @@ RULES = (
 EXAMPLES = 3
 """The number of examples for each rule."""
 _NO_WORD = re.compile(r"[^\w%{}<>$]+")
+FULLEST = 0.75
+"""The load factor above which the table is enlarged."""
+STEP = 1000
+"""The number of pairs between two reports of progress."""
 
 
 class Judged(NamedTuple):
@@ -145,10 +149,6 @@ def column(text: str) -> str:
     return re.sub(r"[\t\r\n]", " ", text)
 
 
-FULLEST = 0.75
-"""The load factor above which the table is enlarged."""
-
-
 class DigestSet:
     """A hash table with open addressing and linear probing; a digest is its own hash."""
 
@@ -185,10 +185,6 @@ class DigestSet:
         self._places = array("Q", [0]) * (2 * len(before))
         for former in filter(None, before):
             self._places[self._place(former)] = former
-
-
-STEP = 1000
-"""The number of pairs between two reports of progress."""
 
 
 class Reading:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from translucid.ground.errors import UserError
-from translucid.ground.reading import digest, read_at_most, refuse_strange
+from translucid.ground.reading import digest, read_at_most, reading, refuse_strange
 
 MAX_BYTES = 32 * 1024 * 1024
 """The most bytes of a picture."""
@@ -93,10 +93,8 @@ class ImageFiles:
         if place.start is None:
             file = place.root / name
             refuse_strange(file, place.root)
-            try:
+            with reading(file):
                 return read_at_most(file, MAX_BYTES)
-            except OSError as error:
-                raise _unreadable(file, error) from error
         if place.size > MAX_BYTES:
             what = f"{name} has {place.size:,} bytes, more than {MAX_BYTES:,}"
             raise UserError(what, file=place.root, fix="Save it smaller.")
@@ -125,7 +123,7 @@ class ImageFiles:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def _look_through(self, root: Path) -> None:
-        try:
+        with reading(root):
             if root.is_dir():
                 for name in _names_in_folder(root):
                     self._add_from_folder(name, root)
@@ -135,8 +133,6 @@ class ImageFiles:
                 raise UserError("is neither a folder nor a file", file=root, fix="Give a folder or a tar file.")
             else:
                 raise UserError("is not there", file=root, fix="Give a folder or a tar file of pictures.")
-        except OSError as error:
-            raise _unreadable(root, error) from error
 
     def _add_from_folder(self, name: str, root: Path) -> None:
         file = root / name
@@ -208,13 +204,10 @@ class ImageFiles:
         return any((root / name).is_file() for root in self._roots)
 
     def _part_of_tar(self, root: Path, start: int, size: int) -> bytes:
-        try:
-            with root.open("rb") as stream:
-                same = _state(stream.fileno()) == self._states[root]
-                stream.seek(start)
-                content = stream.read(size)
-        except OSError as error:
-            raise _unreadable(root, error) from error
+        with reading(root), root.open("rb") as stream:
+            same = _state(stream.fileno()) == self._states[root]
+            stream.seek(start)
+            content = stream.read(size)
         if not same or len(content) != size:
             raise UserError("has changed since it was opened", file=root, fix="Start again.")
         return content
@@ -274,7 +267,3 @@ def _is_picture(path: PurePosixPath) -> bool:
 def _state(descriptor: int) -> tuple[int, int]:
     facts = os.fstat(descriptor)
     return facts.st_size, facts.st_mtime_ns
-
-
-def _unreadable(file: Path, error: OSError) -> UserError:
-    return UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.")

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from translucid.evaluation.confidence.features import FEATURES, KINDS, Figures, Kind, Seen, entropy, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, entropy, measured
 from translucid.evaluation.confidence.logistic import sigmoid
 
 
@@ -106,4 +106,4 @@ class Estimator(_Record):
 
     def whole(self) -> bool:
         """Return whether the features are those of the kind."""
-        return set(self.weights) <= set(FEATURES) and set(self.weights) == set(KINDS[self.kind])
+        return set(self.weights) == set(KINDS[self.kind])

@@ -30,6 +30,10 @@ _PACKAGES = {"lime": ("scikit-learn", "sklearn"), "gradients": ("captum", "captu
 """The optional package of a method, and the module to import."""
 _PACKAGES_FOR_IMAGES = {"lime": ("scikit-image", "skimage")}
 """A further package that a method needs for images."""
+GRADIENT_TOKENS = 256
+"""The most tokens, source and target, in a batch of interpolated sources; every batch has at least one source."""
+KERNEL = 0.25
+"""The width of LIME's kernel in cosine distance: the default of its authors."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,6 @@ def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) 
     return Explanation(method, case.source_words, case.target_words, importance, fit)
 
 
-TOKENS = 256
-"""The most tokens, source and target, in a batch of interpolated sources; every batch has at least one source."""
-
-
 def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:
     """Return the share of each part of the source in each target word's log-probability [target words, parts].
 
@@ -128,7 +128,7 @@ def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:
         return case.along(embedded, first, after)
 
     method = IntegratedGradients(log_prob)
-    batch = max(1, TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
+    batch = max(1, GRADIENT_TOKENS // (source.size(1) + case.target_spans[-1][1] + 1))
     rows = []
     for span in case.target_spans:
         attributions = method.attribute(  # [1, S, D]
@@ -136,10 +136,6 @@ def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:
         )
         rows.append(case.by_part(attributions[0].sum(-1).detach()))
     return torch.stack(rows).float().cpu()
-
-
-KERNEL = 0.25
-"""The width of LIME's kernel in cosine distance: the default of its authors."""
 
 
 def erasure(case: Explained) -> Tensor:

@@ -1,8 +1,11 @@
-"""The cases that explain captions, with cells or superpixels of the image as parts."""
+"""The cases that explain captions, with cells or superpixels of the image as parts, and their values for pages."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +14,14 @@ from torch import Tensor
 
 from translucid.data.images.pixels import Picture
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
 from translucid.inspection.attention_result import cell_names, look_at
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
+from translucid.inspection.explain.explanation import Explanation, explain
+from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
+from translucid.inspection.plain_values import plain, rounded
+from translucid.inspection.saliency_overlay import SaliencyOverlay
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128
@@ -22,6 +30,10 @@ PIXELS = 1 << 20
 """The most pixels of perturbed images in a batch; every batch has at least one image."""
 SUPERPIXELS = 50
 """The approximate number of superpixels: SLIC is asked for so many."""
+SHARE = 0.1
+"""The share of an image's parts, the most important ones, that are left out or left alone to measure faithfulness."""
+FINEST = 48
+"""The most rows and columns of importance that a page receives."""
 
 
 class ImageCase(ForcedCase):
@@ -48,6 +60,12 @@ class ImageCase(ForcedCase):
         self.looked = look_at(model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device)
         super().__init__(model, [*ids, model.eos], self.looked.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
+        with torch.no_grad():
+            self._divide()
+
+    @abstractmethod
+    def _divide(self) -> None:
+        """Divide the image into parts."""
 
     def interpolation_path(self) -> InterpolationPath:
         """Begin with a grey image."""
@@ -77,14 +95,9 @@ class CellCase(ImageCase):
     shows into the neighbouring cells.
     """
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
-    ) -> None:
-        """Decode a caption, and embed the cells once for all perturbations."""
-        super().__init__(model, tokenizer, pixels, target, grid)
-        self.source_words = cell_names(grid)
-        with torch.no_grad():
-            self._cells = self.embedded(pixels)
+    def _divide(self) -> None:
+        """Embed the cells once for all perturbations."""
+        self.source_words, self._cells = cell_names(self.grid), self.embedded(self.pixels)
 
     def without(self, keep: Tensor) -> Memory:
         """Read the embedded cells with some of them masked."""
@@ -106,17 +119,14 @@ class SuperpixelCase(ImageCase):
     1602.04938, section 3.4). This does not change a patch of uniform colour, whose importance is therefore always 0.
     """
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, pixels: NDArray[np.uint8], target: str, grid: tuple[int, int]
-    ) -> None:
-        """Decode a caption, and divide the image into superpixels."""
-        super().__init__(model, tokenizer, pixels, target, grid)
-        self.regions = superpixels(pixels)
+    def _divide(self) -> None:
+        """Divide the image into superpixels, and paint each with its mean colour."""
+        self.regions = superpixels(self.pixels)
         """[height, width], the number of each pixel's superpixel."""
         self.source_words = list(map(str, range(int(self.regions.max()) + 1)))
         flat = self.regions.ravel()
         sizes = np.bincount(flat)
-        channels = pixels.reshape(-1, 3).astype(float).T  # [3, pixels]
+        channels = self.pixels.reshape(-1, 3).astype(float).T  # [3, pixels]
         means = np.stack([np.bincount(flat, channel) / sizes for channel in channels], -1)  # [superpixels, 3]
         self._painted = means.round().astype(np.uint8)[self.regions]  # [height, width, 3]
 
@@ -147,17 +157,9 @@ class SuperpixelCase(ImageCase):
         return importance.float().numpy()[..., self.regions]
 
 
-def image_case(
-    method: str,
-    model: SequenceModel,
-    tokenizer: Tokenizer,
-    pixels: NDArray[np.uint8],
-    target: str,
-    grid: tuple[int, int],
-) -> CellCase | SuperpixelCase:
-    """Return the case for a method: LIME explains by superpixels, the other methods by cells."""
-    kind = SuperpixelCase if method == "lime" else CellCase
-    return kind(model, tokenizer, pixels, target, grid)
+def image_case(method: str) -> type[CellCase | SuperpixelCase]:
+    """Return the kind of case for a method: LIME explains by superpixels, the other methods by cells."""
+    return SuperpixelCase if method == "lime" else CellCase
 
 
 def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -171,3 +173,50 @@ def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     # Numbers without gaps: each superpixel must have pixels, or its mean colour would be undefined.
     numbers: NDArray[np.int64] = np.unique(labels, return_inverse=True)[1]
     return numbers.reshape(labels.shape)
+
+
+def lit(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
+    """Return the parts of the image that support each word; its notes are its probability and LIME's fit."""
+    notes = [percent(math.exp(value)) for value in case.looked.log_probs]
+    if explanation.fit:
+        for i, fit in enumerate(explanation.fit):
+            notes[i] += f", R² {fit:.2f}"
+    support = case.over(explanation.importance.clamp(min=0))
+    return SaliencyOverlay(case.pixels, explanation.target, notes, support, "depends on")
+
+
+def record(explanation: Explanation, faithful: Mapping[str, Faithfulness]) -> dict[str, Any]:
+    """Return plain values: words, parts, importance rounded to five decimals, fit and faithfulness."""
+    return {
+        "source": explanation.source,
+        "target": explanation.target,
+        "method": explanation.method,
+        "importance": plain(explanation.importance, 5),
+        "fit": rounded(explanation.fit, 4),
+        "faithfulness": {name: score._asdict() for name, score in faithful.items()},
+    }
+
+
+def where(case: ImageCase) -> dict[str, Any]:
+    """Return the positions of the parts: rows and columns of cells, or the number of each pixel's superpixel."""
+    if isinstance(case, SuperpixelCase):
+        return {"regions": case.regions.tolist()}
+    return {"grid": list(case.grid)}
+
+
+def why_lit_record(case: ImageCase, method: str) -> dict[str, Any]:
+    """Return an explanation of a caption for a page: importance [words][rows][columns], and its faithfulness."""
+    explanation = explain(case, method, samples=200)
+    k = part_count(SHARE, len(explanation.source))
+    importance = case.over(explanation.importance)
+    # A sample from the middle of each step, so that superpixels need not be sent pixel by pixel.
+    down, across = -(-importance.shape[1] // FINEST), -(-importance.shape[2] // FINEST)
+    return {
+        "method": method,
+        "target": explanation.target,
+        "importance": importance[:, down // 2 :: down, across // 2 :: across].round(4).tolist(),
+        "share": SHARE,
+        "fit": rounded(explanation.fit, 3),
+        "faithfulness": faithfulness(case, explanation, k)._asdict(),
+        "random": random_faithfulness(case, k)._asdict(),
+    }

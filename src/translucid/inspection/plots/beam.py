@@ -11,20 +11,15 @@ from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.inspection.plots.saving import new_figure
 
-_LIGHT = {"kept": "#1f5fa8", "ended": "#1a7f37", "dropped": "#767676", "ink": "#1c2430", "paper": "white"}
-_DARK = {"kept": "#60a5fa", "ended": "#4ade80", "dropped": "#9aa6b5", "ink": "#e6eaf0", "paper": "#14181f"}
+_COLOURS = {"kept": "#1f5fa8", "ended": "#1a7f37", "dropped": "#767676", "ink": "#1c2430", "paper": "white"}
 
 
-def draw_beam(trace: BeamTrace, *, dark: bool = False) -> Figure:
+def draw_beam(trace: BeamTrace) -> Figure:
     """Draw what a beam search kept and dropped at each step; the figure at a node is the probability of its token.
 
-    The path of the output that was chosen is drawn thick.
-
-    Args:
-        trace: the search of one sentence.
-        dark: use colours for a dark page.
+    The trace is of one sentence. The path of the output that was chosen is drawn thick.
     """
-    nodes, colours = trace.nodes, _DARK if dark else _LIGHT
+    nodes, colours = trace.nodes, _COLOURS
     step, place = _positions(trace)
     depth, height = max(step), int(max(place)) + 1
     chosen: set[int] = set()

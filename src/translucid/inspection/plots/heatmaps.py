@@ -16,6 +16,14 @@ from translucid.inspection.saliency_overlay import SaliencyOverlay
 from translucid.inspection.words import WordMap
 
 COLOURS = "Blues"
+INCHES = 1.7
+"""The longer side of a panel."""
+SMALL = 1.0
+"""The longer side of a panel, in inches, if each row is a whole caption."""
+WIDEST = 12.0
+"""The greatest width of a row of panels, in inches."""
+FINENESS = 240
+"""Pixels of a panel's longer side."""
 
 
 def draw_words(words: WordMap, title: str = "") -> Figure:
@@ -94,16 +102,6 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
     return image
-
-
-INCHES = 1.7
-"""The longer side of a panel."""
-SMALL = 1.0
-"""The longer side of a panel, in inches, if each row is a whole caption."""
-WIDEST = 12.0
-"""The greatest width of a row of panels, in inches."""
-FINENESS = 240
-"""Pixels of a panel's longer side."""
 
 
 def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:

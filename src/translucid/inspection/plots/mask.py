@@ -16,6 +16,8 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
 from translucid.inspection.plots.saving import new_figure
 
+MaskKind = Literal["target", "causal", "padding"]
+
 
 def draw_padding(mask: Tensor, texts: Sequence[Sequence[str]]) -> Figure:
     """Draw the padding mask [B, 1, 1, S] of a batch: a row for each text, its pieces in the squares.
@@ -88,9 +90,6 @@ def _squares(axes: Axes, mask: Tensor, rows: Sequence[str], columns: Sequence[st
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-
-
-MaskKind = Literal["target", "causal", "padding"]
 
 
 def draw_batch_mask(

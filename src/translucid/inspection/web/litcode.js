@@ -31,7 +31,7 @@ export function litHeadsCode(seen) {
 export function litWhyCode(seen, method) {
   return [
     ...opened(seen, "from translucid.inspection.explain import explain, faithfulness, part_count",
-      "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.shown import SHARE, lit", plots("draw_lit")),
+      "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.image_case import SHARE, lit", plots("draw_lit")),
     `case = image_case(${quoted(method)}, captioner.model, captioner.tokenizer, picture.pixels, ${quoted(seen.target)}, captioner.grid)`,
     `why = explain(case, ${quoted(method)}, samples=200)`,
     "print(faithfulness(case, why, k=part_count(SHARE, len(why.source))))",

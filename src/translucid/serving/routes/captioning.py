@@ -12,8 +12,7 @@ from fastapi.responses import Response
 from translucid.decoding.limits import length_penalty
 from translucid.ground.cancellation import between_steps
 from translucid.inspection.attention_result import AttentionResult
-from translucid.inspection.explain.image_case import image_case
-from translucid.inspection.explain.shown import why_lit_record
+from translucid.inspection.explain.image_case import image_case, why_lit_record
 from translucid.inspection.plain_values import plain, rounded_probability
 from translucid.inspection.records import beam_record
 from translucid.serving.edge.failures import ApiError
@@ -128,7 +127,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
     if wanted.method and looked.words:
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
-        case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
+        case = image_case(wanted.method)(*model, picture.pixels, text, captioner.grid)
         answer["explanation"] = why_lit_record(case, wanted.method)
     if wanted.ways:
         answer["ways"] = [_continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.ways]]

@@ -124,11 +124,10 @@ def _draw_lit(
 
 
 def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:
-    from translucid.inspection.explain.image_case import image_case
-    from translucid.inspection.explain.shown import lit
+    from translucid.inspection.explain.image_case import image_case, lit
     from translucid.inspection.plots import draw_lit
 
-    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    case = image_case(method)(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     return draw_lit(lit(case, explain(case, method, samples=200)))
 
 

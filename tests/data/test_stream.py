@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.stream import SPREAD, BothWays, Stream, nothing, stream_of
 from translucid.ground.special import SPECIAL
 

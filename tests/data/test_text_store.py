@@ -8,9 +8,9 @@ import pytest
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.bad_lines import BadLine, BadLines
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores import text_store
+from translucid.data.stores import store as stores
 from translucid.data.stores.chunked import INDEX
-from translucid.data.stores.text_store import EncodedTexts, Size, TextStore
+from translucid.data.stores.store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -28,7 +28,7 @@ def tokenizer():
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr(text_store, "CHUNK", 50)
+    monkeypatch.setattr(stores, "TEXT_CHUNK", 50)
 
 
 def build(folder, tokenizer, *, corpora=CORPORA, identity="this", backwards=False):

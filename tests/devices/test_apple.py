@@ -5,7 +5,7 @@ import torch
 
 from tests.devices.emulated import Emulation
 from tests.devices.shrunk import VOCABULARY, build_case
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.evaluation.language import measured
 from translucid.training.random_states import random_states, restore_random_states
 

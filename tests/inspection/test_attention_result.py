@@ -15,10 +15,17 @@ from translucid.corpora.scenes import generate
 from translucid.corpora.scenes.painting import boxes, paint
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import draw_lit
-from translucid.inspection.saliency_overlay import SaliencyOverlay, page, panels, places, sections_of, spread
+from translucid.inspection.saliency_overlay import (
+    AttentionResult,
+    SaliencyOverlay,
+    page,
+    panels,
+    places,
+    sections_of,
+    spread,
+)
 from translucid.inspection.saving import save_looked
 from translucid.inspection.terminal import drawings, place_table
 

@@ -14,7 +14,7 @@ from translucid.attention.masks import padding_mask, target_mask
 from translucid.decoding.hypothesis import percent
 from translucid.decoding.trace import BeamTrace
 from translucid.ground.errors import UserError
-from translucid.inspection.html import notebook_table, page
+from translucid.inspection.html import SIDES, notebook_table, page, viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.plots import (
     draw_attention,
@@ -31,7 +31,6 @@ from translucid.inspection.plots import (
 )
 from translucid.inspection.plots.ribbons import MOST, bands
 from translucid.inspection.plots.saving import new_figure, rendered
-from translucid.inspection.records import SIDES, viewer_record
 from translucid.inspection.saving import save, save_maps
 from translucid.inspection.words import WordMap, word_map
 from translucid.layers.positions import sinusoidal_positions

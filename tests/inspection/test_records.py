@@ -6,7 +6,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.trace import BeamTrace, Node
-from translucid.inspection.records import beam_record
+from translucid.inspection.html import beam_record
 
 
 @pytest.fixture(scope="module")

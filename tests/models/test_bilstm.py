@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.stream import BothWays, Stream
 from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from translucid.data.batching import Batch
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.stream import Stream, nothing
 from translucid.evaluation.language import measured, readings, stride
 from translucid.ground.errors import UserError

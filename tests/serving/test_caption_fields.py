@@ -139,7 +139,7 @@ def test_continuations_of_a_prefix(client, captioner, scene):
 
 
 def test_a_model_without_attention_has_no_maps(client, scene, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.attention_result.AttentionResult.looks", property(lambda _: False))
+    monkeypatch.setattr("translucid.inspection.saliency_overlay.AttentionResult.looks", property(lambda _: False))
     answer = ask(client, scene, maps="true").json()
     assert (answer["grid"], answer["heads"], answer["maps"]) == (None, 0, [])
     assert all(set(row) == {"word", "probability", "pieces"} for row in answer["words"])

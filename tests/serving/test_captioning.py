@@ -218,7 +218,7 @@ def test_languages_are_not_given_to_a_model_of_images(eyes):
 
 
 def test_a_model_without_attention(serve, eyes, scene, monkeypatch):
-    monkeypatch.setattr("translucid.inspection.attention_result.AttentionResult.looks", property(lambda _: False))
+    monkeypatch.setattr("translucid.inspection.saliency_overlay.AttentionResult.looks", property(lambda _: False))
     answer = ask(serve(str(eyes)), scene).json()
     assert answer["grid"] is None
     assert answer["words"] and not any("weights" in row for row in answer["words"])

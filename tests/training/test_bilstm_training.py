@@ -7,7 +7,7 @@ import torch
 
 from translucid.cli.main import run
 from translucid.data.readers.texts import read_texts
-from translucid.data.stores.text_store import EncodedTexts
+from translucid.data.stores.store import EncodedTexts
 from translucid.data.stream import BothWays
 from translucid.runs.run_folder import RunFolder
 from translucid.training.running_text import StreamValidator

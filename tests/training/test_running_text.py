@@ -15,7 +15,7 @@ from tests.probes.forked import forked_together
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores.text_store import EncodedTexts, Size, TextStore
+from translucid.data.stores.store import EncodedTexts, Size, TextStore
 from translucid.data.stream import Stream
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions

@@ -8,7 +8,7 @@ import torch
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.models.build import build_model

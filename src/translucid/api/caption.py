@@ -12,7 +12,7 @@ from translucid.decoding.hypothesis import Hypothesis, NBest
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
-    from translucid.inspection.attention_result import AttentionResult
+    from translucid.inspection.saliency_overlay import AttentionResult
     from translucid.models.protocol import Maps
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from translucid.decoding.trace import BeamTrace
-    from translucid.inspection.attention_result import AttentionResult
+    from translucid.inspection.saliency_overlay import AttentionResult
     from translucid.models.protocol import SequenceModel
 
 WINDOW = 256
@@ -161,7 +161,7 @@ class Captioner(LoadedModel):
 
     def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
         """Return the attention of given tokens about an image, by forced decoding."""
-        from translucid.inspection.attention_result import look_at
+        from translucid.inspection.saliency_overlay import look_at
 
         return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
 

@@ -14,7 +14,7 @@ from translucid.api.generation import Continuation, Generated, Piece, TextScore
 from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import given_texts, refuse_one_text
 from translucid.data.batching import Batch
-from translucid.data.stores.text_store import EncodedTexts
+from translucid.data.stores.store import EncodedTexts
 from translucid.data.stream import nothing
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions

@@ -86,7 +86,7 @@ def mask(
     """
     _refuse(out, overwrite, *texts)
     from translucid.api.translator import Translator
-    from translucid.inspection.plots.mask import draw_batch_mask
+    from translucid.inspection.plots.heatmaps import draw_batch_mask
 
     if captioner := captioner_of(run):
         from translucid.cli.images import mask_of_images

@@ -20,8 +20,7 @@ from translucid.decoding.maps import chosen_maps
 from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_result import AttentionResult
-from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
+from translucid.inspection.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
 from translucid.inspection.saving import save_looked
 from translucid.inspection.terminal import drawings, place_table
 from translucid.runs.configuration import Configuration
@@ -30,7 +29,7 @@ from translucid.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from translucid.inspection.plots.mask import MaskKind
+    from translucid.inspection.plots.heatmaps import MaskKind
 
 
 def evaluate_captions(
@@ -154,7 +153,7 @@ def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind:
     Raises:
         UserError: an image can't be read, or there is no such mask.
     """
-    from translucid.inspection.plots.mask import draw_batch_mask
+    from translucid.inspection.plots.heatmaps import draw_batch_mask
 
     if kind == "padding":
         raise UserError("images have no padding, all cells may be looked at", file=run, fix="Draw --kind target.")

@@ -207,7 +207,7 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
 
 def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
     """Return the search tree of each part of a text."""
-    from translucid.inspection.records import beam_record
+    from translucid.inspection.html import beam_record
 
     options = translator.configuration.decoding
     trees = []

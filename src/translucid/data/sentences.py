@@ -33,12 +33,11 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
             unknown, those of English.
     """
     # Most lines are one ASCII sentence; this test saves the 10 microseconds of sentencex.
-    if text.isascii() and not _maybe_two(text):
-        ends = [len(text)]
-    else:
-        ends = [*_boundaries(text, language), len(text)]
+    boundaries = []
+    if not text.isascii() or _maybe_two(text):
+        boundaries = _boundaries(text, language)
     sentences, start = [], 0
-    for end in ends:
+    for end in [*boundaries, len(text)]:
         sentence = text[start:end].rstrip()
         sentences.append((sentence, text[start + len(sentence) : end]))
         start = end

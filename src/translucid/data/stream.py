@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.stores.text_store import EncodedTexts
+from translucid.data.stores.store import EncodedTexts
 from translucid.ground.special import SPECIAL
 
 SHORTEST = 5

@@ -83,30 +83,19 @@ class BeamTrace:
     def _repr_html_(self) -> str:
         """Show the tree in a notebook as nested lists, each token with its probability, the best output in bold."""
         best_path = set(self.path(self.best)) if self.best is not None else set()
-        children: dict[int, list[int]] = {}
-        for i, node in enumerate(self.nodes[1:], 1):
-            children.setdefault(node.parent, []).append(i)
-        lines: list[str] = []
-        # Not by recursion: an output may have more tokens than Python allows calls within calls.
-        left: list[int | str] = [*reversed(children.get(0, []))]
-        while left:
-            item = left.pop()
-            if isinstance(item, str):
-                lines.append(item)
-                continue
-            node = self.nodes[item]
+        # The items of the nodes below each node, from the last node to the first, which follows its parent.
+        below = [""] * (len(self.nodes) + 1)
+        for i in range(len(self.nodes) - 1, 0, -1):
+            node = self.nodes[i]
             text = f"{escape(self.name(node.token))} {percent(exp(node.log_prob - self.nodes[node.parent].log_prob))}"
-            if item in best_path:
+            if i in best_path:
                 text = f"<b>{text}</b>"
             if node.fate != "kept":
                 text += f" ({node.fate})"
-            below = children.get(item)
-            if below:
-                lines.append(f"<li><details open><summary>{text}</summary><ul>")
-                left += ["</ul></details></li>", *reversed(below)]
-            else:
-                lines.append(f"<li>{text}</li>")
-        return f"<ul>{''.join(lines)}</ul>"
+            if below[i]:
+                text = f"<details open><summary>{text}</summary><ul>{below[i]}</ul></details>"
+            below[node.parent] = f"<li>{text}</li>{below[node.parent]}"
+        return f"<ul>{below[0]}</ul>"
 
     def tokens(self, node: int) -> list[int]:
         """Return the tokens from the first one to that of a node."""

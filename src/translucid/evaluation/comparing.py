@@ -194,7 +194,7 @@ def compare(
         rows.append(MetricRow(one.name, one.value, other.value, one.signature, tested.get(one.name)))
     lengths_a = by_length(sources, a, references, tokenize=tokenize, lowercase=lowercase)
     lengths_b = by_length(sources, b, references, tokenize=tokenize, lowercase=lowercase)
-    first = [_first(texts) for texts in zip(*references, strict=True)]
+    first = list(map(_first, zip(*references, strict=True)))
     rare_a, rare_b = by_frequency(a, first, counts, words), by_frequency(b, first, counts, words)
     return Comparison(
         (name_a, name_b),

@@ -14,7 +14,7 @@ from rich.text import Text
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.stores.text_store import EncodedTexts, Size
+from translucid.data.stores.store import EncodedTexts, Size
 from translucid.data.stream import stream_of
 from translucid.ground.console import table_of
 from translucid.models.language.model import LanguageModel

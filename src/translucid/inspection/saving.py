@@ -13,10 +13,9 @@ import numpy as np
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
-from translucid.inspection.attention_result import AttentionResult
 from translucid.inspection.html import page
 from translucid.inspection.inspected import Inspected, title_of
-from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
+from translucid.inspection.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
 from translucid.inspection.saliency_overlay import page as saliency_page
 
 

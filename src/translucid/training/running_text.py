@@ -10,7 +10,7 @@ import torch
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.readers.texts import keep_texts
-from translucid.data.stores.text_store import EncodedTexts, StoredTexts, TextStore
+from translucid.data.stores.store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.language import TextScores, directions, measured, together

@@ -16,12 +16,11 @@ from translucid.data.images.pixels import Picture
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
-from translucid.inspection.attention_result import cell_names, look_at
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.plain_values import plain, rounded
-from translucid.inspection.saliency_overlay import SaliencyOverlay
+from translucid.inspection.saliency_overlay import SaliencyOverlay, cell_names, look_at
 from translucid.models.protocol import Memory, SequenceModel
 
 GREY = 128

@@ -2,8 +2,16 @@
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability
-from translucid.inspection.plots.heatmaps import draw_attention, draw_heads, draw_lit, draw_lit_rows, draw_words
-from translucid.inspection.plots.mask import draw_mask, draw_masks, draw_padding
+from translucid.inspection.plots.heatmaps import (
+    draw_attention,
+    draw_heads,
+    draw_lit,
+    draw_lit_rows,
+    draw_mask,
+    draw_masks,
+    draw_padding,
+    draw_words,
+)
 from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 

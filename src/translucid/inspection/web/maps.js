@@ -1,4 +1,4 @@
-// What stands above and below in the maps of a record (see inspection/records.py), and how to say which map it is.
+// What stands above and below in the maps of a record (see inspection/html.py), and how to say which map it is.
 
 export const KINDS = { cross: "Translation to source", encoder: "Source to itself", decoder: "Translation to itself" };
 

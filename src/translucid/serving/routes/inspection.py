@@ -18,8 +18,8 @@ from translucid.decoding.limits import length_limit
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
+from translucid.inspection.html import SIDES, beam_record, viewer_record
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.records import SIDES, beam_record, viewer_record
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError

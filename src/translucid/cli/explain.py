@@ -159,7 +159,7 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     picture = picture_of(captioner, image)
     caption = " ".join(looked_at(captioner, picture, options.target).words)
     parts = "superpixels" if method == "lime" else "cells"
-    case = image_case(method)(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     explanation = explain(case, method, samples=options.samples)
     k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
     scores = compare_with_random(case, explanation, k)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ftfy import fix_encoding
 from ftfy.badness import is_bad
@@ -135,59 +136,50 @@ def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
         "empty": empty,
         "too-long": too_long,
         "encoding": encoding,
-        "script": _script_rule(profile),
+        "script": partial(_unusual_script, profile),
         "untranslated": untranslated,
-        "language": _language_rule(profile),
+        "language": partial(_wrong_language, tuple(map(known_language, profile.languages))),
         "length": length,
         "placeholders": placeholders,
         "numbers": numbers,
     }
 
 
-def _script_rule(profile: Profile) -> Rule:
-    """Return a rule that rejects letters of scripts that are unusual on a side, unless the other side has them too."""
-
-    def rule(pair: Pair) -> str:
-        for name, text, other, usual in zip(pair._fields, pair, pair[::-1], profile.scripts, strict=True):
-            if text.isascii() and "LATIN" in usual:
-                continue
-            letters = [letter for letter in text if script(letter) not in _NO_SCRIPT]
-            odd = [letter for letter in letters if script(letter) not in usual and letter not in other]
-            if not odd:
-                continue
-            if len(odd) > ODD_LETTERS * len(letters):
-                return f"{name} has letters of {script(odd[0])}: {''.join(odd)[:20]}"
-            for word in _WORD.findall(text):
-                if len(_ALIKE_SCRIPTS & set(map(script, word))) > 1 and len(word) > 2:
-                    return f"{name} has letters of two scripts in one word: {word}"
-        return ""
-
-    return rule
+def _unusual_script(profile: Profile, pair: Pair) -> str:
+    """Reject letters of scripts that are unusual on a side, unless the other side has them too."""
+    for name, text, other, usual in zip(pair._fields, pair, pair[::-1], profile.scripts, strict=True):
+        if text.isascii() and "LATIN" in usual:
+            continue
+        letters = [letter for letter in text if script(letter) not in _NO_SCRIPT]
+        odd = [letter for letter in letters if script(letter) not in usual and letter not in other]
+        if not odd:
+            continue
+        if len(odd) > ODD_LETTERS * len(letters):
+            return f"{name} has letters of {script(odd[0])}: {''.join(odd)[:20]}"
+        for word in _WORD.findall(text):
+            if len(_ALIKE_SCRIPTS & set(map(script, word))) > 1 and len(word) > 2:
+                return f"{name} has letters of two scripts in one word: {word}"
+    return ""
 
 
-def _language_rule(profile: Profile) -> Rule:
-    """Return a rule that rejects sides in another language."""
-    codes = tuple(map(known_language, profile.languages))
-
-    def rule(pair: Pair) -> str:
-        for name, text, code, other in zip(pair._fields, pair, codes, codes[::-1], strict=True):
-            words = _own_words(text, pair)
-            letters = sum(map(str.isalpha, words))
-            if code is None or code == other or letters < LETTERS_OTHER:
-                continue
-            probabilities = language_probabilities(words[:2000])
-            candidates = []
-            if letters >= LETTERS:
-                best = max(probabilities, key=probabilities.__getitem__)
-                candidates.append((best, TIMES if letters >= SHORT else TIMES_SHORT))
-            if other:
-                candidates.append((other, TIMES_OTHER if letters >= SHORT_OTHER else TIMES_SHORT_OTHER))
-            for candidate, times in candidates:
-                if probabilities[candidate] > times * probabilities[code]:
-                    return f"{name} looks like {candidate}, not like {code}"
-        return ""
-
-    return rule
+def _wrong_language(codes: Sequence[str | None], pair: Pair) -> str:
+    """Reject sides in another language than those with these codes."""
+    for name, text, code, other in zip(pair._fields, pair, codes, codes[::-1], strict=True):
+        words = _own_words(text, pair)
+        letters = sum(map(str.isalpha, words))
+        if code is None or code == other or letters < LETTERS_OTHER:
+            continue
+        probabilities = language_probabilities(words[:2000])
+        candidates = []
+        if letters >= LETTERS:
+            best = max(probabilities, key=probabilities.__getitem__)
+            candidates.append((best, TIMES if letters >= SHORT else TIMES_SHORT))
+        if other:
+            candidates.append((other, TIMES_OTHER if letters >= SHORT_OTHER else TIMES_SHORT_OTHER))
+        for candidate, times in candidates:
+            if probabilities[candidate] > times * probabilities[code]:
+                return f"{name} looks like {candidate}, not like {code}"
+    return ""
 
 
 def _own_words(text: str, pair: Pair) -> str:

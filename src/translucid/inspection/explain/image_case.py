@@ -156,9 +156,17 @@ class SuperpixelCase(ImageCase):
         return importance.float().numpy()[..., self.regions]
 
 
-def image_case(method: str) -> type[CellCase | SuperpixelCase]:
-    """Return the kind of case for a method: LIME explains by superpixels, the other methods by cells."""
-    return SuperpixelCase if method == "lime" else CellCase
+def image_case(
+    method: str,
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    pixels: NDArray[np.uint8],
+    target: str,
+    grid: tuple[int, int],
+) -> CellCase | SuperpixelCase:
+    """Return the case for a method: LIME explains by superpixels, the other methods by cells."""
+    kind = SuperpixelCase if method == "lime" else CellCase
+    return kind(model, tokenizer, pixels, target, grid)
 
 
 def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:

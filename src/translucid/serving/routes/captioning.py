@@ -127,7 +127,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
     if wanted.method and looked.words:
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
-        case = image_case(wanted.method)(*model, picture.pixels, text, captioner.grid)
+        case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
         answer["explanation"] = why_lit_record(case, wanted.method)
     if wanted.ways:
         answer["ways"] = [_continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.ways]]

@@ -127,7 +127,7 @@ def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str)
     from translucid.inspection.explain.image_case import image_case, lit
     from translucid.inspection.plots import draw_lit
 
-    case = image_case(method)(captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
+    case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
     return draw_lit(lit(case, explain(case, method, samples=200)))
 
 

@@ -100,7 +100,7 @@ def test_an_unknown_split_is_refused_at_once():
 
 
 def test_a_range_with_too_few_sentences_says_how_many_there_are(monkeypatch):
-    monkeypatch.setattr("translucid.corpora.phrasebook.generation.PATIENCE", 500)
+    monkeypatch.setattr("translucid.corpora.splits.PATIENCE", 500)
     with pytest.raises(UserError, match=r"only \d+ of 100000 test sentences of 2 to 2 words"):
         list(generate(100_000, split="test", max_words=2))
 

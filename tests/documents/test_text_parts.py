@@ -10,7 +10,7 @@ from translucid.documents.text_parts import (
     absorbed,
     edited,
     nested,
-    tag_names,
+    tag_of,
     with_direction_signs,
     with_key,
     with_wordless_elements,
@@ -87,19 +87,23 @@ def test_controls_of_writing_direction_are_parts():
 
 
 @pytest.mark.parametrize(
-    ("tag", "opens", "closes"),
+    ("tag", "side", "name"),
     [
-        ("<b>", "b", ""),
-        ("</b>", "", "b"),
-        ("<b/>", "", ""),
-        ("<br />", "", ""),
-        ('<b x="y">', "b", ""),
-        ("<1>", "1", ""),
-    ]
-    + [("{{#if x}}", "{{if", ""), ("{{/if}}", "", "{{if"), ("{{^x}}", "{{x", ""), ("{{x}}", "", ""), ("x", "", "")],
+        ("<b>", OPENS, "b"),
+        ("</b>", CLOSES, "b"),
+        ("<b/>", None, ""),
+        ("<br />", None, ""),
+        ('<b x="y">', OPENS, "b"),
+        ("<1>", OPENS, "1"),
+        ("{{#if x}}", OPENS, "{{if"),
+        ("{{/if}}", CLOSES, "{{if"),
+        ("{{^x}}", OPENS, "{{x"),
+        ("{{x}}", None, ""),
+        ("x", None, ""),
+    ],
 )
-def test_names_of_tags(tag, opens, closes):
-    assert tag_names(tag) == (opens, closes)
+def test_sides_and_names_of_tags(tag, side, name):
+    assert tag_of(tag) == (side, name)
 
 
 def test_nested_tags():

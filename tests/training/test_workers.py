@@ -170,16 +170,16 @@ def test_a_sharded_process_holds_its_part_only(tmp_path):
         "    weights = ShardedWeights(model, device, workers)\n"
         "    held = sum(p.to_local().numel() for p in weights.parameters)\n"
         "    average = sum(a.numel() for a in weights.averages)\n"
-        "    hull = sum(p.numel() for p in weights.hull.parameters())\n"
+        "    complete = sum(p.numel() for p in weights.complete.parameters())\n"
         "    saved = sum(t.numel() for t in weights.tensors().values())\n"
-        "    print('held', whole, held, average, hull, saved if workers.leads else -saved)\n"
+        "    print('held', whole, held, average, complete, saved if workers.leads else -saved)\n"
     )
     said, _ = script_together(script).communicate()
     found = [list(map(int, line.split()[1:])) for line in said.splitlines() if line.startswith("held")]
     assert len(found) == 2, said
-    for whole, held, average, hull, _ in found:
+    for whole, held, average, complete, _ in found:
         assert held == average == pytest.approx(whole / 2, rel=0.02)
-        assert hull == 0
+        assert complete == 0
     # What is saved is gathered by the first process alone.
     assert sorted(saved for *_, saved in found) == [0, 2 * found[0][0]]
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from translucid.evaluation.caption_scores import CaptionScores, caption_scores
 from translucid.evaluation.pointing import GoldImage, Hit, KindScore, by_kind, points_of
 from translucid.evaluation.report import Forced
 from translucid.ground.console import Console, counting, table_of
+from translucid.ground.iteration import batched
 from translucid.kernels.machine import cores
 
 
@@ -124,7 +124,7 @@ def score_captions(
     aside = 0.0  # the time for other results than captions, which does not count
     with counting(console, "captioning", len(names)) as advance:
         captions = captioner.stream(_pictures(captioner, names, files), options, on_done=advance)
-        while some := list(islice(captions, TOGETHER)):
+        for some in batched(captions, TOGETHER):
             begun = time.perf_counter()
             for caption in some:
                 texts[caption.name] = caption.text
@@ -165,8 +165,7 @@ def _pointing_table(scores: Mapping[str, KindScore]) -> Table:
 def _pictures(captioner: Captioner, names: Sequence[str], files: ImageFiles) -> Iterator[Picture]:
     """Read images, a few ahead on all cores."""
     with ThreadPoolExecutor(cores()) as pool:
-        remaining = iter(names)
-        while window := list(islice(remaining, TOGETHER)):
+        for window in batched(names, TOGETHER):
             yield from pool.map(lambda name: captioner.picture(files.read(name), name), window)
 
 

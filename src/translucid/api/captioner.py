@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from translucid.api.caption import AlternativeCaption, Caption
 from translucid.api.loaded_model import LoadedModel
@@ -20,6 +18,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, distinct_texts
 from translucid.decoding.search import decode_images
+from translucid.ground.iteration import batched
 from translucid.ground.reading import read_at_most, reading
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptioningShape
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from translucid.decoding.trace import BeamTrace
     from translucid.inspection.saliency_overlay import AttentionResult
-    from translucid.models.protocol import SequenceModel
+    from translucid.models.protocol import Model, SequenceModel
 
 WINDOW = 256
 """The number of images that are captioned together; it bounds the memory of a long job."""
@@ -39,11 +38,10 @@ WINDOW = 256
 class Captioner(LoadedModel):
     """A trained image captioning model, its tokenizer and its settings."""
 
+    model: SequenceModel
     reads = "images"
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
-    ) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer, configuration: Configuration, device: torch.device) -> None:
         """Use a loaded model; `Captioner.load` loads one."""
         assert isinstance(configuration.model, CaptioningShape)
         super().__init__(model, tokenizer, configuration, device)
@@ -106,13 +104,13 @@ class Captioner(LoadedModel):
             on_done: called with the number of finished images after each batch.
         """
         options = options or self.configuration.decoding
-        remaining = iter(pictures)
-        while window := list(islice(remaining, WINDOW)):
-            # `decode_images` reads the sources a batch at a time, which fills `seen` with the encoded pictures.
+        for window in batched(pictures, WINDOW):
             seen: list[Picture] = []
+            for part in batched(window, TOGETHER):
+                seen += self.seen(part)
             found = decode_images(
                 self.model,
-                self._sources(window, seen),
+                (picture.source for picture in seen),
                 options,
                 word_starts=self._word_starts,
                 on_batch=on_done,
@@ -151,13 +149,6 @@ class Captioner(LoadedModel):
             for i, grid in zip(new, grids, strict=True):
                 encoded[i] = pictures[i]._replace(grid=grid)
         return encoded
-
-    def _sources(self, pictures: Sequence[Picture], seen: list[Picture]) -> Iterator[NDArray[Any]]:
-        """Yield the model's input for pictures, and append the pictures with their grids to `seen`."""
-        for start in range(0, len(pictures), TOGETHER):
-            for picture in self.seen(pictures[start : start + TOGETHER]):
-                seen.append(picture)
-                yield picture.source
 
     def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
         """Return the attention of given tokens about an image, by forced decoding."""

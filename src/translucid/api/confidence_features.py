@@ -59,7 +59,9 @@ class ConfidenceFeatures:
             passes: the number of passes with dropout, if those are wanted.
         """
         if "attention" in kinds:
-            seen = list(map(self.with_attention, parts, self._inspected(parts)))
+            # The sources are without annotations.
+            pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
+            seen = list(map(self.with_attention, parts, self._inspected(pairs)))
         elif set(kinds) == {"search"}:
             seen = [self._seen(part, None) for part in parts]
         else:
@@ -143,17 +145,13 @@ class ConfidenceFeatures:
 
         `ways`: for each translation, the hypotheses of those pieces that were translated.
         """
-        from translucid.inspection.inspected import forced_decoding
-
-        engine = self.torch_engine()
         searched = translatable(pieces)
         parts: list[Part] = []
         for hypotheses in ways:
             parts += zip(searched, hypotheses, strict=True)
         if not parts:
             return [[] for _ in ways]
-        pairs = self.stages.pairs(parts)
-        inspected = iter(forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=False))
+        inspected = iter(self._inspected(self.stages.pairs(parts), look=False))
         rows = []
         for _ in ways:
             row: list[tuple[str, float]] = []
@@ -162,13 +160,12 @@ class ConfidenceFeatures:
             rows.append(row)
         return rows
 
-    def _inspected(self, parts: Sequence[Part]) -> list[Inspected]:
-        """Return the results of forced decoding, given the sources without annotations."""
+    def _inspected(self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True) -> list[Inspected]:
+        """Return the results of forced decoding, with attention or only with log-probabilities."""
         from translucid.inspection.inspected import forced_decoding
 
         engine = self.torch_engine()
-        pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
-        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device)
+        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=look)
 
     def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""

@@ -18,11 +18,12 @@ from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.words import places
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
 from translucid.layers.mix import Mix
 from translucid.models.language import LanguageModel
 from translucid.models.language_options import LanguageShape
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 
 Layer: TypeAlias = int | Literal["mix", "all"] | Mix
@@ -70,9 +71,7 @@ class Embedder(LoadedModel):
     model: LanguageModel[Any]
     reads = "running text"
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
-    ) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer, configuration: Configuration, device: torch.device) -> None:
         """Use a loaded model; `Embedder.load` loads one."""
         assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
         super().__init__(model, tokenizer, configuration, device)
@@ -159,9 +158,8 @@ class Embedder(LoadedModel):
             raise UserError("one vector is wanted of each word, not one of each layer", fix="Choose a layer, or mix.")
         query = _unit(self.embed([sentence], layer)[0][fitting[0]])
         best: list[Neighbour] = []
-        remaining = iter(among)
         read = 0
-        while chunk := list(islice(remaining, TOGETHER)):
+        for chunk in batched(among, TOGETHER):
             # With `same`, only texts that have the word are embedded.
             texts: dict[int, str] = {}
             for n, text in enumerate(chunk):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
+from translucid.api.loaded_run import LoadedRun
+from translucid.data.languages import Languages
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from translucid.data.placeholders import Masked
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
+    from translucid.decoding.search import TorchEngine
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
     from translucid.models.protocol import SequenceModel
@@ -24,12 +29,26 @@ INSPECTED = 256
 """The number of pairs that are inspected together."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Examiner:
     """The methods of a translator for given translations, by forced decoding."""
 
-    pipeline: TextPipeline
-    """Converts texts to the model's input."""
+    loaded: LoadedRun
+    """The model, and the files fitted to it."""
     configuration: Configuration
+    """The configuration of the run, for the languages of this translator."""
+    pipeline: TextPipeline
+    """Converts texts to the model's input, and its output to texts."""
+
+    @property
+    def run(self) -> str:
+        """The run folder."""
+        return str(self.loaded.folder.path)
+
+    @property
+    def languages(self) -> Languages:
+        """The codes of the source and target language, where known."""
+        return self.configuration.data.languages
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -41,25 +60,26 @@ class Examiner:
         """The most source tokens, end token included, that are translated in one piece, as in training."""
         return self.pipeline.longest
 
-    @property
-    def run(self) -> str:
-        """The run folder."""
-        raise NotImplementedError
+    @cached_property
+    def torch_engine(self) -> TorchEngine:
+        """The PyTorch engine, which has the model."""
+        engine = self.loaded.torch_engine
+        return engine if self.tokenizer is self.loaded.tokenizer else engine.opened(self.tokenizer)
 
     @property
     def model(self) -> SequenceModel:
         """The model, in evaluation mode."""
-        raise NotImplementedError
+        return self.torch_engine.model
 
     @property
     def device(self) -> torch.device:
         """The device of the model."""
-        raise NotImplementedError
+        return self.torch_engine.device
 
     @property
     def alignment_layer(self) -> AlignmentLayer | None:
-        """The alignment layer that `tune --alignments` has trained for this model, if there is one."""
-        return None
+        """The alignment layer that `translucid tune --alignments` has trained for this model, if there is one."""
+        return self.loaded.alignment_layer(self.languages)
 
     @property
     def heads(self) -> dict[str, int]:
@@ -102,8 +122,8 @@ class Examiner:
         """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display."""
         from translucid.inspection.inspected import forced_decoding
 
-        layer, run = self.alignment_layer, self.run
-        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=run, masked=masked)
+        layer = self.alignment_layer
+        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=self.run, masked=masked)
 
     def inspect_all(
         self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None

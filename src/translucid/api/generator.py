@@ -26,7 +26,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.settings import without_none
 
@@ -63,9 +63,7 @@ class Generator(LoadedModel):
     model: LanguageModel[Any]
     reads = "running text"
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
-    ) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer, configuration: Configuration, device: torch.device) -> None:
         """Use a loaded model; `Generator.load` loads one."""
         assert isinstance(model, LanguageModel) and isinstance(configuration.model, LanguageShape)
         super().__init__(model, tokenizer, configuration, device)

@@ -1,4 +1,4 @@
-"""The base class of captioners, generators and embedders: a model of one run, on one device."""
+"""The base class of captioners, generators, embedders and classifiers: a model of one run, on one device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.interop.run_resolution import resolve_run
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
-from translucid.models.protocol import SequenceModel
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -22,9 +22,7 @@ class LoadedModel:
     reads: ClassVar[str]
     """The kind of input that the model must have; see `Configuration.refuse_other_reader`."""
 
-    def __init__(
-        self, model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
-    ) -> None:
+    def __init__(self, model: Model, tokenizer: Tokenizer, configuration: Configuration, device: torch.device) -> None:
         """Use a loaded model; `load` loads one."""
         self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
 
@@ -49,4 +47,4 @@ class LoadedModel:
         tokenizer = folder.tokenizer()
         tune_ours()
         chosen = choose_device(device)
-        return cls(folder.load_sequence_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)
+        return cls(folder.load_model(configuration, tokenizer).to(chosen), tokenizer, configuration, chosen)

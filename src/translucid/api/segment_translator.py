@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 
 from translucid.api.translation import Translation
 from translucid.api.translator import WINDOW, Translator
@@ -13,10 +12,11 @@ from translucid.documents.placeholders import PlaceholderStrategy, lost_and_inve
 from translucid.documents.tag_projection import readable
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Links
+from translucid.ground.iteration import batched
 from translucid.memory.augmenting import MatchAnnotation
 from translucid.memory.match import Match
 from translucid.memory.recall import Recall
-from translucid.terminology.links import certain_links, with_term_links
+from translucid.terminology.links import certain_links
 
 
 class SegmentTranslator:
@@ -50,8 +50,7 @@ class SegmentTranslator:
             sources: the texts with their tags.
             on_done: called with the number of finished pieces after each batch.
         """
-        iterator = iter(sources)
-        while window := list(islice(iterator, WINDOW)):
+        for window in batched(sources, WINDOW):
             matches = self._matches(window)
             without = [source for source, match in zip(window, matches, strict=True) if not match]
             strategies, translations = self._translated(without, on_done)
@@ -130,7 +129,7 @@ class SegmentTranslator:
             return []
         text = readable(source).text
         links = certain_links(links_between(self.translator, text, target))
-        return with_term_links(links, text, target, self.translator.term_links(text, target))
+        return sorted(self.translator.with_term_links(links, text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
         """Return the near matches of a segment in the memory, if they are wanted."""

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text
 from translucid.data.batching import batches, padded
 from translucid.data.readers.labelled import text_ids
-from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
-from translucid.interop.run_resolution import resolve_run
-from translucid.kernels.devices import choose_device
-from translucid.kernels.process import tune_ours
 from translucid.models.classifier import Classifier
-from translucid.runs.configuration import Configuration
-from translucid.runs.run_folder import RunFolder
 
 WINDOW = 1024
 """The number of texts that are classified together; it bounds the memory of a long job."""
@@ -52,24 +47,11 @@ class Classified:
         return self.probabilities[self.label]
 
 
-class Judge:
+class Judge(LoadedModel):
     """One classifier of an ensemble, with its tokenizer and settings."""
 
-    def __init__(
-        self, model: Classifier, tokenizer: Tokenizer, configuration: Configuration, device: torch.device
-    ) -> None:
-        """Use a `model` in evaluation mode, on the `device`."""
-        self.model, self.tokenizer, self.configuration, self.device = model, tokenizer, configuration, device
-
-    @classmethod
-    def open(cls, folder: RunFolder, device: torch.device) -> Judge:
-        """Load a run folder; errors as for `TextClassifier.load`."""
-        configuration = folder.configuration()
-        configuration.refuse_other_reader("texts with labels", folder.path)
-        tokenizer = folder.tokenizer()
-        model = folder.load_model(configuration, tokenizer)
-        assert isinstance(model, Classifier)
-        return cls(model.to(device), tokenizer, configuration, device)
+    model: Classifier
+    reads = "texts with labels"
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts in the order that the model reads them."""
@@ -113,9 +95,7 @@ class TextClassifier:
         Raises:
             UserError: this is no run, or a run is damaged, does not classify texts, or has other labels than the first.
         """
-        tune_ours()
-        chosen = choose_device(device)
-        judges = [Judge.open(RunFolder(resolve_run(run)), chosen) for run in runs]
+        judges = [Judge.load(run, device) for run in runs]
         for run, judge in zip(runs, judges, strict=True):
             if judge.model.options.labels != judges[0].model.options.labels:
                 raise UserError(f"has other labels than {runs[0]}", file=run, fix="Give runs with the same labels.")
@@ -137,8 +117,7 @@ class TextClassifier:
         `on_done`: called with the number of texts after each batch.
         """
         refuse_one_text(texts)
-        remaining = iter(texts)
-        while window := list(islice(remaining, WINDOW)):
+        for window in batched(texts, WINDOW):
             # Each text is reported once, when the last classifier has read it.
             found = [judge.probabilities(window) for judge in self.judges[:-1]]
             found.append(self.judges[-1].probabilities(window, on_done))

@@ -10,12 +10,11 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, Self
 
-from translucid.api.quality_warnings import attention_warnings, text_warnings
 from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
-from translucid.terminology.links import certain_links, with_term_links
+from translucid.terminology.links import certain_links
 from translucid.terminology.matching import TermUse
 
 if TYPE_CHECKING:
@@ -70,7 +69,19 @@ class Translation(NBest):
     @cached_property
     def warnings(self) -> list[str]:
         """The warnings about the text, each as `kind: details`, such as `unknown characters: 足`."""
-        return text_warnings(self._translator, self)
+        translator = self._translator
+        warnings = list(translator.pipeline.warnings(self.pieces))
+        words_of_terms: set[str] = set()
+        for use in self.terms:
+            if use.outcome == "missing":
+                warnings.append(f"term not used: {use}")
+            words_of_terms.update(map(str.casefold, use.source.split()))
+        familiarity = translator.loaded.familiarity(translator.languages, translator.tokenizer)
+        for (piece, best), (_, text) in zip(self.parts, self.sentences, strict=True):
+            ids, tokens = piece.ids[:-1], best.tokens
+            warnings += translator.quality_checks.about(piece.text, ids, text, tokens, best.log_probability)
+            warnings += familiarity.about(piece.text, ids, tokens, best.log_probability, words_of_terms)
+        return list(dict.fromkeys(warnings))
 
     @cached_property
     def attention_warnings(self) -> list[str]:
@@ -78,7 +89,13 @@ class Translation(NBest):
 
         Unlike `warnings`, they need another pass through the model.
         """
-        return attention_warnings(self._translator, self)
+        estimator = self._translator.estimator
+        if not estimator or not estimator.detached:
+            return []
+        warnings = []
+        for part, inspected in zip(self.parts, self.inspected, strict=True):
+            warnings += estimator.detached.about(self._translator.observer.with_attention(part, inspected))
+        return list(dict.fromkeys(warnings))
 
     @cached_property
     def confidence(self) -> float | None:
@@ -102,7 +119,15 @@ class Translation(NBest):
     @cached_property
     def terms(self) -> list[TermUse]:
         """The use of each term of the text, in order, if the translator has terms."""
-        return self._translator.term_uses(self)
+        uses: list[TermUse] = []
+        terms = self._translator.terms
+        if terms:
+            translations = iter(self.sentences)
+            for piece in self.pieces:
+                # A piece without words is copied.
+                _, text = next(translations) if piece.ids else (piece.text, piece.text)
+                uses += terms.uses(self._translator.terms_in(piece.text), text)
+        return uses
 
     @property
     def sentences(self) -> list[tuple[str, str]]:
@@ -194,7 +219,8 @@ class Translation(NBest):
                 source, target = one.text_words
                 source_sizes, target_sizes = piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)
                 of_piece = spread(read(one), [source_sizes, target_sizes])
-                of_piece = self._with_term_links(piece, next(translated), of_piece)
+                text = self._translator.pipeline.text(piece, next(translated).tokens)
+                of_piece = self._translator.with_term_links(of_piece, piece.text, text)
             else:  # a copied piece is linked word by word
                 count = len(piece.text.split())
                 source_sizes = target_sizes = [1] * count
@@ -204,14 +230,6 @@ class Translation(NBest):
             source_words += sum(source_sizes)
             target_words += sum(target_sizes)
         return links
-
-    def _with_term_links(
-        self, piece: Piece, hypothesis: Hypothesis, links: list[tuple[int, int, float]]
-    ) -> list[tuple[int, int, float]]:
-        """Return the links of a piece, with the known links of its terms in the place of those from attention."""
-        text = self._translator.pipeline.text(piece, hypothesis.tokens)
-        terms = self._translator.term_links(piece.text, text)
-        return with_term_links(links, piece.text, text, terms) if terms else links
 
     def _repr_html_(self) -> str:
         """Show the texts and the attention in a notebook."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.term_reader import TermReader
 from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
-from translucid.data.languages import Languages
 from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
@@ -23,22 +20,19 @@ from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
+from translucid.terminology.links import Links, TermLink, with_term_links
 from translucid.terminology.marking import TermAnnotation
-from translucid.terminology.matching import TermList, term_list
+from translucid.terminology.matching import Match, TermList, term_list, terms_in
 from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
-    import torch
-
-    from translucid.decoding.maps import AlignmentLayer
-    from translucid.decoding.search import TorchEngine
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
     from translucid.evaluation.confidence.estimator import Estimator
-    from translucid.models.protocol import SequenceModel
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
@@ -51,18 +45,12 @@ class TextCounter:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Translator(Examiner, TermReader):
+class Translator(Examiner):
     """A trained model, its tokenizer and its settings; load one with `Translator.load`.
 
     A translator never changes. `between`, `with_terms` and `with_adapter` return others, which share the loaded run.
     """
 
-    loaded: LoadedRun
-    """The model, and the files fitted to it."""
-    configuration: Configuration
-    """The configuration of the run, for the languages of this translator."""
-    pipeline: TextPipeline
-    """Converts texts to the model's input, and its output to texts."""
     engine: Engine
     """The engine that searches for translations."""
     terms: TermList | None = None
@@ -71,32 +59,6 @@ class Translator(Examiner, TermReader):
     ranking: Ranking | None = None
     """The ranking that reorders hypotheses, if there is one."""
     counter: TextCounter = field(default_factory=TextCounter, init=False)
-
-    @property
-    def run(self) -> str:
-        """The run folder."""
-        return str(self.loaded.folder.path)
-
-    @property
-    def languages(self) -> Languages:
-        """The codes of the source and target language, where known."""
-        return self.configuration.data.languages
-
-    @cached_property
-    def torch_engine(self) -> TorchEngine:
-        """The PyTorch engine, which has the model."""
-        engine = self.loaded.torch_engine
-        return engine if self.tokenizer is self.loaded.tokenizer else engine.opened(self.tokenizer)
-
-    @property
-    def model(self) -> SequenceModel:
-        """The model, in evaluation mode."""
-        return self.torch_engine.model
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return self.torch_engine.device
 
     @property
     def stages(self) -> SearchStages:
@@ -121,6 +83,20 @@ class Translator(Examiner, TermReader):
     def quality_checks(self) -> QualityChecks:
         """The checks of a translation that need no reference."""
         return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
+
+    def terms_in(self, text: str) -> list[Match]:
+        """Return the terms in a text, in order."""
+        return terms_in(self.terms, text) if self.terms else []
+
+    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
+        """Return the word links of a text and its translation, with the known links of its terms in their place."""
+        of_terms = []
+        if self.terms:
+            matches = self.terms_in(source)
+            for match, there in zip(matches, self.terms.occurrences(matches, target), strict=True):
+                if there:
+                    of_terms.append(TermLink((match.start, match.end), (there.start, there.end)))
+        return with_term_links(links, source, target, of_terms) if of_terms else list(links)
 
     def showing(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
@@ -302,8 +278,7 @@ class Translator(Examiner, TermReader):
         refuse_one_text(texts)
         options = options or self.configuration.decoding
         number = self.counter.next_number if first is None else first
-        iterator = iter(texts)
-        while window := list(islice(iterator, WINDOW)):
+        for window in batched(texts, WINDOW):
             pieces = self.pipeline.pieces(window, split=split)
             search = partial(self.stages.search, options=options, first=number, on_done=on_done)
             if self.terms and not options.sample:
@@ -343,11 +318,6 @@ class Translator(Examiner, TermReader):
     def estimator(self) -> Estimator | None:
         """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
         return self.loaded.confidence(self.languages)[0]
-
-    @property
-    def alignment_layer(self) -> AlignmentLayer | None:
-        """The alignment layer that `translucid tune --alignments` has trained for this model, if there is one."""
-        return self.loaded.alignment_layer(self.languages)
 
     @property
     def estimator_note(self) -> str:

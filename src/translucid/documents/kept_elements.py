@@ -313,28 +313,22 @@ def _is_attached(source: TaggedText, element: _Element, left: str, right: str) -
 
 def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool]) -> tuple[Collapsed, list[int]]:
     """Return a text whose elements are marks and copies, and the indices of the elements that cannot be copies."""
-    text: list[str] = []
-    marks: list[Mark] = []
+    pieces: list[str | Mark] = []
     shown: list[tuple[int, int, KeptElement]] = []
-    size = at = mark_at = 0
+    at = mark_at = removed = 0
     for i, element in enumerate(elements):
-        for mark in source.marks[mark_at : element.first]:
-            marks.append(replace(mark, at=size + mark.at - at))
-        text.append(source.text[at : element.start])
-        size += element.start - at
-        kept = _kept_element(source, element)
-        content = source.text[element.start : element.end]
+        pieces += _slice(source, at, element.start, mark_at, element.first).parts
         at, mark_at = element.end, element.last + 1
+        inside = _slice(source, element.start, element.end, element.first, mark_at)
+        kept = KeptElement(element.start, inside.whole, parts=tuple(inside.parts))
         if hide[i]:
-            marks.append(replace(kept, at=size))
+            pieces.append(kept)
+            removed += len(inside.text)
         else:
-            shown.append((i, size + len(content) - len(content.lstrip()), kept))
-            text.append(content)
-            size += len(content)
-    for mark in source.marks[mark_at:]:
-        marks.append(replace(mark, at=size + mark.at - at))
-    text.append(source.text[at:])
-    result = replace(source, text="".join(text), marks=tuple(marks))
+            pieces.append(inside.text)
+            shown.append((i, at - removed - len(inside.text.lstrip()), kept))
+    pieces += _slice(source, at, len(source.text), mark_at, len(source.marks)).parts
+    result = TaggedText.of(pieces, source.syntax)
     copies: list[Copy] = []
     spans: dict[str, list[Span]] = {}
     lost: list[int] = []
@@ -351,8 +345,7 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
     return Collapsed(result, tuple(copies)), lost
 
 
-def _kept_element(source: TaggedText, element: _Element) -> KeptElement:
-    marks = source.marks[element.first : element.last + 1]
-    inner = tuple(replace(mark, at=mark.at - element.start) for mark in marks)
-    content = TaggedText(source.text[element.start : element.end], inner)
-    return KeptElement(element.start, content.whole, parts=tuple(content.parts))
+def _slice(source: TaggedText, start: int, end: int, first: int, last: int) -> TaggedText:
+    """Return a range of a text with the marks from an index up to another one."""
+    marks = (replace(mark, at=mark.at - start) for mark in source.marks[first:last])
+    return TaggedText(source.text[start:end], tuple(marks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import MOST_PARTS, Target, TooManyParts
 from translucid.documents.splicing import Edit, splice
+from translucid.documents.tag_pairs import matched_tags
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.cancellation import between_steps
 
@@ -129,43 +130,59 @@ _Paired = list[tuple[Part, int | None]]
 
 def _paired(parts: Iterable[Part]) -> _Paired:
     """Give the same number to each opening mark and the mark that closes it; marks without partner stand alone."""
-    paired: _Paired = []
-    open_indices: list[int] = []
-    # The depth and index of each opening mark by its name. An entry is stale if an enclosing element was closed
-    # before it; stale entries are dropped only when the name is looked up, which keeps the whole linear.
-    by_name: dict[str, list[tuple[int, int]]] = {}
-    count = 0
+    kept: list[Part] = []
     for part in parts:
         between_steps()
-        if len(paired) > MOST_PARTS:
+        if len(kept) > MOST_PARTS:
             raise TooManyParts
-        if part.side is Side.closes:
-            same = by_name.get(part.name, [])
-            while same and (same[-1][0] >= len(open_indices) or open_indices[same[-1][0]] != same[-1][1]):
-                same.pop()
-            if same:
-                depth, opening = same.pop()
-                del open_indices[depth:]
-                paired[opening] = (paired[opening][0], count)
-                paired.append((part, count))
-                count += 1
-                continue
-        elif part.side is Side.opens:
-            by_name.setdefault(part.name, []).append((len(open_indices), len(paired)))
-            open_indices.append(len(paired))
         if part.end > part.start:
-            paired.append((part, None))
-    for i, (part, pair) in enumerate(paired):
-        if part.side and pair is None:
-            paired[i] = (replace(part, side=Side.alone), None)
+            kept.append(part)
+    numbers: dict[int, int] = {}
+    for number, pair in enumerate(matched_tags((part.side, part.name) for part in kept)):
+        numbers.update(dict.fromkeys(pair, number))
+    paired: _Paired = []
+    for i, part in enumerate(kept):
+        if part.side and i not in numbers:
+            part = replace(part, side=Side.alone)
+        paired.append((part, numbers.get(i)))
     return paired
+
+
+def trimmed(pairs: Sequence[int | None], is_loose: Callable[[int], bool], *, empty_elements: bool = True) -> slice:
+    """Return the range of the parts that belong to a sentence.
+
+    The tags of an element around all of it do not belong to it, and neither do loose parts at its ends.
+
+    Args:
+        pairs: for each part, the number that it shares with the other tag of its element, if it is a tag.
+        is_loose: whether the part of an index, such as white space, does not belong to a sentence next to it.
+        empty_elements: whether elements without content at the ends do not belong to it either.
+    """
+    is_loose = cache(is_loose)
+    first, end = 0, len(pairs)
+
+    def is_element(opening: int, closing: int) -> bool:
+        return first <= opening < closing < end and pairs[opening] == pairs[closing] is not None
+
+    while first < end:
+        if is_loose(first):
+            first += 1
+        elif is_loose(end - 1):
+            end -= 1
+        elif is_element(first, end - 1):
+            first, end = first + 1, end - 1
+        elif empty_elements and is_element(first, first + 1):
+            first += 2
+        elif empty_elements and is_element(end - 2, end - 1):
+            end -= 2
+        else:
+            break
+    return slice(first, end)
 
 
 def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
     """Remove parts that do not belong to the sentence from both ends."""
-    first, end = 0, len(paired)
 
-    @cache
     def is_loose(index: int) -> bool:
         part = paired[index][0]
         if part.side is None:
@@ -173,24 +190,8 @@ def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
             return match is not None and match.end() == part.end
         return part.side is Side.alone and not part.word
 
-    while first < end:
-        opening, closing = paired[first], paired[end - 1]
-        if is_loose(first):
-            first += 1
-        elif is_loose(end - 1):
-            end -= 1
-        elif end - first < 2:
-            break
-        # One element around everything, then an empty element at the start or at the end.
-        elif opening[1] is not None and opening[1] == closing[1] and closing[0].raw is None:
-            first, end = first + 1, end - 1
-        elif opening[1] is not None and opening[1] == paired[first + 1][1]:
-            first += 2
-        elif closing[1] is not None and closing[1] == paired[end - 2][1]:
-            end -= 2
-        else:
-            break
-    kept = paired[first:end]
+    # A closing tag that changes, such as that of a link, belongs to the text of its element.
+    kept = paired[trimmed([None if part.raw is not None else pair for part, pair in paired], is_loose)]
     if kept and kept[0][0].side is None:
         part = kept[0][0]
         if match := blank.match(text, part.start, part.end):

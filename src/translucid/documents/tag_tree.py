@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.documents.tag_pairs import matched_tags
+from translucid.documents.tagged_text import TaggedText
 from translucid.documents.word_links import Span
 
 DEEPEST = 200
@@ -28,7 +29,9 @@ def tag_tree(source: TaggedText) -> TagNode:
 
     A mark without a partner, or whose partner is in another element, counts as a single mark.
     """
-    partner = _partners(source.marks)
+    partner: dict[int, int] = {}
+    for opening, closing in matched_tags((mark.side, mark.pair) for mark in source.marks):
+        partner.update({opening: closing, closing: opening})
     length = len(source.text)
     root = TagNode((0, length), [])
     path = [root]
@@ -52,25 +55,3 @@ def every_node(node: TagNode) -> Iterator[TagNode]:
     yield node
     for inner in node.inside:
         yield from every_node(inner)
-
-
-def _partners(marks: Sequence[Mark]) -> dict[int, int]:
-    """Return the index of the partner for each mark of a well nested pair."""
-    partner: dict[int, int] = {}
-    waiting: list[int] = []
-    places: dict[int, list[int]] = {}  # for each pair, the places of its marks in `waiting`
-    for i, mark in enumerate(marks):
-        if mark.pair is None:
-            continue
-        if mark.side is Side.opens:
-            places.setdefault(mark.pair, []).append(len(waiting))
-            waiting.append(i)
-        elif mark.side is Side.closes:
-            same = places.get(mark.pair, [])
-            while same and (same[-1] >= len(waiting) or marks[waiting[same[-1]]].pair != mark.pair):
-                same.pop()  # A pair around it was closed before.
-            if same:
-                opening = waiting[same[-1]]
-                partner[i], partner[opening] = opening, i
-                del waiting[same.pop() :]
-    return partner

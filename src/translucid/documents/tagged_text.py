@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import accumulate
@@ -72,6 +72,20 @@ class TaggedText:
     marks: tuple[Mark, ...] = ()
     syntax: PlaceholderSyntax = field(default=PlaceholderSyntax.prose, compare=False, repr=False)
     """The syntax of placeholders in the text."""
+
+    @classmethod
+    def of(cls, parts: Iterable[str | Mark], syntax: PlaceholderSyntax = PlaceholderSyntax.prose) -> TaggedText:
+        """Join texts and marks; their order determines the places of the marks."""
+        texts: list[str] = []
+        marks: list[Mark] = []
+        size = 0
+        for part in parts:
+            if isinstance(part, Mark):
+                marks.append(replace(part, at=size))
+            else:
+                texts.append(part)
+                size += len(part)
+        return cls("".join(texts), tuple(marks), syntax)
 
     @property
     def parts(self) -> Iterator[str | Mark]:

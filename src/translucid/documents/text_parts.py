@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from translucid.data.non_translatable import kept_parts
+from translucid.documents import tag_pairs
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.stand_ins import is_address, letters_before, parts_of
@@ -18,6 +19,7 @@ _TAG = re.compile(
     r"<(?P<closes>/?)(?P<name>[A-Za-z0-9][^\s<>/]*)[^<>]*?(?P<empty>/?)>"
     r"|\{\{(?P<open_block>[#^])\s*(?P<block>\w+)[^{}]*\}\}|\{\{/\s*(?P<end_of_block>\w+)\s*\}\}"
 )
+_NO_TAG = None, ""
 _KEY = re.compile(r"(?<!\S)(?:[^\W_]{1,2})?_(?=[^\W\d_])|(?<!\S)(?:[^\W_]+)?&(?=[a-zß-ÿ])|(?<!\S)&(?=[^\W\d_])")
 """The marker of an access key: `_` or `&` before a letter, as in `_File` (GTK) and `&File` (Qt, Windows)."""
 
@@ -77,10 +79,10 @@ def _pairs(tags: Iterable[tuple[str, int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the indices of tags that open and close the same element and have no unclosed tag between them."""
     waiting: list[tuple[str, int]] = []
     for i, (raw, _, _) in enumerate(tags):
-        opens, closes = tag_names(raw)
-        if opens:
-            waiting.append((opens, i))
-        elif closes and waiting and waiting[-1][0] == closes:
+        side, name = tag_of(raw)
+        if side is Side.opens:
+            waiting.append((name, i))
+        elif side is Side.closes and waiting and waiting[-1][0] == name:
             yield waiting.pop()[1], i
 
 
@@ -92,78 +94,43 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
     ordered = sorted(edits, key=lambda edit: edit.start)
     if not ordered:
         return marked
-    text: list[str] = []
-    size = at = 0
-    marks: list[Mark] = []
-    waiting = deque(marked.marks)
+    text = TaggedText.of(_with_edits(marked, ordered), marked.syntax)
+    return replace(text, marks=_paired(text.marks))
 
-    def write(new: str) -> None:
-        nonlocal size
-        text.append(new)
-        size += len(new)
 
-    def take(end: int) -> None:
-        """Copy the text up to a character, and the marks before it."""
-        nonlocal at
-        while waiting and waiting[0].at <= end:
+def _with_edits(marked: TaggedText, edits: Iterable[Edit]) -> Iterator[str | Mark]:
+    """Yield the texts and marks of a text after edits, which are in order; marks in a replaced range go behind it."""
+    text, at, waiting = marked.text, 0, deque(marked.marks)
+    for edit in [*edits, Edit(len(text), len(text), "")]:
+        while waiting and waiting[0].at <= edit.start:
             mark = waiting.popleft()
-            write(marked.text[at : mark.at])
-            at = max(at, mark.at)
-            marks.append(replace(mark, at=size))
-        write(marked.text[at:end])
-        at = max(at, end)
-
-    for edit in ordered:
-        take(edit.start)
-        at = edit.end
-        if isinstance(edit.new, Mark):
-            marks.append(replace(edit.new, at=size))
-        else:
-            write(edit.new)
-    take(len(marked.text))
-    return replace(marked, text="".join(text), marks=tuple(_paired(marks)))
-
-
-def _paired(marks: list[Mark]) -> Iterator[Mark]:
-    """Yield the marks; parts that are the tags of an element become a pair."""
-    pairs: dict[int, tuple[Side, int]] = {}  # by the index of the mark
-    waiting: list[int] = []
-    opened: dict[str, list[int]] = defaultdict(list)  # by name, places in `waiting`
-    names: list[str] = []
-    for i, mark in enumerate(marks):
-        if not isinstance(mark, Part):
-            continue
-        opens, closes = tag_names(mark.raw)
-        if opens:
-            opened[opens].append(len(waiting))
-            waiting.append(i)
-            names.append(opens)
-        elif closes and opened[closes]:
-            depth = opened[closes][-1]
-            opening = waiting[depth]
-            pair = -1 - opening  # negative, because the document's pairs are counted from 0
-            pairs[opening], pairs[i] = (Side.opens, pair), (Side.closes, pair)
-            while len(waiting) > depth:
-                waiting.pop()
-                opened[names.pop()].pop()
-    for i, mark in enumerate(marks):
-        if i in pairs:
-            side, pair = pairs[i]
-            yield replace(mark, side=side, pair=pair)
-        else:
+            yield text[at : mark.at]
             yield mark
+            at = max(at, mark.at)
+        yield text[at : edit.start]
+        yield edit.new
+        at = edit.end
 
 
-def tag_names(raw: str) -> tuple[str, str]:
-    """Return the names of what a tag or a template block such as `{{#if x}}` opens and closes; "" for neither."""
+def _paired(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Return the marks; parts that are the tags of an element become a pair."""
+    paired = list(marks)
+    tags = (tag_of(mark.raw) if isinstance(mark, Part) else _NO_TAG for mark in marks)
+    for opening, closing in tag_pairs.matched_tags(tags):
+        pair = -1 - opening  # negative, because the document's pairs are counted from 0
+        paired[opening] = replace(paired[opening], side=Side.opens, pair=pair)
+        paired[closing] = replace(paired[closing], side=Side.closes, pair=pair)
+    return tuple(paired)
+
+
+def tag_of(raw: str) -> tuple[Side | None, str]:
+    """Return the side and the name of a tag or a template block such as `{{#if x}}`; no side for anything else."""
     tag = _TAG.fullmatch(raw)
-    if not tag:
-        return "", ""
+    if not tag or (tag["empty"] and not tag["closes"]):
+        return _NO_TAG
     if tag["closes"] or tag["end_of_block"]:
-        return "", tag["name"] or "{{" + tag["end_of_block"]
-    if tag["empty"]:
-        return "", ""
-    return tag["name"] or "{{" + tag["block"], ""
+        return Side.closes, tag["name"] or "{{" + tag["end_of_block"]
+    return Side.opens, tag["name"] or "{{" + tag["block"]
 
 
 def absorbed(marked: TaggedText) -> TaggedText:
@@ -171,34 +138,23 @@ def absorbed(marked: TaggedText) -> TaggedText:
 
     A space separates addresses from letters, which would otherwise become part of them.
     """
-    text: list[str] = []
-    marks: list[Mark] = []
-    size = 0
+    return TaggedText.of(_absorbed(expanded(marked.parts)), marked.syntax)
+
+
+def _absorbed(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
     last = ""  # the text or part before, if no mark stands between
-    for piece in expanded(marked.parts):
-        if isinstance(piece, Part):
-            new = piece.raw
-        elif isinstance(piece, Mark):
-            marks.append(replace(piece, at=size))
+    for part in parts:
+        if isinstance(part, Mark) and not isinstance(part, Part):
+            yield part
             last = ""
             continue
-        else:
-            new = piece
+        new = part.raw if isinstance(part, Part) else str(part)
         if (is_address(last) or is_address(new)) and last[-1:].isalnum() and new[:1].isalnum():
             new = f" {new}"
-        text.append(new)
-        size += len(new)
+        yield new
         last = new
-    return replace(marked, text="".join(text), marks=tuple(marks))
 
 
 def nested(parts: Iterable[str]) -> bool:
     """Whether each closing tag closes the last tag that is still open."""
-    waiting: list[str] = []
-    for part in parts:
-        opens, closes = tag_names(part)
-        if closes and (not waiting or waiting.pop() != closes):
-            return False
-        if opens:
-            waiting.append(opens)
-    return not waiting
+    return tag_pairs.nested(list(map(tag_of, parts)))

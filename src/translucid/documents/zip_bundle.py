@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from translucid.documents.document import Document, SegmentList, Target
-from translucid.documents.tag_repair import complete
+from translucid.documents.tag_pairs import complete
 from translucid.documents.zip_container import ZipContainer
 
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from translucid.documents.document import LARGEST
@@ -41,6 +41,10 @@ class _Record(NamedTuple):
     """The start of the packed data."""
     end: int
     """The start of the next member, or of the directory."""
+    entry: tuple[Any, ...]
+    """The fields of its entry in the directory."""
+    texts: bytes
+    """The texts of that entry: the name, extra fields and a comment."""
 
 
 class ZipContainer:
@@ -116,19 +120,16 @@ class ZipContainer:
             else:
                 out.write(self.content[record.start : record.end])
         directory = out.tell()
-        at = self._directory
-        for member in self.names:
-            entry = list(_CENTRAL.unpack_from(self.content, at))
-            after = at + _CENTRAL.size + entry[10] + entry[11] + entry[12]
+        for member, record in self._records.items():
+            entry = list(record.entry)
             entry[16] = moved[member]
             if member in packed:
                 entry[3] &= ~_SIZES_FOLLOW
                 entry[7:10] = zlib.crc32(new[member]), len(packed[member]), len(new[member])
-            out.write(_CENTRAL.pack(*entry) + self.content[at + _CENTRAL.size : after])
-            at = after
-        end = list(_END.unpack_from(self.content, at))
+            out.write(_CENTRAL.pack(*entry) + record.texts)
+        end = list(_END.unpack_from(self.content, self._end))
         end[5:7] = out.tell() - directory, directory
-        out.write(_END.pack(*end) + self.content[at + _END.size :])
+        out.write(_END.pack(*end) + self.content[self._end + _END.size :])
         return out.getvalue()
 
     def _check(self, info: ZipInfo) -> None:
@@ -151,30 +152,30 @@ class ZipContainer:
         Raises:
             UserError: the offsets of the file are wrong, or its members overlap.
         """
-        order = sorted(infos, key=lambda info: info.header_offset)
-        ends = [*(info.header_offset for info in order[1:]), self._directory]
+        starts = sorted(info.header_offset for info in infos)
+        ends: dict[int, int] = {}
+        for start, end in zip(starts, [*starts[1:], self._directory], strict=True):
+            ends.setdefault(start, end)  # Of two members at the same place, the first has no room.
         records = {}
-        for info, end in zip(order, ends, strict=True):
-            name = _name(info)
-            try:
-                local = _LOCAL.unpack_from(self.content, info.header_offset)
-            except struct.error as error:
-                raise self.refused("is damaged", name) from error
-            data = info.header_offset + _LOCAL.size + local[9] + local[10]
-            if local[0] != b"PK\3\4" or data + info.compress_size > end:
-                raise self.refused("is damaged", name)
-            records[name] = _Record(info, name, info.header_offset, data, end)
         at = self._directory
         for info in infos:
-            entry = self.content[at : at + _CENTRAL.size]
-            if len(entry) < _CENTRAL.size:
-                raise self.refused("is damaged")
-            fields = _CENTRAL.unpack(entry)
-            if fields[0] != b"PK\1\2" or fields[16] != info.header_offset:
+            name, start = _name(info), info.header_offset
+            entry = _CENTRAL.unpack_from(self.content, at)
+            texts = at + _CENTRAL.size
+            at = texts + entry[10] + entry[11] + entry[12]
+            if entry[16] != start:
                 raise self.refused("is a zip file of a kind that can't be read")
-            at += _CENTRAL.size + fields[10] + fields[11] + fields[12]
+            try:
+                local = _LOCAL.unpack_from(self.content, start)
+            except struct.error as error:
+                raise self.refused("is damaged", name) from error
+            data = start + _LOCAL.size + local[9] + local[10]
+            if local[0] != b"PK\3\4" or data + info.compress_size > ends[start]:
+                raise self.refused("is damaged", name)
+            records[name] = _Record(info, name, start, data, ends[start], entry, self.content[texts:at])
         if self.content[at : at + 4] != b"PK\5\6" or len(self.content) < at + _END.size:
             raise self.refused("is a zip file of a kind that can't be read")
+        self._end = at
         return records
 
     def _packed(self, record: _Record, content: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
+from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
 
@@ -88,8 +88,7 @@ def seen_pieces(
     pieces = tokenizer.target_vocabulary
     always = frozenset(languages)
     seen = {i for i, piece in enumerate(pieces) if piece in always}
-    waiting = iter(texts)
-    while part := list(islice(waiting, TEXTS)):
+    for part in batched(texts, TEXTS):
         seen.update(*tokenizer.encode_target(part))
         if on_texts:
             on_texts(len(part))
@@ -103,8 +102,7 @@ def learn_links(
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)
-    waiting = iter(pairs)
-    while part := list(islice(waiting, TOGETHER)):
+    for part in batched(pairs, TOGETHER):
         new_keys, new_weights = [keys], [weights]
         for _, source, target in paired_batches(part, model.pad, device, BATCH):
             attention = cross_attention(model, source, target)  # [B, T, S]

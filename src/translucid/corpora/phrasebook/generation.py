@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from translucid.corpora import splits
 from translucid.ground.errors import UserError
 
 from .being import thing_said
@@ -18,16 +18,12 @@ from .text import Part, Phrase, write
 
 Split: TypeAlias = Literal["train", "valid", "test"]
 
-SPLITS = ("train", "valid", "test")
+SPLITS: tuple[Split, ...] = get_args(Split)
 SHORTEST, LONGEST = 2, 60
-HELD_OUT = 10
-"""The percentage of sentences in each of valid and test."""
 ENGLISH_BOOK = ("I like soccer", "I like soccer and also going to the beach")
 """The two sentences that the demo translates."""
 BOOK = frozenset({"me gusta el fútbol", "me gusta el fútbol y también ir a la playa"})
 """Their translations; all sentences with these translations are test sentences."""
-PATIENCE = 30_000
-"""The number of consecutive draws without a new sentence after which the range counts as exhausted."""
 _MARKS = str.maketrans("", "", ".,?!¿¡")
 
 
@@ -45,10 +41,7 @@ def split_of(target: str) -> Split:
     content = normalise(target)
     if content in BOOK:
         return "test"
-    bucket = int.from_bytes(hashlib.blake2b(content.encode(), digest_size=4).digest(), "big") % 100
-    if bucket < HELD_OUT:
-        return "test"
-    return "valid" if bucket < 2 * HELD_OUT else "train"
+    return splits.split_of(content)
 
 
 def generate(
@@ -75,27 +68,15 @@ def generate(
             f"the phrasebook has no sentences of {min_words} to {max_words} words",
             fix=f"Ask for a range within {SHORTEST} to {LONGEST}.",
         )
-    return _generate(count, split, Random(f"{split} {seed}"), min_words, max_words)
+    rng = Random(f"{split} {seed}")
 
-
-def _generate(count: int, split: Split, rng: Random, min_words: int, max_words: int) -> Iterator[Phrase]:
-    seen: set[str] = set()
-    failures = 0
-    while len(seen) < count:
-        if failures > PATIENCE:
-            raise UserError(
-                f"only {len(seen)} of {count} {split} sentences of {min_words} to {max_words} words in the phrasebook",
-                fix="Ask for fewer, or for a wider range of lengths.",
-            )
-        failures += 1
+    def draw_from_split() -> Phrase | None:
         phrase = draw(rng, min_words, max_words)
-        if phrase is None or split_of(phrase.target) != split:
-            continue
-        content = normalise(phrase.source)
-        if content not in seen:
-            seen.add(content)
-            failures = 0
-            yield phrase
+        return phrase if phrase and split_of(phrase.target) == split else None
+
+    what = f"{split} sentences of {min_words} to {max_words} words in the phrasebook"
+    fix = "Ask for fewer, or for a wider range of lengths."
+    return splits.distinct(count, draw_from_split, lambda phrase: normalise(phrase.source), what=what, fix=fix)
 
 
 def draw(rng: Random, min_words: int, max_words: int) -> Phrase | None:

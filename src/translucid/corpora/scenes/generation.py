@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import product
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from translucid.corpora import splits
+from translucid.corpora.splits import HELD_OUT, percentile
 from translucid.ground.errors import UserError
 
 from .captions import Speaker
@@ -16,25 +17,17 @@ from .words import COLOURS, GROUNDS, HOLLOW, MATERIALS, SHAPES, SIZES, far_apart
 
 Split: TypeAlias = Literal["train", "valid", "test", "composition"]
 
-SPLITS = ("train", "valid", "test", "composition")
-HELD_OUT = 10
-"""The percentage of scenes in each of valid and test."""
+SPLITS: tuple[Split, ...] = get_args(Split)
 APART = 0.02
 """The least distance between two things, as a share of the picture's side."""
 TRIES = 200
 """The number of attempts to place all things of a scene, before another scene is drawn."""
-PATIENCE = 30_000
-"""The number of consecutive draws without a new scene after which the scenes count as exhausted."""
 
 _Look: TypeAlias = tuple[str, str, str, str]
 _Spot: TypeAlias = tuple[float, float, float]
 
 
-def _percent(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") % 100
-
-
-HELD_OUT_PAIRS = frozenset(pair for pair in product(COLOURS, SHAPES) if _percent(" ".join(pair)) < HELD_OUT)
+HELD_OUT_PAIRS = frozenset(pair for pair in product(COLOURS, SHAPES) if percentile(" ".join(pair)) < HELD_OUT)
 """Colours and shapes that occur together only in the split `composition`."""
 
 
@@ -42,10 +35,7 @@ def split_of(scene: Scene) -> Split:
     """Return the split of a scene, which depends on its content."""
     if any((thing.colour, thing.shape) in HELD_OUT_PAIRS for thing in scene.things):
         return "composition"
-    percent = _percent(scene.content)
-    if percent < HELD_OUT:
-        return "test"
-    return "valid" if percent < 2 * HELD_OUT else "train"
+    return splits.split_of(scene.content)
 
 
 def generate(
@@ -65,21 +55,14 @@ def generate(
     """
     if split not in SPLITS:
         raise UserError(f"unknown split {split!r} of the scenes", fix=f"Known: {', '.join(SPLITS)}.")
-    return _generate(count, split, Random(f"scenes {split} {seed}"), shapes)
+    rng = Random(f"scenes {split} {seed}")
 
-
-def _generate(count: int, split: Split, rng: Random, shapes: Sequence[str]) -> Iterator[Scene]:
-    seen: set[str] = set()
-    failures = 0
-    while len(seen) < count:
-        if failures > PATIENCE:
-            raise UserError(f"only {len(seen)} of {count} {split} scenes were found", fix="Ask for fewer.")
-        failures += 1
+    def draw_from_split() -> Scene | None:
         scene = draw(rng, shapes)
-        if scene and split_of(scene) == split and scene.content not in seen:
-            seen.add(scene.content)
-            failures = 0
-            yield scene
+        return scene if scene and split_of(scene) == split else None
+
+    what = f"{split} scenes were found"
+    return splits.distinct(count, draw_from_split, lambda scene: scene.content, what=what, fix="Ask for fewer.")
 
 
 def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:

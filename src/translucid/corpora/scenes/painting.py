@@ -35,10 +35,7 @@ def paint(scene: Scene, size: int = SIZE) -> Image.Image:
     picture = _ground(scene, size)
     for thing in _from_behind(scene):
         corner, stencil = _stencil(thing, size)
-        smaller = (stencil.width // _FINER, stencil.height // _FINER)
-        picture.paste(
-            _surface(thing, corner, stencil.size, size * _FINER), corner, stencil.resize(smaller, Image.Resampling.BOX)
-        )
+        picture.paste(_surface(thing, corner, stencil.size, size), corner, stencil)
     return picture
 
 
@@ -47,9 +44,8 @@ def masks(scene: Scene, size: int = SIZE) -> NDArray[np.bool_]:
     owner = np.full((size, size), -1)
     for thing in _from_behind(scene):
         (left, top), stencil = _stencil(thing, size)
-        width, height = stencil.width // _FINER, stencil.height // _FINER
-        covered = np.asarray(stencil.resize((width, height), Image.Resampling.BOX)) >= 128
-        owner[top : top + height, left : left + width][covered] = scene.things.index(thing)
+        covered = np.asarray(stencil) >= 128
+        owner[top : top + stencil.height, left : left + stencil.width][covered] = scene.things.index(thing)
     return np.stack([owner == number for number in range(len(scene.things))])
 
 
@@ -98,12 +94,13 @@ def _ground(scene: Scene, size: int) -> Image.Image:
 
 
 def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return the pixel of a thing's upper left corner and its shape, `_FINER` times as large, 255 where it is."""
+    """Return the pixel of a thing's upper left corner and its shape, 255 where it is."""
     left = max(0, floor((thing.x - thing.reach) * size))
     top = max(0, floor((thing.y - thing.reach) * size))
     right = min(size, ceil((thing.x + thing.reach) * size) + 1)
     bottom = min(size, ceil((thing.y + thing.reach) * size) + 1)
-    image = Image.new("L", ((right - left) * _FINER, (bottom - top) * _FINER))
+    width, height = right - left, bottom - top
+    image = Image.new("L", (width * _FINER, height * _FINER))
     draw = ImageDraw.Draw(image)
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -117,19 +114,17 @@ def _stencil(thing: Thing, size: int) -> tuple[tuple[int, int], Image.Image]:
             draw.ellipse(points, fill=fill)
         else:
             draw.polygon(points, fill=fill)
-    return (left, top), image
+    return (left, top), image.resize((width, height), Image.Resampling.BOX)
 
 
-def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], whole: int) -> Image.Image:
-    """Return the colour of a thing in a box of the picture, by its material.
-
-    `extent`, the size of the box, and `whole`, the side of the picture, are `_FINER` times as large.
-    """
-    x = ((np.arange(extent[0]) + corner[0] * _FINER) / whole - thing.x)[None, :]
-    y = ((np.arange(extent[1]) + corner[1] * _FINER) / whole - thing.y)[:, None]
+def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], size: int) -> Image.Image:
+    """Return the colour of a thing in a box of the picture of this corner and extent, by its material."""
+    columns, rows = extent
+    x = ((np.arange(columns * _FINER) + corner[0] * _FINER) / (size * _FINER) - thing.x)[None, :]
+    y = ((np.arange(rows * _FINER) + corner[1] * _FINER) / (size * _FINER) - thing.y)[:, None]
     colour = np.array(COLOURS[thing.colour], float)
     other = colour * 0.45 if colour.mean() > 90 else colour + 0.55 * (255 - colour)
-    share: NDArray[Any] = np.zeros(extent[::-1])
+    share: NDArray[Any] = np.zeros((rows * _FINER, columns * _FINER))
     u, v = x / 0.085, y / 0.085  # patterns do not grow with the thing
     if thing.material == "striped":
         share = (u + v) * 1.25 % 1 < 0.5
@@ -140,7 +135,6 @@ def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], who
     elif thing.material == "shiny":
         from_light = np.hypot(x + 0.4 * thing.reach, y + 0.4 * thing.reach) / thing.reach
         colour, other, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * from_light**2)
-    rows, columns = (side // _FINER for side in share.shape)
     mixed = share.reshape(rows, _FINER, columns, _FINER).mean((1, 3))
     image = colour + mixed[..., None] * (other - colour)
     return Image.fromarray(image.clip(0, 255).astype(np.uint8))

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
 from translucid.ground.atomic import output, write_atomically
+from translucid.ground.iteration import batched
 from translucid.kernels.machine import processes
 
-from .generation import SPLITS, generate
+from .generation import SPLITS, Split, generate
 from .painting import SIZE, boxes, paint
 from .scene import Scene
 from .words import COMMON, SHAPES
@@ -33,7 +33,7 @@ TOGETHER = 512
 """The number of scenes that are painted at a time."""
 
 
-def sizes(count: int) -> dict[str, int]:
+def sizes(count: int) -> dict[Split, int]:
     """Return the number of scenes of each split, if train has `count`."""
     return dict.fromkeys(SPLITS, max(1, min(MOST, count // SHARE))) | {"train": count}
 
@@ -66,7 +66,7 @@ def write_corpus(
         UserError: a file can't be written, or there are not so many scenes.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    captions: dict[str, list[str]] = {split: [] for split in SPLITS}
+    captions: dict[Split, list[str]] = {split: [] for split in SPLITS}
     gold: list[str] = []
     with (
         _painters(sum(sizes(count).values())) as pool,
@@ -74,7 +74,7 @@ def write_corpus(
         tarfile.open(fileobj=file, mode="w") as images,
     ):
         for split, wanted in sizes(count).items():
-            scenes = generate(wanted, split=split, seed=seed, shapes=some(shapes))  # type: ignore[arg-type]
+            scenes = generate(wanted, split=split, seed=seed, shapes=some(shapes))
             for number, (scene, picture) in enumerate(_painted(scenes, size, pool)):
                 name = f"{split}/{number:06}.png"
                 entry = tarfile.TarInfo(name)
@@ -104,7 +104,7 @@ def _painters(scenes: int) -> Iterator[ProcessPoolExecutor | None]:
 def _painted(scenes: Iterator[Scene], size: int, pool: ProcessPoolExecutor | None) -> Iterator[tuple[Scene, bytes]]:
     """Yield scenes with their pictures, as PNG files."""
     draw = partial(_picture, size=size)
-    while part := list(islice(scenes, TOGETHER)):
+    for part in batched(scenes, TOGETHER):
         pictures = map(draw, part) if pool is None else pool.map(draw, part, chunksize=32)
         yield from zip(part, pictures, strict=True)
 

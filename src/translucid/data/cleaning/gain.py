@@ -12,11 +12,11 @@ is the share of the cross-entropy that the right other side removes: about 0 if 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TypeAlias
 
 from translucid.data.cleaning.cleaner import MODEL, Judged
 from translucid.data.readers.corpus import Pair
+from translucid.ground.iteration import batched
 
 WINDOW = 2048
 """The number of pairs that are scored at a time; a pair is compared with the pair half a window away."""
@@ -64,8 +64,7 @@ def asked(judged: Iterable[Judged], forward: Surprise, backward: Surprise, least
         backward: the cross-entropy of a model from target to source.
         least: the smallest gain of a pair that is kept.
     """
-    remaining = iter(judged)
-    while window := list(islice(remaining, WINDOW)):
+    for window in batched(judged, WINDOW):
         kept = [place for place, one in enumerate(window) if not one.rule]
         if len(kept) > 1:  # a single pair can't be compared with another one
             scores = gains([window[place].pair for place in kept], forward, backward)

@@ -21,6 +21,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
 from translucid.kernels import machine
 
@@ -127,9 +128,7 @@ def synthetic(pairs: Iterable[Pair]) -> list[int]:
 
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     """Cut pairs into lists of `CHUNK`; the last one may be shorter."""
-    iterator = iter(pairs)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
+    return batched(pairs, CHUNK)
 
 
 def encode_chunks(

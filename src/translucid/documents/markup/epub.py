@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
 from urllib.parse import unquote
 
 from translucid.data.languages import Languages, short_code, usual_code
@@ -12,7 +11,7 @@ from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
 from translucid.documents.markup import html
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import SlottedXml, fixed_text
+from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
 from translucid.documents.zip_bundle import Bundle
@@ -53,9 +52,9 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
                 raise packed.refused("declares entities of its own, which is refused", member)
             bundle.add(member, html.read(packed.place(member), page, languages), posixpath.basename(member))
         elif kind == _CONTENTS:
-            bundle.add(member, _contents(packed, member), "contents")
+            bundle.add(member, _labels(packed, member, "ncx", ["text"], languages), "contents")
         else:
-            bundle.add(member, _about(packed, member, languages), "about the book")
+            bundle.add(member, _labels(packed, member, "package", _SHOWN, languages), "about the book")
     return bundle
 
 
@@ -91,29 +90,23 @@ def _units(packed: ZipContainer, member: str, *names: str) -> list[Element]:
     return list(XmlFile(packed.place(member), packed.read(member)).units((), names, _SPACES))
 
 
-def _contents(packed: ZipContainer, member: str) -> SlottedXml:
-    """Parse a table of contents of EPUB 2."""
-    document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
-    for text in document.file.units({"ncx"}, {"text"}, _SPACES):
-        if text.parts:
-            add_text(document, inline, text.parts, Segment(TaggedText(""), f"line {text.line}"))
-    return document
+def _labels(packed: ZipContainer, member: str, root: str, names: Collection[str], languages: Languages) -> SlottedXml:
+    """Parse a table of contents of EPUB 2, or the metadata of a book.
 
-
-def _about(packed: ZipContainer, member: str, languages: Languages) -> SlottedXml:
-    """Parse the metadata of a book; the source language among its languages becomes the target language."""
+    The source language among the languages of the book becomes the target language.
+    """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
     inline = Inline(document.file, lambda element: "alone", edges=True, write_cdata=written_in_cdata)
     declared = list[Element]()
-    for element in document.file.units({"package"}, {*_SHOWN, "dc:language"}, _SPACES):
+    for element in document.file.units({root}, {*names, "dc:language"}, _SPACES):
         if element.name == "dc:language":
             declared.append(element)
         elif element.parts:
-            add_text(document, inline, element.parts, Segment(TaggedText(""), element.name.removeprefix("dc:")))
+            place = f"line {element.line}" if element.name == "text" else element.name.removeprefix("dc:")
+            add_text(document, inline, element.parts, Segment(TaggedText(""), place))
     code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1
         if code and (is_only or short_code(element.text.strip()) == short_code(languages[0] or "")):
-            document.add_slot(element.inner, element.inner_end, numbers, partial(fixed_text, code))
+            document.add_slot(element.inner, element.inner_end, numbers, code)
     return document

@@ -44,22 +44,29 @@ class _Open(NamedTuple):
 class Html:
     """A page or a fragment."""
 
-    def __init__(self, name: str, file: TextFile, languages: Languages) -> None:
+    def __init__(self, file: TextFile, languages: Languages) -> None:
         """Parse the segments.
 
         Raises:
             UserError: the elements are nested too deep.
         """
-        self._name, self._file, self._language = name, file, languages[1]
+        self._file, self._language = file, languages[1]
         self._spans = Spans(file.text)
         self._hard_space = file.hard_space
         self._root: list[Attribute] = []
         self._open: list[_Open] = []
         self._parts: list[Part] = []
         self._line, self._at = 1, 0
-        self.segments = SegmentList(name)
+        self.segments = SegmentList(file.name)
         for token in tokens(file.text):
-            getattr(self, f"_{token.kind}")(token)
+            if token.kind == "closes":
+                self._closes(token)
+            elif token.name:
+                self._begin(token)
+            elif self._translated and token.kind == "words":
+                self._parts += self._parts_of(file.text, token.start, token.end)
+            elif self._translated:
+                self._parts.append(Part(token.start, token.end, Side.alone))
             if len(self._parts) > MOST_PARTS:
                 raise TooManyParts
         self._close(0, len(file.text))
@@ -77,10 +84,6 @@ class Html:
     def _translated(self) -> bool:
         return not self._open or self._open[-1].translated
 
-    def _words(self, token: Token) -> None:
-        if self._translated:
-            self._parts += self._parts_of(self._file.text, token.start, token.end)
-
     def _parts_of(self, text: str, start: int, end: int) -> Iterator[Part]:
         """Yield words, and the template tags and direction controls between them."""
         for match in _SIGNS.finditer(text, start, end):
@@ -88,17 +91,8 @@ class Html:
             start = match.end()
         yield Part(start, end)
 
-    def _other(self, token: Token) -> None:
-        if self._translated:
-            self._parts.append(Part(token.start, token.end, Side.alone))
-
-    def _single(self, token: Token) -> None:
-        self._begin(token, holds=False)
-
-    def _opens(self, token: Token) -> None:
-        self._begin(token, holds=token.name not in VOID)
-
-    def _begin(self, token: Token, holds: bool) -> None:
+    def _begin(self, token: Token) -> None:
+        holds = token.kind == "opens" and token.name not in VOID
         tag = Tag.of(token.name, self._file.text, token.start, token.end)
         inline = is_inline(tag.name)
         if not inline:
@@ -111,7 +105,7 @@ class Html:
         if holds:
             if len(self._open) == DEEPEST:
                 line = self._file.line(token.start)
-                raise UserError(f"has more than {DEEPEST} elements in each other", file=self._name, line=line)
+                raise UserError(f"has more than {DEEPEST} elements in each other", file=self._file.name, line=line)
             # An element in a sentence whose content is not translated becomes one mark, once it is closed.
             whole = inline and around and not within
             self._open.append(_Open(tag.name, within, token.start if whole else None))
@@ -214,4 +208,4 @@ def read(name: str, content: bytes, languages: Languages) -> Html:
             encoding = None
         elif encoding.lower() == "iso-8859-1":
             encoding = "windows-1252"
-    return Html(name, TextFile.of(name, content, encoding), languages)
+    return Html(TextFile.of(name, content, encoding), languages)

@@ -59,7 +59,8 @@ class Tag(NamedTuple):
     """The start tag of an element."""
 
     name: str
-    attributes: list[Attribute]
+    attributes: dict[str, Attribute]
+    """The attributes by their names."""
 
     @classmethod
     def of(cls, name: str, text: str, start: int, end: int) -> Tag:
@@ -75,14 +76,12 @@ class Tag(NamedTuple):
                 quote, value = value[0], value[1:-1]
             # As in browsers, the first of equal attributes counts.
             attributes.setdefault(key, Attribute(key, value, quote, match.start(2) + len(quote)))
-        return cls(name, list(attributes.values()))
+        return cls(name, attributes)
 
     def value(self, name: str) -> str:
         """Return the value of an attribute in lower case; "" if there is none."""
-        for attribute in self.attributes:
-            if attribute.name == name:
-                return attribute.value.strip().lower()
-        return ""
+        attribute = self.attributes.get(name)
+        return attribute.value.strip().lower() if attribute else ""
 
     @property
     def refuses(self) -> bool:
@@ -115,7 +114,7 @@ class Tag(NamedTuple):
         return self._named({"lang", "xml:lang"})
 
     def _named(self, names: set[str]) -> list[Attribute]:
-        return [attribute for attribute in self.attributes if attribute.name in names]
+        return [attribute for name, attribute in self.attributes.items() if name in names]
 
 
 def is_inline(name: str) -> bool:

@@ -30,6 +30,8 @@ _TAG = re.compile(
 )
 _BARE_VALUE = re.compile(r"(?:(?<![^\s\"'>])[^\s\"'>=]*+=|=\s++)[^\s\"'>]+/>\Z")
 """The end of a tag such as `<a href=x/>`, whose slash belongs to the value."""
+_SPECIAL = ("<!-->", ""), ("<!--->", ""), ("<!--", "-->"), ("<![CDATA[", "]]>")
+"""The beginning and the end of comments, two of them empty, and CDATA sections."""
 _TAIL = 300
 """The number of characters at the end of a tag that are searched for such a value."""
 
@@ -93,13 +95,9 @@ class _Scanner:
 
     def _special_end(self, at: int) -> int | None:
         """Return the end of a comment or a CDATA section; None for other tokens, or without an end."""
-        for empty_comment in ("<!-->", "<!--->"):
-            if self.text.startswith(empty_comment, at):
-                return at + len(empty_comment)
-        if self.text.startswith("<!--", at):
-            return self._find("-->", at + 4)
-        if self.text.startswith("<![CDATA[", at):
-            return self._find("]]>", at)
+        for begin, end in _SPECIAL:
+            if self.text.startswith(begin, at):
+                return self._find(end, at + len(begin))
         return None
 
     def _start_tag(self, at: int, name: str) -> Token:

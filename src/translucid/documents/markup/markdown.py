@@ -41,14 +41,14 @@ _JSX_TAG = re.compile(r"<()([A-Za-z][\w.-]*).*?(/?)>\Z", re.DOTALL)
 class Markdown:
     """A file of Markdown."""
 
-    def __init__(self, name: str, file: TextFile) -> None:
+    def __init__(self, file: TextFile) -> None:
         """Parse the segments.
 
         Raises:
             UserError: lists and quotes are nested too deep.
         """
         self._file = file
-        self._modules = name.lower().endswith(".mdx")
+        self._modules = file.name.lower().endswith(".mdx")
         self._hard_space = file.hard_space
         self._spans = Spans(file.text)
         self.segments = SegmentList(file.name)
@@ -56,7 +56,7 @@ class Markdown:
         env: dict[str, Any] = {"modules": self._modules}
         markdown = parser()
         # All blocks first: a link may refer to a definition at the end of the file.
-        for block in list(blocks(markdown, name, file.text, env, modules=self._modules)):
+        for block in list(blocks(markdown, file.name, file.text, env, modules=self._modules)):
             self._take(block, constructs(markdown, block.content, env))
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
@@ -192,4 +192,4 @@ def read(name: str, content: bytes, languages: Languages) -> Markdown:
     Raises:
         UserError: the file is not UTF-8, or nested too deep.
     """
-    return Markdown(name, TextFile.of(name, content))
+    return Markdown(TextFile.of(name, content))

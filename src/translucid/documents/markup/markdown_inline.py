@@ -118,13 +118,11 @@ def _kept(state: StateInline, silent: bool) -> bool:
         state.push(kind, "", 0)
         state.pos += size
         return True
-    kind, end = _construct_at(state.src, state.pos, modules=state.env.get("modules", False))
-    if not kind:
+    kind, match = _construct_at(state.src, state.pos, modules=state.env.get("modules", False))
+    if match is None:
         return False
+    end = match.end()
     if kind in ("wiki", "highlight") and not silent:
-        opening = _WIKI_LINK if kind == "wiki" else _HIGHLIGHT
-        match = opening.match(state.src, state.pos)
-        assert match
         # The words between both markers are parsed next; the closing marker is recognised by its offset.
         after = match.end(match.lastindex or 0)
         size = 2 if kind == "wiki" else after - state.pos
@@ -136,8 +134,8 @@ def _kept(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, int]:
-    """Return the kind and the end of the construct at an offset; an empty kind if there is none."""
+def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, re.Match[str] | None]:
+    """Return the kind of the construct at an offset, and its match; None if there is none."""
     kinds = (
         ("html_inline", _JSX),
         ("wiki", _WIKI_LINK),
@@ -149,8 +147,8 @@ def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, int]:
     for kind, pattern in kinds:
         match = pattern.match(text, at)
         if match and (kind != "html_inline" or match["braces"]):
-            return kind, match.end()
-    return "", at
+            return kind, match
+    return "", None
 
 
 def _placed(name: str, rule: _Rule) -> _Rule:

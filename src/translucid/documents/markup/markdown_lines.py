@@ -31,7 +31,6 @@ _TITLED = re.compile(
     r"|\|[ \t]+(?P<line>[^|]*[^|\s])[ \t]*)"
 )
 """Titles of admonitions, tabs and blocks; meanings of abbreviations; lines of a line block."""
-_TITLES = "quoted", "plain", "bracketed", "directive", "abbreviation", "line"
 _INDENTS = re.compile(
     rf"(?P<before>{_BEFORE})(?:!!!|\?\?\?\+?|={{3}}[!+]?(?=[ \t]+\"))(?:[ \t]+[\w-]+)*(?:[ \t]+\".*\")?[ \t]*"
 )
@@ -177,8 +176,7 @@ class _Lines:
         if indents and ">" not in indents["before"]:
             self.indents.append(len(indents["before"].expandtabs(4)) + 4 * depth)
         if titled:
-            title = next(filter(None, titled.group(*_TITLES)), "")
-            return Line(f"{titled['before']}# {title}", titled["quoted"] is not None, depth)
+            return Line(f"{titled['before']}# {titled[titled.lastindex or 0]}", titled["quoted"] is not None, depth)
         if indents:
             # A list item that begins with an empty line would not contain the lines that follow.
             return Line(f"{indents['before']}#" if indents["before"].strip() else "")

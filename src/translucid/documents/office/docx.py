@@ -8,9 +8,8 @@ from functools import partial
 
 from translucid.data.languages import Languages, code_with_region, script_of
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.office.descriptions import add_descriptions
 from translucid.documents.office.docx_fields import TEXT, with_fields
-from translucid.documents.office.drawings import read_drawn
+from translucid.documents.office.drawings import add_descriptions, read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
@@ -67,7 +66,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
     code, script = code_with_region(target or ""), script_of(target or "")
     dialect = Dialect(
         "w",
-        _role,
+        _ROLES,
         _key,
         space='xml:space="preserve"',
         texts={"w:noBreakHyphen": "-"},
@@ -88,10 +87,6 @@ def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str
         add_paragraph(document, dialect, runs, place)
     for inner in paragraph.within("w:p"):
         _take(document, dialect, inner, f"{place}, text box")
-
-
-def _role(element: Element) -> Role:
-    return _ROLES.get(element.name, "alone")
 
 
 def _spoken(code: str | None, script: str, name: str, properties: str) -> str:

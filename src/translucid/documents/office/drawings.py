@@ -1,4 +1,4 @@
-"""Paragraphs of drawings (`a:p`): slides, their notes and tables, charts, diagrams."""
+"""Drawings: the paragraphs (`a:p`) of slides, their notes and tables, charts and diagrams; descriptions of pictures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from functools import partial
 
 from translucid.data.languages import code_with_region
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.office.descriptions import add_descriptions
+from translucid.documents.document import Segment
 from translucid.documents.office.package_parts import SPACES
 from translucid.documents.office.runs import Dialect, add_paragraph
-from translucid.documents.xml.slots import SlottedXml
+from translucid.documents.strings.messages import is_language
+from translucid.documents.tagged_text import TaggedText
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Role
 from translucid.documents.xml.xml_tags import with_attributes
 from translucid.documents.zip_container import ZipContainer
 
 _OF_THE_SOURCE = dict.fromkeys(("lang", "altLang", "dirty", "err", "smtClean", "smtId"))
 """The attributes of a run that depend on its words: their language, and results of the spelling checker."""
+_DESCRIPTIONS = "title", "descr"
+"""The attributes that describe a picture, which screen readers read aloud."""
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
@@ -34,7 +37,7 @@ def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind:
         UserError: the member is invalid or harmful.
     """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    dialect = Dialect("a", _role, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
+    dialect = Dialect("a", {"a:br": "break"}, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
     invisible = _placeholders(document.file) if behind else []
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
         runs = paragraph.children_except("a:pPr", "a:endParaRPr")
@@ -51,10 +54,6 @@ def _placeholders(file: XmlFile) -> list[Element]:
     return [shape for shape in shapes if any(shape.within("p:ph"))]
 
 
-def _role(element: Element) -> Role:
-    return "break" if element.name == "a:br" else "alone"
-
-
 def _key(file: XmlFile, properties: Element) -> str:
     tag = with_attributes(file.raw(properties.start, properties.inner), _OF_THE_SOURCE)
     if not properties.parts and "=" not in tag:
@@ -68,3 +67,27 @@ def _spoken(code: str | None, name: str, properties: str) -> str:
     if code is None or tag is None:
         return properties
     return with_attributes(tag[0], {"lang": code}) + properties[tag.end() :]
+
+
+def add_descriptions(document: SlottedXml, name: str) -> None:
+    """Add the descriptions in the attributes of elements of a name as segments."""
+    pictures = 0
+    for element in document.file.units((), {name}, SPACES):
+        first = len(document.segments)
+        numbers: dict[str, int] = {}  # by attribute
+        for attribute in _DESCRIPTIONS:
+            text = element.attributes.get(attribute, "")
+            if is_language(text):
+                numbers[attribute] = document.segments.add(Segment(TaggedText(text), f"picture {pictures + 1}"))
+        if numbers:
+            pictures += 1
+            write = partial(_described, document.file.raw(element.start, element.inner), numbers)
+            document.add_slot(element.start, element.inner, range(first, len(document.segments)), write)
+
+
+def _described(tag: str, numbers: dict[str, int], targets: Targets, kept: Kept) -> str:
+    new: dict[str, str | None] = {}
+    for attribute, number in numbers.items():
+        if number in targets:
+            new[attribute] = targets[number].marked.whole
+    return with_attributes(tag, new)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
 
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
@@ -39,8 +41,8 @@ class Dialect:
 
     prefix: str
     """The prefix of the elements of a run: `r`, `rPr` and `t`."""
-    role: Callable[[Element], Role]
-    """Returns the role of other elements in a paragraph or a run."""
+    roles: Mapping[str, Role]
+    """The roles of other elements in a paragraph or a run; those without a role become single marks."""
     key: Callable[[XmlFile, Element], str]
     """Returns the properties of a run that a translation keeps; adjacent runs with the same are merged."""
     space: str
@@ -55,15 +57,8 @@ class Dialect:
     """Adds the target language to the properties of a run; `name` is the prefix of their elements."""
 
 
-class _Run(NamedTuple):
-    """A text or a mark in a run, with the properties of the run."""
-
-    properties: str
-    item: Item
-
-
-def _item(part: _Run | Item) -> Item:
-    return part.item if isinstance(part, _Run) else part
+_Run: TypeAlias = tuple[str | None, Item]
+"""A text or a mark, with the properties of the run that it is in; None outside of runs."""
 
 
 class Paragraph:
@@ -83,9 +78,9 @@ class Paragraph:
         self.groups: dict[str, str] = {}  # the properties by the opening mark of a pair
         runs = list(self._runs(parts))
         sizes = Counter[str]()
-        for run in runs:
-            if isinstance(run, _Run) and isinstance(run.item, str):
-                sizes[run.properties] += len(run.item.strip(PARTS_WORDS))
+        for properties, item in runs:
+            if properties is not None and isinstance(item, str):
+                sizes[properties] += len(item.strip(PARTS_WORDS))
         self.plain = max(sizes, key=sizes.__getitem__, default="")
         # The items of each line, and the content to translate, if there is any.
         self.lines: list[tuple[list[Item], Content | None]] = []
@@ -93,46 +88,35 @@ class Paragraph:
             items = joined(parted(paired(self._grouped(line))))
             self.lines.append((items, Content.of(items, edges=True)))
 
-    def _lines(self, runs: Iterable[_Run | Item]) -> Iterator[list[_Run | Item]]:
+    def _lines(self, runs: Iterable[_Run]) -> Iterator[list[_Run]]:
         """Split runs where a sentence ends at a break; the next line begins with the break."""
-        line, depth, before = list[_Run | Item](), 0, ""
-        parts = iter(runs)
-        for part in parts:
-            item = _item(part)
+        line, depth, before = list[_Run](), 0, ""
+        remaining = iter(runs)
+        for run in remaining:
+            item = run[1]
             if isinstance(item, Mark):
                 depth += item.side.depth
             elif item != PARTS_WORDS:
                 before = line_so_far(before, item)
             else:
-                following = next(parts)
-                mark = _item(following)
-                assert isinstance(mark, Mark)
-                if not depth and ends_line(before, mark.raw):
+                mark = next(remaining)
+                assert isinstance(mark[1], Mark)
+                if not depth and ends_line(before, mark[1].raw):
                     yield line
-                    line, before = [], "\t" * is_tab(mark.raw)
-                line.append(part)
-                part = following
-            line.append(part)
+                    line, before = [], "\t" * is_tab(mark[1].raw)
+                line.append(run)
+                run = mark
+            line.append(run)
         yield line
 
-    def _runs(self, parts: Iterable[Element | Piece]) -> Iterator[_Run | Item]:
-        for part in self.dialect.grouped(list(parts)):
-            if isinstance(part, Piece):
-                continue
-            if part.name == f"{self.dialect.prefix}:r":
-                yield from self._of_run(part)
-                continue
-            role = self.dialect.role(part)
-            if role == "pair" and part.inner < part.inner_end:
-                yield unplaced(self.file.raw(part.start, part.inner), Side.opens, part.start)
-                yield from self._runs(part.parts)
-                yield unplaced(self.file.raw(part.inner_end, part.end), Side.closes, part.start)
-            elif role != "gone":
-                if role == "break":
-                    yield PARTS_WORDS
-                yield self._mark(part, self.file.raw(part.start, part.end))
+    def _runs(self, parts: Sequence[Element | Piece]) -> Iterator[_Run]:
+        """Yield the texts and marks of a paragraph, or of an element in it that contains runs."""
+        for part in self.dialect.grouped(parts):
+            if isinstance(part, Element):
+                is_run = part.name == f"{self.dialect.prefix}:r"
+                yield from self._of_run(part) if is_run else self._marks(part, None)
 
-    def _of_run(self, run: Element) -> Iterator[_Run | Item]:
+    def _of_run(self, run: Element) -> Iterator[_Run]:
         self.name = prefix(self.file.raw(run.start, run.inner))
         own, properties = self.dialect.prefix, ""
         for part in self.dialect.grouped(run.parts):
@@ -142,86 +126,80 @@ class Paragraph:
                 properties = self.dialect.key(self.file, part)
             elif part.name == f"{own}:t":
                 kept = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
-                yield _Run(properties, part.text if kept else part.text.strip())
+                yield properties, part.text if kept else part.text.strip()
             elif part.name in self.dialect.texts:
-                yield _Run(properties, self.dialect.texts[part.name])
-            elif (role := self.dialect.role(part)) == "pair" and part.inner < part.inner_end:
-                opening = f"<{self.name}r>{properties}{self.file.raw(part.start, part.inner)}"
-                yield unplaced(opening, Side.opens, part.start)
-                yield from self._runs(part.parts)
-                yield unplaced(f"{self.file.raw(part.inner_end, part.end)}</{self.name}r>", Side.closes, part.start)
-            elif role != "gone":
-                if role == "break":
-                    yield _Run(properties, PARTS_WORDS)
-                raw = self.file.raw(part.start, part.end)
-                yield _Run(properties, self._mark(part, f"<{self.name}r>{properties}{raw}</{self.name}r>"))
-
-    def _mark(self, part: Element, raw: str) -> Mark:
-        if any(part.within(*self.dialect.holding)):
-            self.held.setdefault(raw, []).append(part)
-        return unplaced(raw)
-
-    def _grouped(self, runs: Iterable[_Run | Item]) -> Iterator[Item]:
-        """Yield texts and marks; a pair of marks goes around adjacent runs with properties that are not plain."""
-        group, properties, count = list[Item](), "", 0
-        for part in [*runs, ""]:  # The empty text ends the last group.
-            # Spaces take the properties before them, as these are mostly invisible there.
-            if isinstance(part, _Run) and isinstance(part.item, str) and not part.item.strip(f" {PARTS_WORDS}"):
-                part = part._replace(properties=properties)
-            if not isinstance(part, _Run) or part.properties != properties:
-                has_text = any(isinstance(item, str) and item.strip(PARTS_WORDS) for item in group)
-                if has_text and properties != self.plain:
-                    count -= 1
-                    opening = f"<{self.name}r>{properties}"
-                    self.groups[opening] = properties
-                    yield unplaced(opening, Side.opens, count)
-                    yield from group
-                    yield unplaced(f"</{self.name}r>", Side.closes, count)
-                else:
-                    yield from group
-                group, properties = [], part.properties if isinstance(part, _Run) else self.plain
-            if isinstance(part, _Run):
-                group.append(part.item)
+                yield properties, self.dialect.texts[part.name]
             else:
-                yield part
+                yield from self._marks(part, properties)
+
+    def _marks(self, part: Element, properties: str | None) -> Iterator[_Run]:
+        """Yield the marks of an element that is no text, and what is between them; one in a run is in a new run."""
+        before = after = ""
+        if properties is not None:
+            before, after = f"<{self.name}r>{properties}", f"</{self.name}r>"
+        role, raw = self.dialect.roles.get(part.name, "alone"), self.file.raw
+        if role == "pair" and part.inner < part.inner_end:
+            yield None, unplaced(before + raw(part.start, part.inner), Side.opens, part.start)
+            yield from self._runs(part.parts)
+            yield None, unplaced(raw(part.inner_end, part.end) + after, Side.closes, part.start)
+        elif role != "gone":
+            if role == "break":
+                yield properties, PARTS_WORDS
+            mark = unplaced(before + raw(part.start, part.end) + after)
+            if any(part.within(*self.dialect.holding)):
+                self.held.setdefault(mark.raw, []).append(part)
+            yield properties, mark
+
+    def _grouped(self, runs: Iterable[_Run]) -> Iterator[Item]:
+        """Yield texts and marks; a pair of marks goes around adjacent runs with properties that are not plain."""
+        count = 0
+        for properties, group in groupby(self._with_spaces(runs), key=itemgetter(0)):
+            items = list(map(itemgetter(1), group))
+            has_text = any(isinstance(item, str) and item.strip(PARTS_WORDS) for item in items)
+            if properties in (None, self.plain) or not has_text:
+                yield from items
+                continue
+            count -= 1
+            opening = f"<{self.name}r>{properties}"
+            self.groups[opening] = properties
+            yield unplaced(opening, Side.opens, count)
+            yield from items
+            yield unplaced(f"</{self.name}r>", Side.closes, count)
+
+    def _with_spaces(self, runs: Iterable[_Run]) -> Iterator[_Run]:
+        """Yield runs; spaces take the properties before them, as these are mostly invisible there."""
+        last = ""
+        for properties, item in runs:
+            if properties is not None and isinstance(item, str) and not item.strip(f" {PARTS_WORDS}"):
+                properties = last
+            yield properties, item
+            last = self.plain if properties is None else properties
 
     def written(self, targets: Iterable[TaggedText | None], kept: Kept) -> str:
         """Return the runs with translations, one for each line with a text; lines without a translation stay."""
         remaining = iter(targets)
-        inside = [self.plain]
+        inside = [self.plain]  # the properties of the open pairs, the innermost last
         left = iterators(self.held)
+        closing = f"</{self.name}r>"
         written = list[str]()
         for items, content in self.lines:
-            target = None
-            if content and (target := next(remaining)):
-                items = [*content.lead, *target.parts, *content.tail]
-            written += self._line(items, inside, left, kept, translated=target is not None)
+            target = next(remaining) if content else None
+            if content and target:
+                items = content.around(target)
+            for part in joined(items):
+                if isinstance(part, str):
+                    properties = self.dialect.spoken(self.name, inside[-1]) if target else inside[-1]
+                    written.append(f"<{self.name}r>{properties}{self._text(part)}{closing}")
+                elif part.pair is not None and part.raw == closing:
+                    inside.pop()
+                elif part.side is Side.opens and part.raw in self.groups:
+                    inside.append(self.groups[part.raw])
+                elif part.raw in left and (element := next(left[part.raw], None)):
+                    raw = self.file.raw(element.start, element.end)
+                    written.append(part.raw.replace(raw, kept(element.start, element.end)))
+                else:
+                    written.append(part.raw)
         return "".join(written)
-
-    def _line(
-        self,
-        items: Iterable[Item],
-        inside: list[str],
-        left: Mapping[str, Iterator[Element]],
-        kept: Kept,
-        *,
-        translated: bool,
-    ) -> Iterator[str]:
-        """Yield the runs of a line; `inside`: the properties of the open pairs, the innermost last."""
-        closing = f"</{self.name}r>"
-        for part in joined(items):
-            if isinstance(part, str):
-                properties = self.dialect.spoken(self.name, inside[-1]) if translated else inside[-1]
-                yield f"<{self.name}r>{properties}{self._text(part)}{closing}"
-            elif part.pair is not None and part.raw == closing:
-                inside.pop()
-            elif part.side is Side.opens and part.raw in self.groups:
-                inside.append(self.groups[part.raw])
-            elif part.raw in left and (element := next(left[part.raw], None)):
-                raw = self.file.raw(element.start, element.end)
-                yield part.raw.replace(raw, kept(element.start, element.end))
-            else:
-                yield part.raw
 
     def _text(self, text: str) -> str:
         space = f" {self.dialect.space}" if self.dialect.space and text != text.strip() else ""

@@ -13,7 +13,7 @@ from translucid.documents.strings.android_text import items_of, written, written
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, place_of_form
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
 from translucid.documents.xml.xml_tags import margin, with_attributes
@@ -96,7 +96,7 @@ class _Strings:
         for form, item in items.items():
             if form not in texts:
                 before = margin(self.document.file, item)
-                self.document.add_slot(before.start, item.end, every, partial(fixed_text, ""))
+                self.document.add_slot(before.start, item.end, every, "")
         if added:
             write = partial(self._added_items, general, general_text, added)
             self.document.add_slot(general.start, general.start, range(general_text.number, every.stop), write)
@@ -108,8 +108,8 @@ class _Strings:
             target = targets.get(number) or targets.get(text.number)
             written.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
             if target:
-                parts = [*text.content.lead, *target.marked.parts, *text.content.tail]
-                written += [raw(item.inner, text.start), self.inline.written(parts, kept, {}), raw(text.end, item.end)]
+                translation = self.inline.written(text.content.around(target.marked))
+                written += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
             else:
                 written.append(raw(item.inner, item.end))
             written.append(raw(before.start, before.end))

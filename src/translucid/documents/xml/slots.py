@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from translucid.documents.document import SegmentList, Target
-from translucid.documents.tag_repair import complete
+from translucid.documents.tag_pairs import complete
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.ground.cancellation import between_steps
 
@@ -19,25 +19,21 @@ Kept: TypeAlias = Callable[[int, int], str]
 
 
 class Slot(NamedTuple):
-    """A span of the file, and a function that returns its new content."""
+    """A span of the file that gets a new content."""
 
     start: int
     end: int
     """The end of the span; the same as `start` for an insertion."""
     segments: range
     """The segments; the slot is written anew if one of them has a translation."""
-    write: Callable[[Targets, Kept], str]
+    write: Callable[[Targets, Kept], str] | str
+    """Returns the new content; or the content itself, if it does not depend on the translations."""
 
 
 def _contains_any(segments: range, numbers: Sequence[int]) -> bool:
     """Whether a range contains one of some sorted numbers."""
     at = bisect_left(numbers, segments.start)
     return at < len(numbers) and numbers[at] < segments.stop
-
-
-def fixed_text(text: str, targets: Targets, kept: Kept) -> str:
-    """Return a text, as the content of a slot that does not depend on the translations."""
-    return text
 
 
 class SlottedXml:
@@ -49,7 +45,7 @@ class SlottedXml:
         self.segments = SegmentList(file.name)
         self._slots: list[Slot] = []
 
-    def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str]) -> None:
+    def add_slot(self, start: int, end: int, segments: range, write: Callable[[Targets, Kept], str] | str) -> None:
         """Add a slot, in any order."""
         self._slots.append(Slot(start, end, segments, write))
 
@@ -69,7 +65,8 @@ class SlottedXml:
             for slot in slots[bisect_left(starts, start) : bisect_left(starts, end)]:
                 between_steps()
                 if at <= slot.start and slot.end <= end:
-                    parts += [self.file.content[at : slot.start], slot.write(completed, kept).encode()]
+                    new = slot.write if isinstance(slot.write, str) else slot.write(completed, kept)
+                    parts += [self.file.content[at : slot.start], new.encode()]
                     at = slot.end
             return b"".join([*parts, self.file.content[at:end]])
 

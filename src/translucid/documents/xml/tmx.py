@@ -10,9 +10,9 @@ from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import BREAKS
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Side
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
+from translucid.documents.xml.xml_inline import Inline, Role, escaped, texts_of
 from translucid.documents.xml.xml_tags import margin, opened, with_attributes
 from translucid.ground.errors import UserError
 
@@ -75,53 +75,41 @@ class _Memory:
         target = _of_language([variant for variant in variants if variant is not source], self.target_code)
         if source is None or (segment := source.child("seg")) is None:
             return
-        content = self._inline(segment).content(segment.parts)
+        # Each text has a reader of its own, in which the numbers of pairs are unique.
+        inline = Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(segment))
+        content = inline.content(segment.parts)
         if content is None:
             return
-        old: Element | None = None
-        properties: list[Element] = []
-        if target:
-            old = target.child("seg")
-            properties = list(target.within("prop"))
         start = end = variants[-1].end
-        existing = ""
-        if old:
+        old, existing = None, ""
+        if target and (old := target.child("seg")):
             start, end = old.start, old.end
             existing = old.words(_is_code).strip()
         notes = [child.text.strip() for child in (*unit.children, *source.children) if child.name == "note"]
-        number = self.document.segments.add(
-            Segment(
-                content.source,
-                f"line {unit.line}",
-                existing=existing or None,
-                note="\n".join(filter(None, notes)) or None,
-            )
-        )
+        note = "\n".join(filter(None, notes)) or None
+        new = Segment(content.source, f"line {unit.line}", existing=existing or None, note=note)
+        number = self.document.segments.add(new)
         numbers = range(number, number + 1)
-        for prop in properties:
-            if prop.attributes.get("type") in (_SURE, _DOUBT):
-                self.document.add_slot(prop.start, prop.end, numbers, partial(fixed_text, ""))
-        self.document.add_slot(start, end, numbers, partial(self._variant, number, content, source, old))
+        for prop in (target or source).within("prop"):
+            if target and prop.attributes.get("type") in (_SURE, _DOUBT):
+                self.document.add_slot(prop.start, prop.end, numbers, "")
 
-    def _variant(
-        self, number: int, content: Content, source: Element, old: Element | None, targets: Targets, kept: Kept
-    ) -> str:
+        def write(targets: Targets, kept: Kept) -> str:
+            inside = inline.written(content.around(targets[number].marked))
+            return self._variant(targets[number], inside, source, old)
+
+        self.document.add_slot(start, end, numbers, write)
+
+    def _variant(self, target: Target, inside: str, source: Element, old: Element | None) -> str:
         """Return the text in the target language, in a new element of that language if the unit has none."""
-        target = targets[number]
-        inside = self._inline(source).written([*content.lead, *target.marked.parts, *content.tail], kept, {})
-        tag = "<seg>" if old is None else opened(self.file.raw(old.start, old.inner))
-        text = f"{_properties(target)}{tag}{inside}</seg>"
-        if old is not None:
-            return text
+        if old:
+            return f"{_properties(target)}{opened(self.file.raw(old.start, old.inner))}{inside}</seg>"
         # The attribute of the source, because readers of older versions do not know `xml:lang`.
         attribute = next(name for name in LANGUAGE if name in source.attributes)
         tag = with_attributes("<tuv>", {attribute: self.target_code})
         before = margin(self.file, source)
+        text = f"{_properties(target)}<seg>{inside}</seg>"
         return f"{self.file.raw(before.start, before.end)}{tag}{text}</tuv>"
-
-    def _inline(self, text: Element) -> Inline:
-        """Return a reader of one text, in which the numbers of pairs are unique."""
-        return Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(text))
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:

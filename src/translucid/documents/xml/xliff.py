@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
 from typing import NamedTuple
@@ -17,10 +17,10 @@ from translucid.documents.document import Segment
 from translucid.documents.spans import Spans
 from translucid.documents.strings.messages import has_cases, is_language, message_spans, message_writer
 from translucid.documents.tagged_text import Side, TaggedText
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xliff_notes import add_notes, notes_of
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.xml.xml_inline import Content, Inline, Role, escaped, texts_of
+from translucid.documents.xml.xml_inline import Inline, Role, escaped, texts_of
 from translucid.documents.xml.xml_tags import margin, opened, prefix, with_attributes
 from translucid.ground.errors import UserError
 
@@ -55,12 +55,79 @@ class _Text(NamedTuple):
 
     numbers: range
     """The numbers of its segments: one, or one for each case of an ICU message."""
-    content: Content | Spans
     element: Element
+    write: Callable[[Targets], str]
+    """Returns its translation."""
 
-    def is_in(self, targets: Targets) -> bool:
-        """Whether a segment of the text has a translation."""
-        return not targets.keys().isdisjoint(self.numbers)
+
+@dataclass(frozen=True)
+class _Pair:
+    """A source and its target."""
+
+    file: XmlFile
+    unit: Element
+    segment: Element
+    source: Element
+    """The source, or its copy with segments."""
+    target: Element | None
+    old: Mapping[str | None, Element]
+    """The segments of the target by their ids."""
+    texts: Sequence[_Text]
+    language: str | None
+
+    def written_target(self, targets: Targets, kept: Kept) -> str:
+        """Return the element of the target."""
+        inside = self._segmented(targets)
+        if self.texts[0].element.name == "source":
+            inside = self.texts[0].write(targets)
+        raw = self.file.raw
+        tag, space = raw(self.source.start, self.source.inner), ""
+        name = f"{prefix(tag)}target"
+        if self.target:
+            tag = raw(self.target.start, self.target.inner)
+        else:
+            attributes = {"xml:lang": None, "xml:space": self.source.attributes.get("xml:space")}
+            if "xml:lang" in self.source.attributes:
+                attributes["xml:lang"] = usual_code(self.language or "")
+            tag = with_attributes(f"<{name}>", attributes)
+            before = margin(self.file, self.source)
+            space = raw(before.start, before.end)
+        if self.segment is self.unit:
+            tag = with_attributes(tag, self._state(targets))
+        return f"{space}{opened(tag)}{inside}</{name}>"
+
+    def _segmented(self, targets: Targets) -> str:
+        """Return the content of a segmented target; segments without translation keep the old one, or are empty."""
+        raw = self.file.raw
+        by_start = {text.element.start: text for text in self.texts}
+        parts, at = list[str](), self.source.inner
+        for mark in marked_segments(self.source):
+            parts.append(raw(at, mark.inner))
+            text, translation = by_start.get(mark.start), self.old.get(mark.attributes.get("mid"))
+            if text is None:  # There is nothing to translate.
+                parts.append(raw(mark.inner, mark.inner_end))
+            elif not targets.keys().isdisjoint(text.numbers):
+                parts.append(text.write(targets))
+            elif translation:
+                parts.append(raw(translation.inner, translation.inner_end))
+            at = mark.inner_end
+        return "".join([*parts, raw(at, self.source.inner_end)])
+
+    def _state(self, targets: Targets) -> Mapping[str, str | None]:
+        """Return the attributes of a target of XLIFF 1.2; of several origins, the first in `_STATES` counts."""
+        origins = set[str]()
+        for text in self.texts:
+            for number in text.numbers:
+                if number not in targets:
+                    return {"state": "needs-translation", "state-qualifier": None}
+                origins.add(targets[number].origin)
+        return _STATES[next(origin for origin in _STATES if origin in origins)]
+
+    def written_tag(self, targets: Targets, kept: Kept) -> str:
+        """Return the start tag of a segment of XLIFF 2."""
+        first = min(number for text in self.texts for number in text.numbers if number in targets)
+        states = {"state": "translated", "subState": _SUB_STATES[targets[first].origin]}
+        return with_attributes(self.file.raw(self.segment.start, self.segment.inner), states)
 
 
 class _Xliff:
@@ -91,7 +158,7 @@ class _Xliff:
             if code and names[0] in root.attributes and names[1] not in root.attributes:
                 tag = with_attributes(self.file.raw(root.start, root.inner), {names[1]: code})
                 everything = range(len(self.document.segments))
-                self.document.add_slot(root.start, root.inner, everything, partial(fixed_text, tag))
+                self.document.add_slot(root.start, root.inner, everything, tag)
 
     def _check_languages(self, unit: Element) -> None:
         """Refuse a unit of other languages than those of the translation."""
@@ -137,104 +204,43 @@ class _Xliff:
         if not texts:
             return
         numbers = range(texts[0].numbers.start, texts[-1].numbers.stop)
-        before = seg_source or source
-        write = partial(self._target, unit, segment, before, target, old, texts)
-        start, end = (target.start, target.end) if target else (before.end, before.end)
-        self.document.add_slot(start, end, numbers, write)
+        pair = _Pair(self.file, unit, segment, seg_source or source, target, old, texts, self.languages[1])
+        start = end = pair.source.end
+        if target:
+            start, end = target.start, target.end
+        self.document.add_slot(start, end, numbers, pair.written_target)
         if segment is not unit:
-            self.document.add_slot(segment.start, segment.inner, numbers, partial(self._segment, segment, numbers))
+            self.document.add_slot(segment.start, segment.inner, numbers, pair.written_tag)
 
     def _text(self, piece: Element, segment: Segment) -> _Text | None:
         """Add the segments of a text; None if there is nothing to translate."""
-        content = self._inline(piece).content(piece.parts)
+        syntax = PlaceholderSyntax.message
+        # Each text has a reader of its own, in which the numbers of pairs are unique.
+        inline = Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(piece), syntax=syntax)
+        content = inline.content(piece.parts)
         if content is None or not is_language(content.source.text):
             return None
-        first = len(self.document.segments)
+        segments = self.document.segments
+        first = len(segments)
+
+        def written(targets: Targets) -> str:
+            return inline.written(content.around(targets[first].marked))
+
         if not has_cases(content.source.text):
-            self.document.segments.add(replace(segment, source=content.source))
-            return _Text(range(first, first + 1), content, piece)
+            segments.add(replace(segment, source=content.source))
+            return _Text(range(first, first + 1), piece, written)
         # The cases are parsed from the raw XML, because tags may be in some of them.
         raw = self.file.raw(piece.inner, piece.inner_end)
         spans, write = Spans(raw), message_writer(raw)
         for span in message_spans(raw, decode=unescape):
-            spans.add(self.document.segments.add(replace(segment, source=span.marked)), span, _escaping(write))
-        return _Text(range(first, len(self.document.segments)), spans, piece)
-
-    def _target(
-        self,
-        unit: Element,
-        segment: Element,
-        before: Element,
-        target: Element | None,
-        old: dict[str | None, Element],
-        texts: list[_Text],
-        targets: Targets,
-        kept: Kept,
-    ) -> str:
-        """Return the element of a target."""
-        if texts[0].element.name == "source":
-            inside = self._written(texts[0], targets, kept)
-        else:
-            inside = self._segmented(before, old, texts, targets, kept)
-        tag = self.file.raw(before.start, before.inner)
-        name = f"{prefix(tag)}target"
-        if target is None:
-            language = None
-            if "xml:lang" in before.attributes:
-                language = usual_code(self.languages[1] or "")
-            tag = with_attributes(f"<{name}>", {"xml:lang": language, "xml:space": before.attributes.get("xml:space")})
-            between = margin(self.file, before)
-            space = self.file.raw(between.start, between.end)
-        else:
-            tag, space = self.file.raw(target.start, target.inner), ""
-        if segment is unit:
-            tag = with_attributes(tag, _state(texts, targets))
-        return f"{space}{opened(tag)}{inside}</{name}>"
-
-    def _segmented(
-        self, seg_source: Element, old: dict[str | None, Element], texts: list[_Text], targets: Targets, kept: Kept
-    ) -> str:
-        """Return the content of a segmented target; segments without translation keep the old one, or are empty."""
-        by_start = {text.element.start: text for text in texts}
-        parts, at = list[str](), seg_source.inner
-        for mark in marked_segments(seg_source):
-            parts.append(self.file.raw(at, mark.inner))
-            text, translation = by_start.get(mark.start), old.get(mark.attributes.get("mid"))
-            if text is None:  # There is nothing to translate.
-                parts.append(self.file.raw(mark.inner, mark.inner_end))
-            elif text.is_in(targets):
-                parts.append(self._written(text, targets, kept))
-            elif translation:
-                parts.append(self.file.raw(translation.inner, translation.inner_end))
-            at = mark.inner_end
-        return "".join([*parts, self.file.raw(at, seg_source.inner_end)])
-
-    def _segment(self, segment: Element, numbers: range, targets: Targets, kept: Kept) -> str:
-        """Return the start tag of a segment of XLIFF 2."""
-        first = next(number for number in numbers if number in targets)
-        states = {"state": "translated", "subState": _SUB_STATES[targets[first].origin]}
-        return with_attributes(self.file.raw(segment.start, segment.inner), states)
-
-    def _written(self, text: _Text, targets: Targets, kept: Kept) -> str:
-        content = text.content
-        if isinstance(content, Spans):
-            return content.filled(targets)
-        marked = targets[text.numbers.start].marked
-        return self._inline(text.element).written([*content.lead, *marked.parts, *content.tail], kept, {})
-
-    def _inline(self, text: Element) -> Inline:
-        """Return a reader of one text, in which the numbers of pairs are unique."""
-        syntax = PlaceholderSyntax.message
-        return Inline(self.file, partial(_role, {}), edges=False, texts=texts_of(text), syntax=syntax)
+            number = segments.add(replace(segment, source=span.marked))
+            spans.add(number, span, lambda text: escaped(write(text)))
+        return _Text(range(first, len(segments)), piece, spans.filled)
 
 
 def _agree(code: str | None, declared: str | None) -> bool:
     """Whether a language of the translation may be the declared one; unknown languages agree with all."""
     return not code or not declared or not usual_code(code) or short_code(code) == short_code(declared)
-
-
-def _escaping(write: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: escaped(write(text))
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:
@@ -255,17 +261,6 @@ def _role(numbers: dict[str, int], element: Element) -> Role:
 
 def _is_code(element: Element) -> bool:
     return element.name in CODES
-
-
-def _state(texts: list[_Text], targets: Targets) -> Mapping[str, str | None]:
-    """Return the attributes of a target of XLIFF 1.2; of several origins, the first in `_STATES` counts."""
-    origins = set[str]()
-    for text in texts:
-        for number in text.numbers:
-            if number not in targets:
-                return {"state": "needs-translation", "state-qualifier": None}
-            origins.add(targets[number].origin)
-    return _STATES[next(origin for origin in _STATES if origin in origins)]
 
 
 def _longest(unit: Element, segment: Element) -> int | None:

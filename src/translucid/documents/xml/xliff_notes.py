@@ -11,7 +11,7 @@ from functools import partial
 
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Target
-from translucid.documents.xml.slots import Kept, SlottedXml, Targets, fixed_text
+from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_inline import escaped
 from translucid.documents.xml.xml_tags import prefix
 
@@ -50,7 +50,7 @@ def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
             names = ("originalData", "segment", "ignorable")
             start = end = next(child.start for child in unit.children if child.name in names)
     for element in ours:
-        document.add_slot(element.start, element.end, numbers, partial(fixed_text, ""))
+        document.add_slot(element.start, element.end, numbers, "")
     document.add_slot(start, end, numbers, write)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Literal, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.document import Segment
-from translucid.documents.spans import margins
+from translucid.documents.spans import margins, trimmed
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
@@ -71,9 +71,9 @@ def texts_of(element: Element) -> Callable[[str], Iterator[Item]]:
 class Content(NamedTuple):
     """A text, and the items around it that are not translated."""
 
-    lead: tuple[Item, ...]
+    lead: list[Item]
     source: TaggedText
-    tail: tuple[Item, ...]
+    tail: list[Item]
 
     @classmethod
     def of(
@@ -90,60 +90,32 @@ class Content(NamedTuple):
             The content; None if there is no letter to translate.
         """
         items = joined(items)
-        lead, tail = list[Item](), list[Item]()
-        at, end = 0, len(items)
-        while at < end:
-            first, last = items[at], items[end - 1]
-            if isinstance(first, str) and (size := margins(first)[0]):
-                items[at] = text = first[size:]
-                lead.append(first[:size])
-                at += not text
-            elif isinstance(last, str) and (size := margins(last)[1]):
-                items[end - 1] = text = last[:-size]
-                tail.append(last[-size:])
-                end -= not text
-            elif _is_edge(first, edges):
-                lead.append(first)
-                at += 1
-            elif _is_edge(last, edges):
-                tail.append(last)
-                end -= 1
-            elif _are_pair(first, last):
-                lead.append(first)
-                tail.append(last)
-                at, end = at + 1, end - 1
-            elif edges and end - at > 1 and _are_pair(first, items[at + 1]):
-                lead += items[at : at + 2]
-                at += 2
-            elif edges and _are_pair(items[end - 2], last):
-                tail += [last, items[end - 2]]
-                end -= 2
-            else:
-                break
-        source = replace(marked(items[at:end]), syntax=syntax)
+
+        def is_loose(index: int) -> bool:
+            item = items[index]
+            if isinstance(item, str):
+                return margins(item)[0] == len(item)
+            return item.side is Side.alone and (edges or item.raw.isspace())
+
+        pairs = [item.pair if isinstance(item, Mark) else None for item in items]
+        inside = trimmed(pairs, is_loose, empty_elements=edges)
+        lead, parts, tail = items[: inside.start], items[inside], items[inside.stop :]
+        if parts and isinstance(first := parts[0], str):
+            size = margins(first)[0]
+            lead.append(first[:size])
+            parts[0] = first[size:]
+        if parts and isinstance(last := parts[-1], str):
+            size = len(last) - margins(last)[1]
+            tail.insert(0, last[size:])
+            parts[-1] = last[:size]
+        source = TaggedText.of(parts, syntax)
         if not source.text.strip() or stands_alone(source.text, syntax):
             return None
-        return cls(tuple(lead), source, tuple(reversed(tail)))
+        return cls(lead, source, tail)
 
-
-def marked(items: Iterable[Item]) -> TaggedText:
-    """Return texts and marks as one tagged text."""
-    text, marks, at = [], [], 0
-    for item in items:
-        if isinstance(item, str):
-            text.append(item)
-            at += len(item)
-        else:
-            marks.append(replace(item, at=at))
-    return TaggedText("".join(text), tuple(marks))
-
-
-def _is_edge(item: Item, edges: bool) -> bool:
-    return isinstance(item, Mark) and item.side is Side.alone and (edges or item.raw.isspace())
-
-
-def _are_pair(one: Item, other: Item) -> bool:
-    return isinstance(one, Mark) and isinstance(other, Mark) and one.pair == other.pair is not None
+    def around(self, target: TaggedText) -> list[Item]:
+        """Return a translation with the items around it."""
+        return [*self.lead, *target.parts, *self.tail]
 
 
 def joined(items: Iterable[Item]) -> list[Item]:
@@ -157,35 +129,26 @@ def joined(items: Iterable[Item]) -> list[Item]:
     return result
 
 
+@dataclass(frozen=True)
 class Inline:
     """A reader of the content of elements, and writer of its translation."""
 
-    def __init__(
-        self,
-        file: XmlFile,
-        role: Callable[[Element], Role],
-        *,
-        edges: bool,
-        holding: Collection[str] = (),
-        texts: Callable[[str], Iterable[Item]] = lambda text: [text],
-        write: Callable[[str], str] = escaped,
-        write_cdata: Callable[[str], str] | None = None,
-        syntax: PlaceholderSyntax = PlaceholderSyntax.prose,
-    ) -> None:
-        """Configure the conversion.
-
-        Args:
-            file: the file of the elements.
-            role: returns the role of an element in a text.
-            edges: whether single marks before and behind a text do not belong to it.
-            holding: the names of elements with separate texts; they may be within a mark.
-            texts: splits the text between tags into items.
-            write: encodes a text.
-            write_cdata: encodes a text in a CDATA section; without it, sections become normal text.
-            syntax: the syntax of placeholders in the texts.
-        """
-        self.file, self.role, self.edges, self.holding = file, role, edges, holding
-        self.texts, self.write, self.write_cdata, self.syntax = texts, write, write_cdata, syntax
+    file: XmlFile
+    """The file of the elements."""
+    role: Callable[[Element], Role]
+    """Returns the role of an element in a text."""
+    edges: bool
+    """Whether single marks before and behind a text do not belong to it."""
+    holding: Collection[str] = ()
+    """The names of elements with separate texts; they may be within a mark."""
+    texts: Callable[[str], Iterable[Item]] = lambda text: [text]
+    """Splits the text between tags into items."""
+    write: Callable[[str], str] = escaped
+    """Encodes a text."""
+    write_cdata: Callable[[str], str] | None = None
+    """Encodes a text in a CDATA section; without it, sections become normal text."""
+    syntax: PlaceholderSyntax = PlaceholderSyntax.prose
+    """The syntax of placeholders in the texts."""
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
         """Return the content of adjacent parts; None if there is nothing to translate."""
@@ -238,9 +201,11 @@ class Inline:
                     held[self.file.raw(part.start, part.end)].append(part)
         return held
 
-    def written(self, parts: Iterable[Item], kept: Kept, held: Mapping[str, Sequence[Element]]) -> str:
+    def written(
+        self, parts: Iterable[Item], kept: Kept | None = None, held: Mapping[str, Sequence[Element]] | None = None
+    ) -> str:
         """Encode texts and marks; separate texts within the marks of `held` are translated too."""
-        left = iterators(held)
+        left = iterators(held or {})
         written = []
         depth = 0  # of CDATA sections, which XML cannot nest
         for part in parts:
@@ -254,7 +219,7 @@ class Inline:
                     written.append(part.raw)
             elif depth:
                 written.append(_within_cdata(part.raw))
-            elif part.raw in left and (element := next(left[part.raw], None)):
+            elif kept and part.raw in left and (element := next(left[part.raw], None)):
                 written.append(kept(element.start, element.end))
             else:
                 written.append(part.raw)
@@ -371,7 +336,7 @@ def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Pie
 
     def write(targets: Targets, kept: Kept) -> str:
         target = targets[number].marked
-        return inline.written([*content.lead, *target.parts, *content.tail], kept, held)
+        return inline.written(content.around(target), kept, held)
 
     document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
     return Added(number, content, parts[0].start, parts[-1].end)

@@ -66,12 +66,12 @@ def sharded_weights(monkeypatch):
 @pytest.fixture
 def sharded():
     """Weights in parts, without processes."""
-    hull = nn.BatchNorm1d(3)  # it has a buffer
-    averages = [torch.ones(3).as_subclass(Distributed) for _ in hull.parameters()]
+    complete = nn.BatchNorm1d(3)  # it has a buffer
+    averages = [torch.ones(3).as_subclass(Distributed) for _ in complete.parameters()]
     return SimpleNamespace(
         device=torch.device("cuda"),
         workers=SimpleNamespace(leads=True),
-        hull=hull,
+        complete=complete,
         _distributed_averages=lambda: averages,
         _empty=lambda: None,
     )

@@ -17,7 +17,7 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.memory.translation_memory import TranslationMemory
-    from translucid.training.memory_updates import Lesson
+    from translucid.training.memory_updates import MemoryUpdate
     from translucid.training.trainer import Trainer
 
 
@@ -48,7 +48,7 @@ def learn(
     """
     from translucid.memory.database import is_database
     from translucid.runs.run_folder import RunFolder
-    from translucid.training.memory_updates import keep_adapter, lesson, note_learned
+    from translucid.training.memory_updates import keep_adapter, note_learned, prepare_update
     from translucid.training.post_training import measure_trained, tune_trained
 
     if out is None and adapter is None:
@@ -60,12 +60,12 @@ def learn(
     console = Console(stderr=True)
     with _opened(memory, run, console) as entries:
         general = shares(mix) if mix else None
-        pairs = lesson(
+        update = prepare_update(
             run, entries, out, again=relearn, adapter=adapter is not None, mix=general, settings=settings or ()
         )
-        trainer = _trained(pairs, out, overwrite, device, context.obj, console)
+        trainer = _trained(update, out, overwrite, device, context.obj, console)
         if is_database(memory):  # a corpus has no place for it
-            note_learned(out, entries, pairs.change)
+            note_learned(out, entries, update.change)
         if adapter:
             kept = keep_adapter(out, run, adapter)
             console.print(f"translucid translate {run} --adapter {adapter}: {kept}", soft_wrap=True)
@@ -84,20 +84,20 @@ def _opened(memory: Path, run: Path, console: Console) -> TranslationMemory:
 
 
 def _trained(
-    pairs: Lesson, out: Path, overwrite: bool, device: str, command: list[str] | None, console: Console
+    update: MemoryUpdate, out: Path, overwrite: bool, device: str, command: list[str] | None, console: Console
 ) -> Trainer:
     """Train, and print the gain."""
     from translucid.training.experiment import prepared
     from translucid.training.memory_updates import remove_earlier_pairs
     from translucid.training.post_training import show_gain
 
-    general = f"mixed with {', '.join(pairs.general)}" if pairs.general else "with nothing general mixed in"
-    console.print(f"{pairs.new:,} new pairs, {pairs.held_out:,} of them held out, {general}", soft_wrap=True)
-    with prepared(pairs.configuration, out, overwrite=overwrite, device=device, console=console, command=command) as (
+    general = f"mixed with {', '.join(update.general)}" if update.general else "with nothing general mixed in"
+    console.print(f"{update.new:,} new pairs, {update.held_out:,} of them held out, {general}", soft_wrap=True)
+    with prepared(update.configuration, out, overwrite=overwrite, device=device, console=console, command=command) as (
         trainer,
         display,
     ):
-        remove_earlier_pairs(out, pairs)
+        remove_earlier_pairs(out, update)
         trainer.fit(display)
     show_gain(trainer, console)
     return trainer

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.console import Console
+from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
@@ -122,18 +122,27 @@ def learn_vocabulary(
         UserError: the text is too small for the requested vocabulary.
     """
     notes: list[str] = []
-    tokenizer = Tokenizer.learn(
-        pairs,
-        configuration.data.tokenizer,
-        seed=configuration.training.seed,
-        tagged=tagged,
-        reserved=reserved,
-        flexible=not configuration.vocabulary_given,
-        tell=notes.append,
-    )
-    for note in notes:
-        console.print(note, soft_wrap=True)
+    with counting(console, "learning the vocabulary", None) as advance:
+        tokenizer = Tokenizer.learn(
+            _counted(pairs, advance),
+            configuration.data.tokenizer,
+            seed=configuration.training.seed,
+            tagged=tagged,
+            reserved=reserved,
+            flexible=not configuration.vocabulary_given,
+            tell=notes.append,
+        )
+        for note in notes:
+            console.print(note, soft_wrap=True)
     return tokenizer, configuration.with_vocabulary(max(tokenizer.source_size, tokenizer.target_size))
+
+
+def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
+    """Yield pairs, and report every thousand to `advance`."""
+    for number, pair in enumerate(pairs, 1):
+        if number % 1000 == 0:
+            advance(1000)
+        yield pair
 
 
 def say_held_out(corpora: Corpora, unit: str, console: Console) -> None:

@@ -25,7 +25,7 @@ from translucid.runs.corpus_files import Corpora
 from translucid.training.caption_reward import CaptionReward
 from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
 from translucid.training.epochs import PairEpochs
-from translucid.training.text import counted, tell_of_too_long
+from translucid.training.text import tell_of_too_long
 from translucid.training.validation import ImageValidator
 
 CAPTIONS, IMAGES = "the training captions", "the set of images"
@@ -61,11 +61,9 @@ class ImageDataset:
             file = next(iter(self.configuration.data.train), None)
             raise UserError(f"no captions are left ({self.skipped.summary()})", file=file)
         self.files.refuse_missing(self.names)
-        with counting(console, "learning the vocabulary", None) as advance:
-            # A source has no words.
-            captions = (Pair("", pair.target) for pair in counted(train, advance))
-            tokenizer, self.configuration = learn_vocabulary(captions, self.configuration, console)
-            return tokenizer
+        captions = (Pair("", pair.target) for pair in train)  # a source has no words
+        tokenizer, self.configuration = learn_vocabulary(captions, self.configuration, console)
+        return tokenizer
 
     def training_data(self, start: Initialization) -> TrainingData:
         """Store the images, or their grids if the network is frozen, and encode the captions."""

@@ -19,7 +19,7 @@ from translucid.data.readers.labelled import LabelledTexts
 from translucid.data.readers.texts import keep_texts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.classification import macro_f1
-from translucid.ground.console import Console, counting
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.models.classifier import Classifier
 from translucid.models.language_options import ClassifierOptions
@@ -28,7 +28,6 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
 from translucid.training.epochs import PairEpochs
-from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
 
@@ -70,10 +69,9 @@ class LabelledDataset:
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the training texts."""
         say_held_out(self.corpora, "texts", console)
-        with counting(console, "learning the vocabulary", None) as advance:
-            texts = (Pair("", text.source) for text in counted(self.train, advance))
-            tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
-            return tokenizer
+        texts = (Pair("", text.source) for text in self.train)
+        tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
+        return tokenizer
 
     def training_data(self, start: Initialization) -> TrainingData:
         """Encode the texts, which are few enough for the memory."""

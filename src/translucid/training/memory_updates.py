@@ -42,8 +42,8 @@ _LEARNED = "learned by "
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """The training of a run on a memory."""
+class MemoryUpdate:
+    """The fine-tuning of a run on a memory."""
 
     configuration: Configuration
     new: int
@@ -55,7 +55,7 @@ class Lesson:
     """The general corpora that are mixed in against forgetting, and their shares."""
 
 
-def lesson(
+def prepare_update(
     run: Path,
     memory: TranslationMemory,
     out: Path,
@@ -64,7 +64,7 @@ def lesson(
     adapter: bool = False,
     mix: Mapping[str, float] | None = None,
     settings: Sequence[str] = (),
-) -> Lesson:
+) -> MemoryUpdate:
     """Write the new pairs of a memory into the folder of a future run, and return the configuration of its training.
 
     Args:
@@ -110,7 +110,7 @@ def lesson(
     if mix and general_validation:
         overrides["data.valid_general"] = general_validation
     configuration = resolve(None, None, settings, overrides, begun)
-    return Lesson(configuration, pairs, held_out, change, mix)
+    return MemoryUpdate(configuration, pairs, held_out, change, mix)
 
 
 def learned(run: Path, memory: TranslationMemory) -> int:
@@ -138,7 +138,7 @@ def keep_adapter(learned_by: Path, run: Path, name: str) -> Path:
     return kept
 
 
-def remove_earlier_pairs(out: Path, current: Lesson) -> None:
+def remove_earlier_pairs(out: Path, current: MemoryUpdate) -> None:
     """Remove the pairs of an earlier run in the same folder, once a new run has replaced it."""
     data = current.configuration.data
     for file in (out / PAIRS).glob("*.tsv"):

@@ -22,11 +22,10 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
 from translucid.training.stream_epochs import StreamEpochs
-from translucid.training.text import counted
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
 
-WAYS = ("forwards", "backwards")
+DIRECTIONS = ("forwards", "backwards")
 TEXT = "the training text"
 """The name of its fingerprint in a checkpoint."""
 
@@ -45,10 +44,8 @@ class RunningTextDataset:
         say_held_out(self.corpora, "texts", console)
         kept = keep_texts(chain.from_iterable(self.corpora.train), Skipped("text"))
         texts = (Pair("", text.source) for text in kept)  # on the target side, as a language model generates text
-        with counting(console, "learning the vocabulary", None) as advance:
-            every = counted(texts, advance)
-            # The tag is for translators that use this vocabulary for their sources.
-            tokenizer, self.configuration = learn_vocabulary(every, self.configuration, console, tagged=True)
+        # The tag is for translators that use this vocabulary for their sources.
+        tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console, tagged=True)
         return tokenizer
 
     def training_data(self, start: Initialization) -> TrainingData:
@@ -108,7 +105,7 @@ class StreamValidator(Validator):
         mean = together(scores)
         measures = {"perplexity_word": mean.perplexity_word, "bits_per_character": mean.bits_per_character}
         if len(scores) == 2:
-            for name, score in zip(WAYS, scores, strict=True):
+            for name, score in zip(DIRECTIONS, scores, strict=True):
                 measures[f"perplexity_word_{name}"] = score.perplexity_word
         loss = mean.nats / max(mean.tokens, 1)
         return Validation(loss, mean.perplexity, mean.accuracy, measures, -mean.perplexity_word, [])

@@ -8,7 +8,7 @@ CUT = 0.1
 """The share of a slanted triangle in which the rate rises."""
 RATIO = 32
 """The ratio between the peak of a slanted triangle and its ends."""
-TELLS = 0.1
+ESTIMABLE = 0.1
 """The share of a training that is enough to estimate the number of its updates."""
 
 
@@ -54,7 +54,7 @@ def short_warmup(options: TrainingOptions, step: int, progress: float) -> str:
         step: the number of updates so far.
         progress: the share of the training that is over, from 0 to 1.
     """
-    if options.schedule == "slanted" or step >= options.warmup or progress < TELLS:
+    if options.schedule == "slanted" or step >= options.warmup or progress < ESTIMABLE:
         return ""
     steps = round(step / progress)
     if steps >= options.warmup:

@@ -30,7 +30,7 @@ from translucid.training.weights import Weights, under
 from translucid.training.workers import Workers
 
 
-class _Lesson(nn.Module):
+class _ModelAndLoss(nn.Module):
     """Model and loss as one module: FSDP gathers what a module's forward needs."""
 
     def __init__(self, model: SequenceModel) -> None:
@@ -52,15 +52,15 @@ class ShardedWeights(Weights):
         `model`: on the CPU; FSDP moves a block to the device and cuts it before it moves the next one.
         """
         self.device, self.workers = device, workers
-        self.hull = copy.deepcopy(model).eval().requires_grad_(False)
+        self.complete = copy.deepcopy(model).eval().requires_grad_(False)
         self.model = model.train()
-        lesson = _Lesson(model)
+        model_and_loss = _ModelAndLoss(model)
         mesh = init_device_mesh(device.type, (workers.count,))
         stacks = [child for child in model.children() if isinstance(child, nn.ModuleList)]
         for block in chain.from_iterable(stacks):
             fully_shard(block, mesh=mesh)
-        fully_shard(lesson, mesh=mesh)
-        self.lesson, self.loss = lesson, self._loss
+        fully_shard(model_and_loss, mesh=mesh)
+        self.model_and_loss, self.loss = model_and_loss, self._loss
         self.names = [name for name, _ in model.named_parameters()]
         self.parameters = list(model.parameters())
         self.averages = [_local(parameter).detach().clone() for parameter in self.parameters]
@@ -73,7 +73,7 @@ class ShardedWeights(Weights):
         return rows.to(self.device)
 
     def _loss(self, rows: Batch, smoothing: float) -> Loss:
-        loss: Loss = self.lesson(rows, smoothing)
+        loss: Loss = self.model_and_loss(rows, smoothing)
         # FSDP takes the mean of the gradients over the processes, but a batch is one sum.
         return loss._replace(smoothed=loss.smoothed * self.workers.count)
 
@@ -90,10 +90,10 @@ class ShardedWeights(Weights):
     @contextmanager
     def averaged_model(self) -> Iterator[SequenceModel]:
         """See `Weights`."""
-        for parameter, average in zip(self.hull.parameters(), self._distributed_averages(), strict=True):
+        for parameter, average in zip(self.complete.parameters(), self._distributed_averages(), strict=True):
             parameter.data = average.full_tensor()
         try:
-            yield self.hull.to(self.device)
+            yield self.complete.to(self.device)
         finally:
             self._empty()
 
@@ -135,7 +135,7 @@ class ShardedWeights(Weights):
 
     def _empty(self) -> None:
         """Let go of the whole model's weights."""
-        for parameter in self.hull.parameters():
+        for parameter in self.complete.parameters():
             parameter.data = torch.empty(0)
 
 

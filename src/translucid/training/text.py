@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
 
@@ -58,17 +58,15 @@ class TextDataset:
         data, corpora = self.configuration.data, self.corpora
         say_held_out(corpora, "pairs", console)
         skipped = Skipped()
-        with counting(console, "learning the vocabulary", None) as advance:
-            pairs = corpora.kept(data.filter, skipped)
-            first = list(islice(pairs, 1))
-            if not first:
-                file = next(iter(data.train), None)
-                fix = "See `translucid data stats`."
-                raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
-            every = chain(first, counted(pairs, advance))
-            tokenizer, self.configuration = learn_vocabulary(
-                every, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
-            )
+        pairs = corpora.kept(data.filter, skipped)
+        first = list(islice(pairs, 1))
+        if not first:
+            file = next(iter(data.train), None)
+            fix = "See `translucid data stats`."
+            raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
+        tokenizer, self.configuration = learn_vocabulary(
+            chain(first, pairs), self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
+        )
         # Encode until a chunk contains a pair that is short enough: usually only the first chunk.
         for chunk in chunks(corpora.kept(data.filter)):
             if len(EncodedCorpus.encode(chunk, tokenizer, max_tokens=self.configuration.longest)):
@@ -229,11 +227,3 @@ def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, c
     if fit < given:
         what = f"{given - fit:,} of {given:,} validation {unit} have {limit}: the loss leaves them out"
         console.print(f"{file}: {what}", soft_wrap=True)
-
-
-def counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[Pair]:
-    """Yield pairs, and report every thousand to `advance`."""
-    for number, pair in enumerate(pairs, 1):
-        if number % 1000 == 0:
-            advance(1000)
-        yield pair

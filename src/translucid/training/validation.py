@@ -28,8 +28,7 @@ from translucid.training.workers import Workers
 GENERAL = "general_bleu"
 """The name of BLEU on general text, which a fine-tuned model should not forget, among the measures of a validation."""
 
-
-LESS = 0.001
+MIN_IMPROVEMENT = 0.001
 """The improvement of the loss, in nats per token, that counts; smaller ones are noise, which would delay the end."""
 
 
@@ -93,7 +92,7 @@ class Validator(ABC):
         if score is None:
             return True
         ours, theirs = self.comparable(found.score), self.comparable(score)
-        return ours > theirs or (ours == theirs and loss is not None and found.loss < loss - LESS)
+        return ours > theirs or (ours == theirs and loss is not None and found.loss < loss - MIN_IMPROVEMENT)
 
 
 class PairsValidator(Validator):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 class EnsembleRuns:
     """A run and others with the same vocabulary."""
 
-    folders: Sequence[RunFolder]
-    configurations: Sequence[Configuration]
+    runs: Sequence[tuple[RunFolder, Configuration]]
     tokenizer: Tokenizer
 
     @classmethod
@@ -33,7 +32,7 @@ class EnsembleRuns:
         Raises:
             UserError: another run has another vocabulary or direction, or is no translator.
         """
-        folders, configurations = [run], [configuration]
+        runs = [(run, configuration)]
         for folder in map(RunFolder, map(Path, others)):
             theirs = folder.configuration()
             theirs.refuse_other_reader("text", folder.path)
@@ -44,14 +43,13 @@ class EnsembleRuns:
             if theirs.data.reverse != configuration.data.reverse:
                 fix = "To rank translations by it, give it with --rerank-with."
                 raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
-            folders.append(folder)
-            configurations.append(theirs)
-        return cls(folders, configurations, tokenizer)
+            runs.append((folder, theirs))
+        return cls(runs, tokenizer)
 
     @property
     def longest(self) -> int:
         """The most source tokens, end token included, that all models accept in one piece."""
-        return min(configuration.longest for configuration in self.configurations)
+        return min(configuration.longest for _, configuration in self.runs)
 
     def model(self) -> SequenceModel:
         """Load the model, or the ensemble of all models, in evaluation mode, on the CPU.
@@ -62,6 +60,6 @@ class EnsembleRuns:
         from translucid.models.ensemble import Ensemble
 
         models = []
-        for folder, configuration in zip(self.folders, self.configurations, strict=True):
+        for folder, configuration in self.runs:
             models.append(folder.load_sequence_model(configuration, self.tokenizer))
         return Ensemble(models) if len(models) > 1 else models[0]

@@ -95,7 +95,7 @@ class LoadedRun:
     @property
     def averages(self) -> bool:
         """Whether the probabilities of several runs are averaged."""
-        return len(self.ensemble.folders) > 1
+        return len(self.ensemble.runs) > 1
 
     @property
     def as_trained(self) -> bool:

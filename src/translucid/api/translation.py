@@ -124,8 +124,9 @@ class Translation(NBest):
         if terms:
             translations = iter(self.sentences)
             for piece in self.pieces:
-                # A piece without words is copied.
-                _, text = next(translations) if piece.ids else (piece.text, piece.text)
+                text = piece.text  # a piece without words is copied
+                if piece.ids:
+                    _, text = next(translations)
                 uses += terms.uses(self._translator.terms_in(piece.text), text)
         return uses
 

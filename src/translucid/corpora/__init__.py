@@ -1,6 +1,9 @@
-"""Corpora that we generate, and the plurals of their English nouns."""
+"""Corpora that we generate, their tables, and the plurals of their English nouns."""
 
 from __future__ import annotations
+
+import csv
+from importlib.resources import files
 
 
 def english_plural(singular: str) -> str:
@@ -8,3 +11,9 @@ def english_plural(singular: str) -> str:
     if singular.endswith("y") and singular[-2] not in "aeou":
         return singular[:-1] + "ies"
     return singular + ("es" if singular.endswith(("ch", "sh", "s", "x")) else "s")
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of this package, such as `scenes/colours.tsv`, by the names of its columns."""
+    text = (files("translucid.corpora") / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from importlib.resources import files
 from typing import NamedTuple
 
-from translucid.corpora import english_plural
+from translucid.corpora import english_plural, table
 
 
 class Noun(NamedTuple):
@@ -49,8 +47,7 @@ def spanish_plural(singular: str) -> str:
 def read_nouns() -> dict[str, Noun]:
     """Read the nouns by their English singular; the file has only irregular English plurals."""
     nouns = {}
-    table = (files("translucid.corpora.phrasebook") / "nouns.tsv").read_text(encoding="utf-8")
-    for row in csv.DictReader(table.splitlines(), delimiter="\t"):
+    for row in table("phrasebook/nouns.tsv"):
         english, spanish = row["english"], row["spanish"]
         plurals = row["plural"] or english_plural(english), spanish_plural(spanish)
         place, article = row["preposition"] or "in", not row["article"]

@@ -130,9 +130,11 @@ class Subject(NamedTuple):
         parts = []
         for member in self.members:
             part = noun_phrase(member.noun, member.determiner, plural=member.plural)
-            if personal and member.noun is _ME:
-                part.spanish[0].text = "mí"
-            parts.append(with_a(part) if personal else part)
+            if personal:
+                with_a(part)
+                if member.noun is _ME:
+                    part.spanish[-1].text = "mí"
+            parts.append(part)
         heads = tuple(part.english[-1] for part in parts)
         return enumeration(parts), heads
 

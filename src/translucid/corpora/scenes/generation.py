@@ -12,7 +12,7 @@ from translucid.corpora.splits import HELD_OUT, percentile
 from translucid.ground.errors import UserError
 
 from .captions import Speaker
-from .scene import Scene, Thing
+from .scene import Look, Scene, Thing
 from .words import COLOURS, GROUNDS, HOLLOW, MATERIALS, SHAPES, SIZES, far_apart
 
 Split: TypeAlias = Literal["train", "valid", "test", "composition"]
@@ -23,7 +23,6 @@ APART = 0.02
 TRIES = 200
 """The number of attempts to place all things of a scene, before another scene is drawn."""
 
-_Look: TypeAlias = tuple[str, str, str, str]
 _Spot: TypeAlias = tuple[float, float, float]
 
 
@@ -73,16 +72,16 @@ def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:
     if kind == "alone":
         look = _look(rng, ground, (*shapes, *HOLLOW))
         counts = rng.choices(([1], [2], [3], [4], [5]), (5, 3, 2, 1, 1))[0]
-        looks = [_sized(look, "small") if counts[0] > 2 else look]
+        looks = [look._replace(size="small") if counts[0] > 2 else look]
         spots = _scattered(rng, _reaches(looks) * counts[0])
     elif kind == "beside":
         relation = rng.choice(("left", "right", "above", "below"))
         looks, counts = _looks(rng, ground, 2, shapes), rng.choice(([1, 1], [1, 1], [1, 2], [2, 1]))
-        if counts == [1, 1] and {look[2] for look in looks} == {"small", "huge"}:
+        if counts == [1, 1] and {look.size for look in looks} == {"small", "huge"}:
             return None  # such a pair belongs to the kind `size`
         for group, count in enumerate(counts):
             if count > 1:
-                looks[group] = _sized(looks[group], "small")
+                looks[group] = looks[group]._replace(size="small")
         spots = _beside(rng, relation, _reaches(looks), counts)
     elif kind == "inside":
         relation, counts = "inside", [1, 1]
@@ -91,11 +90,10 @@ def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:
         spots = [(x, y, SIZES["small"]), (x, y, SIZES["huge"])]
     elif kind == "size":
         relation, counts = rng.choice(("larger", "smaller")), [1, 1]
-        first, second = _looks(rng, ground, 2, shapes)
-        if relation == "larger":
-            looks = [_sized(first, "huge"), _sized(second, "small")]
-        else:
-            looks = [_sized(first, "small"), _sized(second, "huge")]
+        sizes = ["huge", "small"]
+        if relation == "smaller":
+            sizes.reverse()
+        looks = [look._replace(size=size) for look, size in zip(_looks(rng, ground, 2, shapes), sizes, strict=True)]
         spots = _scattered(rng, _reaches(looks))
     else:
         relation, counts = "between", [1, 1, 1]
@@ -113,23 +111,18 @@ def draw(rng: Random, shapes: Sequence[str] = tuple(SHAPES)) -> Scene | None:
     return Scene(ground, tuple(things), tuple(groups), relation, captions)
 
 
-def _sized(look: _Look, size: str) -> _Look:
-    shape, colour, _, material = look
-    return shape, colour, size, material
+def _reaches(looks: Sequence[Look]) -> list[float]:
+    return [SIZES[look.size] for look in looks]
 
 
-def _reaches(looks: Sequence[_Look]) -> list[float]:
-    return [SIZES[size] for _, _, size, _ in looks]
-
-
-def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] = tuple(SIZES)) -> _Look:
+def _look(rng: Random, ground: str, shapes: Sequence[str], sizes: Sequence[str] = tuple(SIZES)) -> Look:
     behind = GROUNDS[ground][1]
     colours = [name for name, colour in COLOURS.items() if far_apart(colour, behind)]
     material = rng.choices(MATERIALS, (4, 1, 1, 1, 1))[0]
-    return rng.choice(shapes), rng.choice(colours), rng.choice(sizes), material
+    return Look(rng.choice(shapes), rng.choice(colours), rng.choice(sizes), material)
 
 
-def _looks(rng: Random, ground: str, count: int, shapes: Sequence[str], *, hollow: bool = False) -> list[_Look]:
+def _looks(rng: Random, ground: str, count: int, shapes: Sequence[str], *, hollow: bool = False) -> list[Look]:
     if not hollow:
         sizes: tuple[str, ...] = tuple(SIZES)
         if count == 3:

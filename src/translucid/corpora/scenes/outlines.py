@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from math import cos, hypot, pi, sin
 from typing import NamedTuple, TypeAlias
+
+from translucid.corpora import table
 
 Point: TypeAlias = tuple[float, float]
 Points: TypeAlias = list[Point]
@@ -35,8 +35,7 @@ def outlines() -> dict[str, list[Part]]:
     - `curve`: a key of `CURVES`.
     """
     shapes = defaultdict(list)
-    table = (files("translucid.corpora.scenes") / "outlines.tsv").read_text(encoding="utf-8")
-    for row in csv.DictReader(table.splitlines(), delimiter="\t"):
+    for row in table("scenes/outlines.tsv"):
         form = row["form"].removeprefix("-")
         points = _points(form, row["points"], float(row["width"] or 0))
         shapes[row["shape"]].append(Part(points, form == "ellipse", form != row["form"]))

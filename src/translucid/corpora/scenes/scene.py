@@ -8,6 +8,15 @@ GROUND = -1
 """The number that stands for the ground among the numbers of things."""
 
 
+class Look(NamedTuple):
+    """The properties of a thing except its place."""
+
+    shape: str
+    colour: str
+    size: str
+    material: str
+
+
 class Thing(NamedTuple):
     """A thing. Places and sizes are shares of the picture's side."""
 
@@ -23,9 +32,9 @@ class Thing(NamedTuple):
     """Half of its largest height and width."""
 
     @property
-    def look(self) -> tuple[str, str, str, str]:
+    def look(self) -> Look:
         """The properties of the thing except its place."""
-        return self.shape, self.colour, self.size, self.material
+        return Look(*self[:4])
 
 
 class Caption(NamedTuple):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from translucid.corpora import english_plural
+from typing import TypeAlias
+
+from translucid.corpora import english_plural, table
+
+Colour: TypeAlias = tuple[int, int, int]
+"""Red, green and blue, 0 .. 255."""
 
 
 def plurals(names: str) -> dict[str, str]:
@@ -32,43 +37,22 @@ HOLLOW = {"ring": "rings", "frame": "frames"}
 """Shapes inside which other things can be."""
 PLURALS = SHAPES | HOLLOW
 
-COLOURS = {
-    "red": (208, 36, 38),
-    "orange": (240, 138, 30),
-    "yellow": (248, 220, 40),
-    "green": (36, 150, 62),
-    "turquoise": (52, 200, 196),
-    "blue": (38, 78, 200),
-    "purple": (128, 52, 168),
-    "pink": (244, 136, 188),
-    "brown": (120, 74, 36),
-    "black": (24, 24, 26),
-    "grey": (138, 138, 142),
-    "white": (246, 246, 244),
-}
-"""Red, green and blue, 0 .. 255."""
+COLOURS: dict[str, Colour] = {}
+"""The colours of things."""
+GROUNDS: dict[str, tuple[str, Colour]] = {}
+"""The preposition and the colour of each ground."""
+for _row in table("scenes/colours.tsv"):
+    _colour = int(_row["red"]), int(_row["green"]), int(_row["blue"])
+    if _row["use"] == "ground":
+        GROUNDS[_row["name"]] = _row["preposition"], _colour
+    else:
+        COLOURS[_row["name"]] = _colour
 
 SIZES = {"small": 0.11, "large": 0.165, "huge": 0.23}
 """Half the height of a thing, as a share of the picture's side."""
 
 MATERIALS = ("plain", "striped", "dotted", "checked", "shiny")
 """The materials; captions do not mention `plain`."""
-
-GROUNDS = {
-    "grass": ("on", (126, 190, 96)),
-    "sand": ("on", (226, 202, 146)),
-    "snow": ("in", (228, 234, 242)),
-    "water": ("in", (112, 170, 222)),
-    "carpet": ("on", (170, 84, 92)),
-    "floor": ("on", (186, 140, 92)),
-    "wall": ("on", (196, 184, 176)),
-    "paper": ("on", (250, 246, 232)),
-    "road": ("on", (98, 100, 106)),
-    "gravel": ("on", (160, 152, 142)),
-    "beach": ("on", (214, 200, 160)),
-    "night sky": ("in", (34, 36, 74)),
-}
-"""The preposition and the colour of each ground."""
 
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 
@@ -100,6 +84,6 @@ def article(word: str) -> str:
     return "an" if word[0] in "aeiou" else "a"
 
 
-def far_apart(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+def far_apart(one: Colour, other: Colour) -> bool:
     """Whether two colours are easy to distinguish."""
     return sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) > 90**2

@@ -123,15 +123,11 @@ def some(shapes: int) -> list[str]:
 
 def gold_of(name: str, scene: Scene, size: int) -> dict[str, object]:
     """Return a line of `gold.jsonl`."""
-    things = []
-    for thing in scene.things:
-        look = {"shape": thing.shape, "colour": thing.colour, "size": thing.size, "material": thing.material}
-        things.append(look)
     return {
         "image": name,
         "side": size,
         "ground": scene.ground,
-        "things": things,
+        "things": [thing.look._asdict() for thing in scene.things],
         "boxes": boxes(scene, size),
         "captions": [{"words": caption.words, "about": caption.about} for caption in scene.captions],
     }

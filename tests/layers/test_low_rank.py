@@ -22,8 +22,8 @@ def model():
 
 def moved(model):
     """Let the differences be some."""
-    for both in differences(model).values():
-        both.up.normal_()
+    for up, _ in differences(model).values():
+        up.normal_()
     return model
 
 

@@ -8,7 +8,7 @@ import torch
 from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
-from translucid.models.captioner.decoder import DRAWN
+from translucid.models.captioner.model import DRAWN
 from translucid.models.captioner_options import CaptionerOptions, ImageEncoderOptions
 from translucid.models.recurrent import CROSS
 

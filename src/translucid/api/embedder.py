@@ -237,8 +237,7 @@ class Embedder(LoadedModel):
             return torch.stack(states, 1)
         if not isinstance(layers, Mix):
             layers = Mix(len(states))
-        mixed: Tensor = layers.to(self.device)(states)
-        return mixed
+        return layers.to(self.device)(states)
 
 
 def bare(word: str) -> str:
@@ -254,5 +253,4 @@ def _places(words: Sequence[str], word: str) -> list[int]:
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors [.., D] to length 1."""
-    unit: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-    return unit
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)

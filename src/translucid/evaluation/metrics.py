@@ -277,8 +277,7 @@ class Criterion:
         return self._score(self.name, hypotheses)
 
     def _score(self, name: str, hypotheses: Sequence[str]) -> float:
-        found: float = self._metrics[name].corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
-        return found
+        return self._metrics[name].corpus_score(hypotheses, self.references).score  # type: ignore[arg-type]
 
     def tells(self, score: float) -> bool:
         """Return whether a score is high enough for a difference to be meaningful."""

@@ -256,8 +256,7 @@ def _decoder_layers(keys: Keys) -> list[int]:
     tied = keys.values.get("transformer-tied-layers") or [*numbers[:256]]
     if not isinstance(tied, list) or len(tied) != depth or not all_are(int, tied) or not {*tied} <= {*numbers}:
         keys.unsupported("transformer-tied-layers", tied)
-    found: list[int] = tied
-    return found
+    return tied
 
 
 class _Part:

@@ -96,8 +96,7 @@ def _reordered(model: bytes) -> bytes:
     parsed.pieces.extend(kept)
     spec = parsed.trainer_spec
     spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id, spec.vocab_size = _END, _UNKNOWN, -1, -1, len(kept)
-    written: bytes = parsed.SerializeToString()
-    return written
+    return parsed.SerializeToString()
 
 
 def _rows(matrix: NDArray[Any]) -> NDArray[Any]:

@@ -218,8 +218,7 @@ def rewritten(parsed: Any, names: Sequence[str], controls: Iterable[str]) -> byt
             made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
         else:  # a character that SentencePiece does not know is still looked up in the list
             made.pieces.add(piece=name, score=lowest, type=kind.NORMAL if len(name) == 1 else kind.UNUSED)
-    written: bytes = made.SerializeToString()
-    return written
+    return made.SerializeToString()
 
 
 def model_of(parsed: Any, names: Sequence[str]) -> bytes:
@@ -239,5 +238,4 @@ def model_of(parsed: Any, names: Sequence[str]) -> bytes:
             made.pieces.add(piece=name, score=0.0, type=kind.CONTROL if place else kind.UNKNOWN)
         else:
             made.pieces.add(piece=name, score=before[name].score, type=before[name].type)
-    written: bytes = made.SerializeToString()
-    return written
+    return made.SerializeToString()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -34,15 +33,6 @@ class LowRank(nn.Module):
     def forward(self, weight: Tensor) -> Tensor:
         """Return W' for W [outputs, inputs]."""
         return torch.addmm(weight, self.up, self.down, alpha=self.scale)
-
-
-class Difference(NamedTuple):
-    """The factors of a difference s B A."""
-
-    up: Tensor
-    """B [outputs, r]."""
-    down: Tensor
-    """A [r, inputs]."""
 
 
 def adapt(model: nn.Module, rank: int, scale: float, parts: Collection[str]) -> int:
@@ -87,14 +77,14 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
     return weights
 
 
-def differences(model: nn.Module) -> dict[str, Difference]:
-    """Return the difference of each adapted matrix by the name of the matrix."""
+def differences(model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+    """Return the factors B [outputs, r] and A [r, inputs] of each adapted matrix by the name of the matrix."""
     by_name = {}
     for name, module in model.named_modules():
         if isinstance(module, LowRank):
             # `M.parametrizations.weight.0` belongs to `M.weight`.
             linear, _, tensor = name.rpartition(".")[0].partition(".parametrizations.")
-            by_name[f"{linear}.{tensor}"] = Difference(module.up.data, module.down.data)
+            by_name[f"{linear}.{tensor}"] = module.up.data, module.down.data
     return by_name
 
 

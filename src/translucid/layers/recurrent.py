@@ -54,13 +54,6 @@ class Recurrence(nn.Module):
                 if name.startswith("bias_ih"):
                     nn.init.ones_(bias.data.chunk(4)[1])
 
-    @property
-    def weight(self) -> Tensor:
-        """One of the weights; all have the same device and dtype."""
-        weight = self.rnn.weight_hh_l0
-        assert isinstance(weight, Tensor)
-        return weight
-
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
         """Read whole sentences x [B, S, inputs] from zero states; their lengths [B] are on the CPU.
 
@@ -98,7 +91,7 @@ class Recurrence(nn.Module):
         Returns:
             The outputs, of the same type as x, and the states after the last position.
         """
-        weight = self.weight
+        weight: Any = self.rnn.weight_hh_l0  # all weights have the same device and dtype
         before: Any = None
         if cells is not None:
             parts = tuple(part.to(weight.dtype).contiguous() for part in cells)
@@ -144,7 +137,7 @@ class Recurrence(nn.Module):
 
     def step(self, x: Tensor, cells: Cells) -> tuple[Tensor, Cells]:
         """Do the same for one position x [B, inputs], where the next input depends on this output."""
-        weight = self.weight
+        weight: Any = self.rnn.weight_hh_l0  # all weights have the same device and dtype
         with _without_autocast(weight.device):
             if weight.device.type != "cpu":
                 x = x.to(weight.dtype)

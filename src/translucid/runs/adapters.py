@@ -20,28 +20,27 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from translucid.layers.low_rank import Difference
 
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
 _FIX = "Give the run that it was learned from, or an adapter of this one."
 
 
 def save_adapter(
-    run: RunFolder, differences: Mapping[str, Difference], scale: float, base: str, facts: dict[str, Any]
+    run: RunFolder, differences: Mapping[str, tuple[Tensor, Tensor]], scale: float, base: str, facts: dict[str, Any]
 ) -> None:
     """Write the adapter that a run has learned.
 
     Args:
         run: the run folder.
-        differences: the difference of each matrix, by the name of the matrix.
+        differences: the factors B and A of the difference of each matrix, by the name of the matrix.
         scale: the factor of the differences.
         base: the fingerprint of the model that was fine-tuned.
         facts: further metadata.
     """
     tensors = {}
-    for name, difference in differences.items():
-        tensors[f"{name}.up"] = difference.up
-        tensors[f"{name}.down"] = difference.down
+    for name, (up, down) in differences.items():
+        tensors[f"{name}.up"] = up
+        tensors[f"{name}.down"] = down
     save_tensors(run.path / ADAPTER, tensors, {**facts, "base": base, "scale": scale})
 
 

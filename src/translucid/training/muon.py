@@ -65,8 +65,7 @@ class Muon(torch.optim.Optimizer):
         state = self.state[matrix]
         if not state:
             state["momentum_buffer"] = torch.zeros_like(matrix)
-        buffer: Tensor = state["momentum_buffer"]
-        return buffer
+        return state["momentum_buffer"]
 
 
 def orthogonal(x: Tensor) -> Tensor:

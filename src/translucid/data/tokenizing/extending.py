@@ -102,5 +102,4 @@ def _with(model: bytes, pieces: Sequence[str], used: Sequence[str]) -> bytes:
     for number, piece in enumerate(pieces, 1):
         proto.pieces.add(piece=piece, score=lowest - number, type=types[piece])
     proto.trainer_spec.vocab_size = len(proto.pieces)
-    serialized: bytes = proto.SerializeToString()
-    return serialized
+    return proto.SerializeToString()

@@ -43,8 +43,7 @@ _VARIANTS = (
 @lru_cache(1 << 16)
 def normalised(character: str, rule: str) -> str:
     """Return a character as one of SentencePiece's rules normalises it."""
-    result: str = _normaliser(rule).normalize(character)
-    return result
+    return _normaliser(rule).normalize(character)
 
 
 @lru_cache

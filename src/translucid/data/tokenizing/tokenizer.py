@@ -366,8 +366,7 @@ class Segmenter:
 
     def number(self, piece: str) -> int:
         """Return the id of a piece, or that of the unknown piece."""
-        number: int = self._processor.piece_to_id(piece)
-        return number
+        return self._processor.piece_to_id(piece)
 
     def likeliest(self, word: str, count: int) -> list[tuple[list[int], float]]:
         """Return up to `count` segmentations of a word by a unigram model, with their log-probabilities, best first."""

@@ -75,8 +75,7 @@ class ImageCase(ForcedCase):
     def embedded(self, pixels: NDArray[np.uint8]) -> Tensor:
         """Return the embedded cells [n, S, D] of images [n, height, width, 3], or of one image [height, width, 3]."""
         images = torch.from_numpy(np.array(pixels.reshape(-1, *self.pixels.shape))).to(self.device)
-        cells: Tensor = self.model.source_embedding(images)
-        return cells
+        return self.model.source_embedding(images)
 
     def attention(self) -> Tensor:
         """Return the attention of each word's first piece, summed over the parts."""

@@ -66,17 +66,6 @@ def test_a_score_is_the_log_probability_after_the_length_penalty():
     assert captioning._score([-1.0, -0.5], 1.0) == round(-1.5 / length_penalty(2, 1.0), 4)
 
 
-def test_a_wide_beam_is_drawn_narrower(monkeypatch):
-    asked = []
-    options = SimpleNamespace(beam=7, length_penalty=0.5)
-    configuration = SimpleNamespace(decoding=options)
-    trace = lambda picture, beam: asked.append((picture, beam))  # noqa: E731
-    captioner = SimpleNamespace(configuration=configuration, trace=trace, tokenizer="tokenizer")
-    monkeypatch.setattr(captioning, "beam_record", lambda *given: {"given": given})
-    assert captioning._tree(captioner, "picture") == {"given": (None, 6, "tokenizer", 0.5), "own": 7}
-    assert asked == [("picture", 6)]
-
-
 @pytest.fixture(scope="module")
 def client(serve_for_all, eyes):
     return serve_for_all(str(eyes))

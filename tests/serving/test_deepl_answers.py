@@ -10,8 +10,7 @@ import pytest
 from translucid.api.translator import Translator
 from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.routes import deepl
-from translucid.serving.routes.deepl import flag, names_field, one_of
-from translucid.serving.routes.deepl_documents import DeepLDocuments
+from translucid.serving.routes.deepl import DeepLDocuments, flag, names_field, one_of
 
 from .test_documents import until
 

@@ -3,23 +3,26 @@
 import asyncio
 from types import SimpleNamespace
 
+import pytest
+
 from translucid.ground.errors import UserError
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.routes import inspection
 
 
-def test_a_wide_beam_is_drawn_narrower(monkeypatch):
+@pytest.mark.parametrize("source", ["I sing.", "picture"])
+def test_a_wide_beam_is_drawn_narrower(monkeypatch, source):
     asked = []
     options = SimpleNamespace(beam=7, length_penalty=0.5)
-    translator = SimpleNamespace(
+    model = SimpleNamespace(
         configuration=SimpleNamespace(decoding=options),
-        trace=lambda sentence, beam: asked.append((sentence, beam)),
+        trace=lambda given, beam: asked.append((given, beam)),
         tokenizer="tokenizer",
     )
     monkeypatch.setattr(inspection, "beam_record", lambda *given: {"given": given})
-    record = inspection._tree(SimpleNamespace(translator=translator), "I sing.")
-    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [("I sing.", 6)]
+    record = inspection.beam_tree(model, source)
+    assert record == {"given": (None, 6, "tokenizer", 0.5), "own": 7} and asked == [(source, 6)]
 
 
 def test_the_first_word_of_pieces():
@@ -36,21 +39,21 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
         SimpleNamespace(pair=("fr", "de"), sources={"fr": None}),
         SimpleNamespace(pair=("en", "es"), sources={"en": None}),
     ]
-    targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}.get
+    targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}
     catalogue = Catalogue(models)
     monkeypatch.setattr(Catalogue, "find", lambda self, *given: find(*given))
-    monkeypatch.setattr(Catalogue, "targets", lambda self, source: targets(source))
+    monkeypatch.setattr(Catalogue, "targets", lambda self, source: [*targets[source]])
     monkeypatch.setattr(Catalogue, "languages", ["de", "en", "es", "fr", "it"])
 
     def detected(*probabilities, target="it", name=None):
         monkeypatch.setattr(inspection, "detect", lambda text, languages: list(probabilities))
-        found, served = asyncio.run(inspection._detect(SimpleNamespace(catalogue=catalogue), "text", target, name))
-        return *found, *served
+        served, confidence = asyncio.run(inspection._detect(SimpleNamespace(catalogue=catalogue), "text", target, name))
+        return confidence, *served
 
-    assert detected(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == ("en", 20.0, "en", "it", None)
-    assert detected(("en", 0.0), ("fr", 0.0)) == ("fr", 0.0, "fr", "de", None)
-    assert detected(("en", 0.5), target="fr", name="tiny") == ("en", 0.5, "en", "es", "tiny")
-    assert detected(("en", 0.5), target="en", name="none") == ("en", 0.5, "en", "es", None)
+    assert detected(("es", 70.0), ("en", 20.0), ("fr", 10.0)) == (20.0, "en", "it", None)
+    assert detected(("en", 0.0), ("fr", 0.0)) == (0.0, "fr", "de", None)
+    assert detected(("en", 0.5), target="fr", name="tiny") == (0.5, "en", "es", "tiny")
+    assert detected(("en", 0.5), target="en", name="none") == (0.5, "en", "es", None)
 
 
 def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):

@@ -12,12 +12,13 @@ from translucid.lessons.lessons import LESSONS, Lesson
 from translucid.lessons.models import Models
 from translucid.lessons.pages import fixed_files, record_script
 from translucid.lessons.recording import SENTENCE, record_of
-from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR, kind
+from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.edge.rate_limits import address_of
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.server_options import media_type_of
 
 LONGEST = 120
 """The maximum number of characters of a sentence."""
@@ -35,7 +36,7 @@ class Live:
         routes = APIRouter(include_in_schema=False)
         files = fixed_files([lesson for lesson in LESSONS if self.models.has(lesson)], TRANSLATOR)
         for name, text in {**files, "": files["index.html"]}.items():
-            routes.api_route(PLACE + name, methods=["GET", "HEAD"])(_fixed(text, kind(name)))
+            routes.api_route(PLACE + name, methods=["GET", "HEAD"])(_fixed(text, media_type_of(name)))
         routes.api_route(PLACE + "records/{name}.js", methods=["GET", "HEAD"])(self.record)
         routes.post(PLACE + "look")(self.look)
         return routes
@@ -45,7 +46,7 @@ class Live:
         lesson = _named(name)
         task = RequestTask(self.context, request, address_of(request))
         made = await task.run(lambda: record_of(self.models, lesson))
-        return _fixed(record_script(name, made), kind("record.js"))()
+        return _fixed(record_script(name, made), media_type_of("record.js"))()
 
     async def look(self, request: Request) -> JSONResponse:
         """Return the record of a sentence in a lesson."""

@@ -13,6 +13,7 @@ from html import escape
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from textwrap import dedent
 from typing import Any
 
@@ -26,9 +27,6 @@ from translucid.lessons.lessons import LESSONS, Lesson
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
 """The records that come with the package, a JSON file per lesson."""
-RECORDED_HINT = """<p class="hint">The figures show recorded examples. To try your own sentences:
-<code>translucid learn --train --open</code></p>
-"""
 
 
 SOURCES = PAGES.parent.parent.parent
@@ -99,36 +97,24 @@ def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
     before, question = text.split("<!-- question -->\n")
     lead, explanation = before.split("<!-- figure -->\n")
-    body = f"""<article>
-<p class="number">Lesson {number + 1} of {len(LESSONS)}</p>
-<h1>{escape(lesson.title)}</h1>
-{lead}
-<h2 class="unseen" id="figure-title">Figure</h2>
-<section id="figure" aria-labelledby="figure-title"><noscript>The figure needs JavaScript.</noscript></section>
-{explanation}
-<section class="code"><h2>The code that computes it</h2>
-{_code(lesson)}</section>
-<section class="question"><h2>One question to try</h2>
-{question}</section>
-</article>
-{_neighbours(number)}
-"""
+    body = _template("lesson").substitute(
+        number=number + 1,
+        count=len(LESSONS),
+        title=escape(lesson.title),
+        lead=lead,
+        explanation=explanation,
+        code=_code(lesson),
+        question=question,
+        neighbours=_neighbours(number),
+    )
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
     return _document(lesson.title, lesson.name, body, scripts, translator, live=live)
 
 
 def index(translator: str = "", *, live: bool = False) -> str:
     """Return the page that lists the lessons."""
-    cards = "".join(map(_card, LESSONS))
-    body = f"""<article>
-<h1>Attention, in eight short lessons</h1>
-<p class="lead">From the encoder–decoder to “Attention is all you need”. Each lesson is an equation, the code that
-computes it, and an interactive figure. The numbers in the figures come from small English–Spanish models that
-were trained on a generated phrasebook.</p>
-<ol class="lessons">
-{cards}</ol>
-{"" if live else RECORDED_HINT}</article>
-"""
+    hint = "" if live else _template("recorded_hint").template
+    body = _template("index").substitute(cards="".join(map(_card, LESSONS)), hint=hint)
     return _document("Lessons", "", body, "", translator, live=live)
 
 
@@ -170,20 +156,11 @@ def _document(title: str, name: str, body: str, scripts: str, translator: str, *
         current = " aria-current=page" if lesson.name == name else ""
         steps += f'<li><a href="{lesson.name}.html" title="{escape(lesson.title)}"{current}>{number}</a></li>'
     back = f'<a class="back" href="{translator}">Back to the models</a>\n' if translator else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)} · Translucid</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="lessons.css">
-{scripts}</head>
-<body data-lesson="{name}"{" data-live" if live else ""}>
-<header><a class="home" href="index.html">Translucid <span>lessons</span></a>
-{back}<nav aria-label="Lessons"><ol>{steps}</ol></nav></header>
-<main>
-{body}</main>
-</body>
-</html>
-"""
+    mark = " data-live" if live else ""
+    return _template("document").substitute(
+        title=escape(title), scripts=scripts, name=name, live=mark, back=back, steps=steps, body=body
+    )
+
+
+def _template(name: str) -> Template:
+    return Template((PAGES / "templates" / f"{name}.html").read_text(encoding="utf-8"))

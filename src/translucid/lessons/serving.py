@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import fixed_files, record_script, recorded
-from translucid.serving.server_options import PAGE_HEADERS
+from translucid.serving.server_options import PAGE_HEADERS, media_type_of
 
 PLACE = "/lessons/"
 """The path of the lessons on a server."""
@@ -46,7 +46,7 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
                 return
             name = path.removeprefix(PLACE)
             if path.startswith(PLACE) and name in content:
-                status, text, media_type = 200, content[name], kind(path)
+                status, text, media_type = 200, content[name], media_type_of(path)
             else:
                 status, text, media_type = 404, "There is nothing here.", "text/plain"
             body = text.encode()
@@ -66,9 +66,3 @@ def recorded_server(port: int) -> ThreadingHTTPServer:
         return ThreadingHTTPServer(("127.0.0.1", port), Answers)
     except OSError as error:
         raise UserError(f"can't listen on port {port} ({error.strerror})", fix="Choose another --port.") from error
-
-
-def kind(name: str) -> str:
-    """Return the media type of a file by its name."""
-    kinds = {"js": "text/javascript", "css": "text/css"}
-    return kinds.get(name.rpartition(".")[2], "text/html")

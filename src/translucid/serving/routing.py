@@ -12,8 +12,7 @@ from fastapi.responses import JSONResponse, Response
 
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.routes.captioning import CaptionRoutes
-from translucid.serving.routes.deepl import DeepL
-from translucid.serving.routes.deepl_documents import DeepLDocuments
+from translucid.serving.routes.deepl import DeepL, DeepLDocuments
 from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.routes.editing import Editing

@@ -22,6 +22,12 @@ PAGE_HEADERS = {
 a frame, where it could redirect clicks (clickjacking); X-Frame-Options is for browsers without `frame-ancestors`."""
 
 
+def media_type_of(name: str) -> str:
+    """Return the media type of a file of a page by the ending of its name: HTML unless it is `.js` or `.css`."""
+    types = {"js": "text/javascript", "css": "text/css"}
+    return types.get(name.rpartition(".")[2], "text/html")
+
+
 @dataclass(frozen=True)
 class Quota:
     """The most requests from one address, or with one key; 0 is no limit."""

@@ -21,6 +21,7 @@ from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
+from translucid.memory.recall import Recall
 from translucid.serving.edge.failures import no_request_to_blame
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
@@ -146,13 +147,17 @@ def translated(
     context: RequestContext, served: Served, sources: Iterable[TaggedText], nbest: int = 1
 ) -> Iterator[Target]:
     """Translate texts with tags, in small parts, between which other requests may have their turn."""
-    recall = context.memory.recall(served.source, served.target) if context.memory else None
-    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), recall)
+    segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
         with no_request_to_blame():
             targets = list(segments.stream(part))
         yield from targets
+
+
+def _recall(context: RequestContext, served: Served) -> Recall | None:
+    """Return the server's translation memory if it is of a translator's languages."""
+    return context.memory.recall(served.source, served.target) if context.memory else None
 
 
 def fill(context: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
@@ -182,39 +187,32 @@ class TextTranslation(NamedTuple):
     origin: Origin = "model"
 
 
-class SplitTexts(NamedTuple):
-    """Texts split into sentences."""
-
-    layouts: list[Layout]
-    known: dict[str, str]
-    """The translations of sentences that the translation memory has."""
-
-
-async def split_texts(context: RequestContext, served: Served, texts: Sequence[str]) -> SplitTexts:
+async def split_texts(
+    context: RequestContext, served: Served, texts: Sequence[str]
+) -> tuple[list[Layout], dict[str, str]]:
     """Split texts into sentences, and look these up in the server's translation memory: exact matches only.
 
-    A text or a line that the memory has as a whole is not split.
+    A text or a line that the memory has as a whole is not split. Returns the texts, and the translations of sentences
+    that the memory has.
     """
-    recall = context.memory.recall(served.source, served.target) if context.memory else None
-    if recall is None:
-        size = sum(map(len, texts))
-        layouts = await off_the_loop(size, lambda: [Layout.of(text, served.source) for text in texts])
-        return SplitTexts(layouts, {})
+    recall = _recall(context, served)
     known: dict[str, str] = {}
 
     def look_up(part: str) -> bool:
-        if part not in known and (match := recall.used(part)):
+        if recall and part not in known and (match := recall.used(part)):
             known[part] = match.target
         return part in known
 
-    def work() -> SplitTexts:
+    def work() -> list[Layout]:
         layouts = [Layout.of(text, served.source, look_up) for text in texts]
         for layout in layouts:
             for sentence in layout.sentences:
                 look_up(sentence)
-        return SplitTexts(layouts, known)
+        return layouts
 
-    return await run_in_threadpool(work)  # the memory is a file, and a disk may be slow
+    if recall:
+        return await run_in_threadpool(work), known  # the memory is a file, and a disk may be slow
+    return await off_the_loop(sum(map(len, texts)), work), known
 
 
 async def translate_texts(

@@ -8,18 +8,16 @@ import re
 from fastapi import Request
 from fastapi.responses import Response
 
-from translucid.serving.server_options import PAGE_HEADERS
-
-_KINDS = {"js": "text/javascript", "css": "text/css"}
+from translucid.serving.server_options import PAGE_HEADERS, media_type_of
 
 
 class Asset:
     """A file of the page, with its content from the start of the server."""
 
     def __init__(self, name: str, content: bytes) -> None:
-        """Determine the media type from the ending of the name: HTML unless it is `.js` or `.css`."""
+        """Take the content; the name determines the media type."""
         self.content = content
-        self.media = _KINDS.get(name.rpartition(".")[2], "text/html")
+        self.media = media_type_of(name)
         self.etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     async def answer(self, request: Request) -> Response:

@@ -66,17 +66,16 @@ def answer_errors(app: FastAPI) -> None:
     """Register handlers that turn exceptions into error responses."""
 
     @app.exception_handler(ApiError)
-    async def refused(request: Request, error: ApiError) -> JSONResponse:
-        headers = {"Retry-After": str(error.retry_after)} if error.retry_after else None
-        return JSONResponse(error_body(request.scope, error.message), error.status, headers)
-
     @app.exception_handler(UserError)
     @app.exception_handler(ServerError)
     @app.exception_handler(OSError)
     @app.exception_handler(sqlite3.Error)
     async def failed(request: Request, error: Exception) -> JSONResponse:
         status, message = status_of(error)
-        return JSONResponse(error_body(request.scope, message), status)
+        response = JSONResponse(error_body(request.scope, message), status)
+        if retry_after := getattr(error, "retry_after", None):
+            response.headers["Retry-After"] = str(retry_after)
+        return response
 
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> JSONResponse:

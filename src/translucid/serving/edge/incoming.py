@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -206,11 +206,11 @@ def _characters(value: Any) -> Any:
     return value
 
 
-def text_field(fields: dict[str, Any], name: str, default: str | None = None) -> str:
-    """Return a field that is a text.
+def text_field(fields: dict[str, Any], name: str, default: str | None = None, most: int | None = None) -> str:
+    """Return a field that is a text, of at most this many characters if there is a limit.
 
     Raises:
-        ApiError: 400, the field is missing or no text.
+        ApiError: 400, the field is missing, no text, or too long.
     """
     value = fields.get(name)
     if value is None:
@@ -219,7 +219,21 @@ def text_field(fields: dict[str, Any], name: str, default: str | None = None) ->
         raise ApiError(400, f"Invalid request: missing {name} parameter")
     if not isinstance(value, str):
         raise ApiError(400, f"Invalid request: {name} is not a text")
+    if most is not None and len(value) > most:
+        raise ApiError(400, f"Invalid request: {len(value)} characters exceed the limit of {most}")
     return value
+
+
+def choice_field(fields: dict[str, Any], name: str, choices: Sequence[str], default: str | None = None) -> str:
+    """Return a field that is one of these texts.
+
+    Raises:
+        ApiError: 400, the field is missing or another one.
+    """
+    choice = text_field(fields, name, default)
+    if choice not in choices:
+        raise ApiError(400, f"Invalid request: {name} is none of {', '.join(choices)}")
+    return choice
 
 
 def source_field(fields: dict[str, Any]) -> str | None:

@@ -109,9 +109,8 @@ def _address(request: Request) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
     if not request.client:
         return None
     try:
-        address = ipaddress.ip_address(
-            request.client.host.partition("%")[0]
-        )  # without an IPv6 zone, as in fe80::1%eth0
+        # Without an IPv6 zone, as in fe80::1%eth0.
+        address = ipaddress.ip_address(request.client.host.partition("%")[0])
     except ValueError:
         return None
     if any(address in network for network in _CONTAINING_IPV4):

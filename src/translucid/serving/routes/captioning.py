@@ -12,14 +12,13 @@ from fastapi.responses import Response
 from translucid.decoding.limits import length_penalty
 from translucid.ground.cancellation import between_steps
 from translucid.inspection.explain.image_case import image_case, why_lit_record
-from translucid.inspection.html import beam_record
 from translucid.inspection.plain_values import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.inspection import CHOICES, LOOKED, WIDEST, first_word
+from translucid.serving.routes.inspection import CHOICES, LOOKED, beam_tree, first_word
 
 if TYPE_CHECKING:
     from translucid.api.caption import AlternativeCaption
@@ -123,7 +122,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
         answer["maps"] = _maps(looked)
     if wanted.tree:
         between_steps()
-        answer["tree"] = _tree(captioner, picture)
+        answer["tree"] = beam_tree(captioner, picture)
     if wanted.method and looked.words:
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
@@ -164,14 +163,6 @@ def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
         for name, (layer, head) in looked.ways().items():
             rows.append({"name": name, "layer": layer, "head": head, "weights": plain(looked.weights(layer, head), 4)})
     return rows
-
-
-def _tree(captioner: Captioner, picture: Picture) -> dict[str, Any]:
-    """Return the tree of the beam search, with a beam that is not too wide for the page."""
-    options = captioner.configuration.decoding
-    beam = min(options.beam, WIDEST)
-    record = beam_record(captioner.trace(picture, beam), beam, captioner.tokenizer, options.length_penalty)
-    return record | {"own": options.beam}
 
 
 def _continuation(captioner: Captioner, caption: AlternativeCaption, prefix: int) -> dict[str, Any]:

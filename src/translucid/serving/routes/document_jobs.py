@@ -20,7 +20,6 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from translucid.api.translator import Translator
 from translucid.documents.document import Document, Segment, Target, at_most
 from translucid.documents.kinds import Kind, kind_of, read_document
 from translucid.ground.cancellation import Cancelled, between_steps
@@ -234,11 +233,8 @@ class DocumentJobs:
         with job.writing:
             job.corrections += 1
 
-    def translator_of(self, job: Job) -> Translator:
+    def served(self, job: Job) -> Served:
         """Return the translator of a document whose language is known, with its terms."""
-        return self._served(job).translator
-
-    def _served(self, job: Job) -> Served:
         assert job.source is not None
         return with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
 
@@ -346,7 +342,7 @@ class DocumentJobs:
 
     def _translate(self, job: Job, segments: list[Segment], numbers: list[int]) -> None:
         """Translate the segments of these numbers in small parts, and store each part."""
-        served = self._served(job)
+        served = self.served(job)
         lengths = [len(segment.source.text) for segment in segments]
         job.done = len(segments) - len(numbers)
         job.characters_done = job.characters - sum(lengths[i] for i in numbers)

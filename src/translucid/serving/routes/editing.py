@@ -168,7 +168,7 @@ class Editing:
             return {"matches": matches, "terms": terms}
         if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
             matches = [match.record() for match in recall.shown(text)]
-        for match in self.jobs.translator_of(job).terms_in(text):
+        for match in self.jobs.served(job).translator.terms_in(text):
             terms += [{"source": match.text, "target": target} for target in match.targets]
         return {"matches": matches, "terms": terms}
 

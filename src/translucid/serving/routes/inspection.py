@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from fastapi import Request
@@ -30,6 +30,10 @@ from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.queue.request_task import RequestTask
 from translucid.serving.routes.detection import detect
 from translucid.serving.texts import begin, split_texts
+
+if TYPE_CHECKING:
+    from translucid.api.captioner import Captioner
+    from translucid.api.translator import Translator
 
 LOOKED = 500
 """The most characters of a text that is inspected; attention maps grow with the square of its length."""
@@ -73,8 +77,8 @@ class InspectionRoutes:
             raise ApiError(400, "Invalid request: maps is neither cross nor all")
         inspector = SentenceInspector(served, method, SIDES if maps == "all" else ())
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
-        if detected:
-            about["detectedLanguage"] = {"language": served.source, "confidence": round(detected.confidence, 1)}
+        if detected is not None:
+            about["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         (layout,), known = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
@@ -114,17 +118,9 @@ class InspectionRoutes:
         sentences = layout.sentences[:TREES]
 
         def answer() -> Response:
-            return rendered({"trees": [_tree(served, sentence) for sentence in sentences]})
+            return rendered({"trees": [beam_tree(served.translator, sentence) for sentence in sentences]})
 
         return await task.run(answer)
-
-
-class Detected(NamedTuple):
-    """A detected source language."""
-
-    language: str
-    confidence: float
-    """The confidence in percent; 0 if nothing is known."""
 
 
 class TextRequest(NamedTuple):
@@ -134,7 +130,8 @@ class TextRequest(NamedTuple):
     task: RequestTask
     served: Served
     text: str
-    detected: Detected | None = None
+    detected: float | None = None
+    """The confidence in percent with which the source language was detected, if it was not named; 0 if unknown."""
 
 
 async def read_text(context: RequestContext, request: Request, *, detect_source: bool = False) -> TextRequest:
@@ -149,33 +146,32 @@ async def read_text(context: RequestContext, request: Request, *, detect_source:
         ApiError: 400, the text is too long, or there is no such model.
     """
     fields, task = await context.fields(request)
-    text = text_field(fields, "q")
-    if len(text) > LOOKED:
-        raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {LOOKED}")
+    text = text_field(fields, "q", most=LOOKED)
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
         return TextRequest(fields, task, context.catalogue.find(source, target, name), text)
-    detected, served = await _detect(context, text, target, name)
-    return TextRequest(fields, task, served, text, detected)
+    served, confidence = await _detect(context, text, target, name)
+    return TextRequest(fields, task, served, text, confidence)
 
 
-async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Detected, Served]:
-    """Detect the language of a text, and return it with a translator: to `target` and of this name if possible."""
+async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Served, float]:
+    """Detect the language of a text; return a translator, to `target` and of this name if possible, and the percentage."""
     catalogue = context.catalogue
     catalogue.need_translators()
-    detected = Detected(catalogue.models[0].pair[0], 0.0)  # unless a source language is recognised
-    for code, confidence in await run_in_threadpool(detect, text, catalogue.languages):
-        if confidence > 0 and any(code in pairs.sources for pairs in catalogue):
-            detected = Detected(code, confidence)
+    source, confidence = catalogue.models[0].pair[0], 0.0  # unless a source language is recognised
+    for code, percent in await run_in_threadpool(detect, text, catalogue.languages):
+        if percent > 0 and any(code in pairs.sources for pairs in catalogue):
+            source, confidence = code, percent
             break
-    targets = [code for code in catalogue.targets(detected.language) if code != detected.language]
+    targets = catalogue.targets(source)
+    targets.remove(source)
     if targets and target not in targets:
         target = targets[0]
     try:
-        return detected, catalogue.find(detected.language, target, name)
+        return catalogue.find(source, target, name), confidence
     except ApiError:  # the model of this name does not have the pair
-        return detected, catalogue.find(detected.language, target)
+        return catalogue.find(source, target), confidence
 
 
 def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
@@ -307,10 +303,13 @@ def first_word(pieces: Sequence[str]) -> str:
     return words[0][0] if words else ""
 
 
-def _tree(served: Served, sentence: str) -> dict[str, Any]:
-    """Return the tree of a sentence's beam search, with a beam that is not too wide for the page."""
-    translator = served.translator
-    options = translator.configuration.decoding
-    beam = min(options.beam, WIDEST)
-    record = beam_record(translator.trace(sentence, beam), beam, translator.tokenizer, options.length_penalty)
+def beam_of(model: Translator | Captioner) -> int:
+    """Return the width of the beam of a model, or one that is not too wide for the page."""
+    return min(model.configuration.decoding.beam, WIDEST)
+
+
+def beam_tree(model: Translator | Captioner, source: Any) -> dict[str, Any]:
+    """Return the tree of the beam search for a sentence or an image."""
+    options, beam = model.configuration.decoding, beam_of(model)
+    record = beam_record(model.trace(source, beam), beam, model.tokenizer, options.length_penalty)
     return record | {"own": options.beam}

@@ -14,10 +14,10 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import method_field, number_field, text_field
+from translucid.serving.edge.incoming import choice_field, method_field, number_field, text_field
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.inspection import LOOKED, WIDEST, read_text
+from translucid.serving.routes.inspection import LOOKED, beam_of, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,14 +47,10 @@ class PlotRoutes:
         """Draw a figure of a sentence and its translation."""
         fields, task, served, source, _ = await read_text(self.context, request)
         target = text_field(fields, "translation")
-        view = text_field(fields, "view")
-        if view not in VIEWS:
-            raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
-        if text_field(fields, "kind", "cross") not in KINDS:
-            raise ApiError(400, f"Invalid request: kind is none of {', '.join(KINDS)}")
+        view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
         if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
             raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
-        return await _drawn(task, lambda: _draw(served, source, target, view, fields))
+        return await _drawn(task, lambda: _draw(served, source, target, view, kind, fields))
 
     async def lit(self, request: Request) -> Response:
         """Draw a figure of an image and its caption."""
@@ -62,9 +58,7 @@ class PlotRoutes:
         fields, image, task = await self.context.image(request)
         captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
-        view = text_field(fields, "view")
-        if view not in VIEWS:
-            raise ApiError(400, f"Invalid request: view is none of {', '.join(VIEWS)}")
+        view = choice_field(fields, "view", VIEWS)
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
         layer = number_field(fields, "layer", 0, 999) if "layer" in fields else None
@@ -88,19 +82,18 @@ async def _drawn(task: RequestTask, figure: Callable[[], Figure]) -> Response:
     return Response(await task.run(pdf), media_type="application/pdf")
 
 
-def _draw(served: Served, source: str, target: str, view: str, fields: dict[str, Any]) -> Figure:
+def _draw(served: Served, source: str, target: str, view: str, kind: str, fields: dict[str, Any]) -> Figure:
     from translucid.inspection.plots import draw_attention, draw_beam, draw_ribbons
 
     translator = served.translator
     if view == "beam":
-        return draw_beam(translator.trace(source, min(translator.configuration.decoding.beam, WIDEST)))
+        return draw_beam(translator.trace(source, beam_of(translator)))
     if view == "why":
         method = method_field(fields, "method", "erasure")
         why = explain(Case(translator.model, translator.pipeline, source, target), method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
     (inspected,) = translator.inspect([(source, target)])
-    kind = text_field(fields, "kind", "cross")
     if view == "heads":
         return draw_attention(inspected, kind)
     words = _map(inspected, kind, _number(fields, "layer"), _number(fields, "head"))
@@ -116,7 +109,7 @@ def _draw_lit(
     from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
     if view == "beam":
-        return draw_beam(captioner.trace(picture, min(captioner.configuration.decoding.beam, WIDEST)))
+        return draw_beam(captioner.trace(picture, beam_of(captioner)))
     looked = captioner.inspect(picture, caption)
     if view == "heads":
         return draw_lit_rows(sections_of(looked))

@@ -42,7 +42,7 @@ class TextModelRoutes:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
-        text = _text(fields, LONGEST)
+        text = text_field(fields, "q", most=LONGEST)
         method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
@@ -66,7 +66,7 @@ class TextModelRoutes:
         """Continue a text, and return the probability of each piece and of other candidates."""
         fields, task = await self.context.fields(request)
         served = self.context.catalogue.generator(text_field(fields, "model", "") or None)
-        prompt, options = _text(fields, LONGEST, ""), _decoding(fields, served.model.configuration.decoding)
+        prompt, options = text_field(fields, "q", "", LONGEST), _decoding(fields, served.model.configuration.decoding)
         most = number_field(fields, "max_tokens", 50, WRITTEN, least=1)
         considered = number_field(fields, "considered", 0, CONSIDERED)
 
@@ -77,13 +77,6 @@ class TextModelRoutes:
             return {**row, "pieces": _pieces(result, considered)}
 
         return JSONResponse({"model": served.name, **await task.run(answer)})
-
-
-def _text(fields: dict[str, Any], most: int, default: str | None = None) -> str:
-    text = text_field(fields, "q", default)
-    if len(text) > most:
-        raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {most}")
-    return text
 
 
 def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:

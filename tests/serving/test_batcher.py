@@ -9,7 +9,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, asked_between_steps, between_steps
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
-from translucid.serving.queue.request_task import Task
+from translucid.serving.queue.fair_scheduler import Task
 from translucid.serving.texts import LONGEST, Layout
 
 

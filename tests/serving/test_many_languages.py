@@ -147,7 +147,7 @@ def test_who_asks_for_all_pairs_does_not_fill_the_memory(m2m, monkeypatch):
 
 
 def test_pairs_do_not_mix_in_a_batch(m2m):
-    from translucid.serving.queue.request_task import Task
+    from translucid.serving.queue.fair_scheduler import Task
 
     catalogue = load([str(m2m)], "cpu", ServerOptions())
     pairs = [catalogue.find("en", "es"), catalogue.find("es", "en")] * 3

@@ -8,8 +8,9 @@ import pytest
 
 from translucid.ground.cancellation import Cancelled
 from translucid.serving.edge.failures import ApiError, ClientLeft
-from translucid.serving.queue import request_task
-from translucid.serving.queue.request_task import RequestTask, Task
+from translucid.serving.queue import fair_scheduler, request_context
+from translucid.serving.queue.fair_scheduler import Task
+from translucid.serving.queue.request_context import RequestTask
 from translucid.serving.server_options import ServerOptions
 
 from .refusals import stopped_clock
@@ -17,7 +18,7 @@ from .refusals import stopped_clock
 
 @pytest.fixture
 def clock(monkeypatch):
-    return stopped_clock(monkeypatch, request_task, 100.0)
+    return stopped_clock(monkeypatch, fair_scheduler, 100.0)
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def waited(monkeypatch):
         seconds.append(timeout)
         return await wait(futures, timeout=min(timeout, 0.01), return_when=return_when)
 
-    monkeypatch.setattr(request_task.asyncio, "wait", quickly)
+    monkeypatch.setattr(request_context.asyncio, "wait", quickly)
     return seconds
 
 

@@ -12,8 +12,7 @@ from translucid.serving import texts
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
-from translucid.serving.queue.request_context import ON_THE_LOOP, off_the_loop
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, off_the_loop
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
 

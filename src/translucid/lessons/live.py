@@ -16,8 +16,7 @@ from translucid.lessons.serving import HEADERS, PLACE, TRANSLATOR
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import text_field
 from translucid.serving.edge.rate_limits import address_of
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.server_options import media_type_of
 
 LONGEST = 120

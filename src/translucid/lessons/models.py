@@ -22,11 +22,14 @@ class Models:
 
     def has(self, lesson: Lesson) -> bool:
         """Return whether all models of a lesson are trained."""
-        return all(finished(self.runs / name) for name in lesson.runs)
+        return all(map(self._finished, lesson.runs))
 
     def there(self) -> list[str]:
         """Return the names of the trained runs."""
-        return [name for name in ("demo", *RECURRENT.values()) if finished(self.runs / name)]
+        return list(filter(self._finished, ("demo", *RECURRENT.values())))
+
+    def _finished(self, name: str) -> bool:
+        return finished(self.runs / name)
 
     def load(self) -> None:
         """Load all models; missing ones are trained first."""

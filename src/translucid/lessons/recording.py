@@ -195,7 +195,7 @@ def scale(models: Models) -> Record:
         # The slope of a softmax weight w by its score is w (1 - w).
         slopes[f"{power:.2f}"] = plain((weights * (1 - weights)).amax(1).mean(0))
     return {
-        "sentences": [memory_sentence(models, text) for text in BOOK],
+        **of_book(memory_sentence)(models),
         "query": plain(drawn[0], 3),
         "keys": plain(drawn[1:], 3),
         "slopes": slopes,

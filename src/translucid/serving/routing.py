@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.routes.captioning import CaptionRoutes
@@ -50,7 +50,7 @@ def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
     routes = APIRouter()
     handlers = _handlers(context, jobs)
     for tag, descriptions in DESCRIPTIONS.items():
-        errors = _DEEPL_ERRORS if tag == "DeepL's API" else _ERRORS
+        errors = {"DeepL's API": _DEEPL_ERRORS}.get(tag, _ERRORS)
         for route, description in descriptions.items():
             method, path = route.split()
             described = _described(description)
@@ -120,7 +120,9 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
 def _described(description: Schema) -> Schema:
     """Return a description as arguments of FastAPI, with its request in the form of OpenAPI."""
     operation = dict(description)
-    arguments: Schema = {"response_class": JSONResponse if operation.pop("json", True) else Response}
+    arguments: Schema = {"openapi_extra": operation}
+    if not operation.pop("json", True):
+        arguments["response_class"] = Response
     for name in ("name", "status_code"):
         if name in operation:
             arguments[name] = operation.pop(name)
@@ -134,7 +136,10 @@ def _described(description: Schema) -> Schema:
         if kind == "image":  # its fields may be in the query instead
             image = {"schema": properties["file"]}
             content |= dict.fromkeys(_IMAGES, image)
-            names = [name for name in properties if name != "file"]
-            operation["parameters"] = [{"name": name, "in": "query", "schema": properties[name]} for name in names]
+            in_query = []
+            for name, schema in properties.items():
+                if name != "file":
+                    in_query.append({"name": name, "in": "query", "schema": schema})
+            operation["parameters"] = in_query
         operation["requestBody"] = {"required": True, "content": content}
-    return {"openapi_extra": operation, **arguments}
+    return arguments

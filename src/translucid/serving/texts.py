@@ -25,8 +25,7 @@ from translucid.memory.recall import Recall
 from translucid.serving.edge.failures import no_request_to_blame
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
-from translucid.serving.queue.request_context import RequestContext, off_the_loop
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
 
 Result = TypeVar("Result")
 

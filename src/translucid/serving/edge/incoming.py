@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -236,6 +236,16 @@ def choice_field(fields: dict[str, Any], name: str, choices: Sequence[str], defa
     return choice
 
 
+def as_list(value: Any) -> list[Any]:
+    """Return a value that is a list, or a list of the value alone."""
+    return value if isinstance(value, list) else [value]
+
+
+def are_texts(values: Iterable[Any]) -> bool:
+    """Return whether all values are texts."""
+    return all(isinstance(value, str) for value in values)
+
+
 def source_field(fields: dict[str, Any]) -> str | None:
     """Return the source language of a request, None if it is `auto`.
 
@@ -299,8 +309,8 @@ def texts_field(fields: dict[str, Any], options: ServerOptions, name: str = "q")
     value = fields.get(name)
     if value is None:
         raise ApiError(400, f"Invalid request: missing {name} parameter")
-    texts = value if isinstance(value, list) else [value]
-    if not all(isinstance(text, str) for text in texts):
+    texts = as_list(value)
+    if not are_texts(texts):
         raise ApiError(400, f"Invalid request: {name} is neither a text nor a list of texts")
     if len(texts) > options.texts:
         raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {options.texts}")

@@ -15,8 +15,7 @@ from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError, no_request_to_blame
-from translucid.serving.queue.fair_scheduler import FairScheduler
-from translucid.serving.queue.request_task import Task
+from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 
 Item = TypeVar("Item")
 

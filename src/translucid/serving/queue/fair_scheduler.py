@@ -20,6 +20,29 @@ PATIENCE = 0.1
 """The seconds of work that do not count for each second of waiting."""
 
 
+class Task:
+    """Work for a client; it is over when nobody waits for it any more, or the time limit is exceeded."""
+
+    def __init__(self, client: str, seconds: float) -> None:
+        """Start the time limit.
+
+        Args:
+            client: a key or an address, for fair scheduling.
+            seconds: the time limit of all work.
+        """
+        self.client, self.seconds = client, seconds
+        self.end = time.monotonic() + seconds
+        self.left = False
+
+    def over(self) -> bool:
+        """Return whether nobody waits for the work any more."""
+        return self.left or self.seconds_left() <= 0
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit."""
+        return self.end - time.monotonic()
+
+
 @dataclass(eq=False)
 class _Turn:
     """A piece of work that runs, or waits for its turn."""

@@ -1,8 +1,10 @@
-"""The context of all routes: the models, the limits, and the way from a request to a task."""
+"""The context of all routes: the models, the limits, and the way from a request to its task."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,11 +12,12 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from translucid.ground.cancellation import Cancelled
 from translucid.serving.catalogue import Catalogue
-from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.failures import ApiError, ClientLeft
 from translucid.serving.edge.incoming import Bodies, read_fields, read_image, read_upload
 from translucid.serving.edge.rate_limits import RateLimits
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.fair_scheduler import Task
 from translucid.serving.queue.worker_pool import WorkerPool
 from translucid.serving.routes.memory import MemoryRoutes
 from translucid.serving.server_options import ServerOptions
@@ -73,6 +76,51 @@ class RequestContext:
         """
         fields, image = await read_image(request, self.bodies, self.options)
         return fields, image, RequestTask(self, request, self.guard.check(request, fields))
+
+
+class RequestTask(Task):
+    """All work of one request; it is also over when the client has disconnected."""
+
+    def __init__(self, context: RequestContext, request: Request, client: str, seconds: float | None = None) -> None:
+        """Start the time limit, which is that of the server's options unless it is given."""
+        super().__init__(client, context.options.seconds if seconds is None else seconds)
+        self.context, self.request = context, request
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Do a part of the work in the worker pool, and wait for its result; raises the errors of `result`."""
+        return await self.result(self.context.worker_pool.submit(self, work))
+
+    async def result(self, future: Future[Result]) -> Result:
+        """Wait for a part of the work until the time limit, or until the client disconnects.
+
+        Raises:
+            ApiError: 503, the work took too long.
+            ClientLeft: the client has disconnected.
+        """
+        wrapped = asyncio.wrap_future(future)
+        gone = asyncio.ensure_future(until_disconnected(self.request))
+        try:
+            seconds = max(0.0, self.seconds_left())
+            either: set[asyncio.Future[Any]] = {wrapped, gone}
+            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if wrapped.done():
+                return wrapped.result()
+            if gone.done():
+                raise ClientLeft
+            raise Cancelled
+        except Cancelled:
+            raise ApiError(503, f"It took more than {self.seconds:g} seconds", retry_after=10) from None
+        finally:
+            if not wrapped.done():
+                self.left = True  # the work ends at its next step
+                wrapped.cancel()
+            gone.cancel()
+
+
+async def until_disconnected(request: Request) -> None:
+    """Return when the client has disconnected."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from translucid.kernels.machine import lower_priority
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.queue.fair_scheduler import FairScheduler
-from translucid.serving.queue.request_task import Task
+from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 
 Result = TypeVar("Result")
 

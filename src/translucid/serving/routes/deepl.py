@@ -20,12 +20,11 @@ from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError, GoneError, no_request_to_blame
-from translucid.serving.edge.incoming import text_field, texts_field
+from translucid.serving.edge.incoming import are_texts, as_list, text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
 from translucid.serving.language_pairs import Codes, LanguagePairs, Served
 from translucid.serving.queue.batcher import in_chunks
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.routes.glossaries import Glossaries
@@ -150,7 +149,9 @@ class DeepL:
         rows = []
         for code in sorted(codes):
             row: dict[str, Any] = {"language": code.upper(), "name": name_of(code)}
-            rows.append(row | {"supports_formality": False} if target else row)
+            if target:
+                row["supports_formality"] = False
+            rows.append(row)
         return JSONResponse(rows)
 
     async def usage(self, request: Request) -> JSONResponse:
@@ -166,15 +167,10 @@ class DeepL:
         """
         catalogue = self.context.catalogue
         catalogue.need_translators()
-        target = self._code(text_field(fields, "target_lang", ""), lambda pairs: pairs.targets)
-        if target is None:
-            raise ApiError(400, "Value for 'target_lang' not supported.")
-        named = text_field(fields, "source_lang", "")
-        if not named:
+        target = self._code(fields, "target_lang", lambda pairs: pairs.targets)
+        if not text_field(fields, "source_lang", ""):
             return None, target
-        source = self._code(named, lambda pairs: pairs.sources)
-        if source is None:
-            raise ApiError(400, "Value for 'source_lang' not supported.")
+        source = self._code(fields, "source_lang", lambda pairs: pairs.sources)
         if source != target:
             catalogue.find(source, target)
         return source, target
@@ -197,14 +193,17 @@ class DeepL:
             raise ApiError(400, f"The glossary is for {pairs or 'no languages'}.")
         return dictionary.entries
 
-    def _code(self, named: str, side: Callable[[LanguagePairs], Codes]) -> str | None:
-        """Return our code of a language in a request, if a translator has it on this side."""
-        if not named:
-            return None
+    def _code(self, fields: dict[str, Any], name: str, side: Callable[[LanguagePairs], Codes]) -> str:
+        """Return our code of the language in a field.
+
+        Raises:
+            ApiError: 400, no translator has the language on this side.
+        """
+        named = text_field(fields, name, "")
         for pairs in self.context.catalogue:
             if code := pairs.find(side(pairs), named):
                 return code
-        return None
+        raise ApiError(400, f"Value for '{name}' not supported.")
 
     def check(self, fields: dict[str, Any]) -> None:
         """Refuse requests for features that this server does not have.
@@ -305,9 +304,8 @@ def names_field(fields: dict[str, Any], name: str) -> frozenset[str]:
     Raises:
         ApiError: 400, the field is neither a text nor a list of texts.
     """
-    value = fields.get(name) or []
-    texts = value if isinstance(value, list) else [value]
-    if not all(isinstance(text, str) for text in texts):
+    texts = as_list(fields.get(name) or [])
+    if not are_texts(texts):
         raise ApiError(400, f"Value for '{name}' not supported.")
     return frozenset(filter(None, map(str.strip, ",".join(texts).split(","))))
 

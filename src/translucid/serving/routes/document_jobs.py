@@ -28,9 +28,9 @@ from translucid.jobs.documents import asked_for
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks
+from translucid.serving.queue.fair_scheduler import Task
 from translucid.serving.queue.job_files import JobFiles
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask, Task, until_disconnected
+from translucid.serving.queue.request_context import RequestContext, RequestTask, until_disconnected
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.texts import translated, with_terminology
 
@@ -333,27 +333,27 @@ class DocumentJobs:
                 raise UserError(f"{segment.place} has more than {MOST_MARKS} tags", file=job.name, fix="Split it.")
         between_steps()
         job.files.begin(segments)  # first: requests read the database as soon as the number of segments is set
-        job.segments, job.characters = len(segments), sum(len(segment.source.text) for segment in segments)
+        lengths = [len(segment.source.text) for segment in segments]
+        job.segments, job.characters = len(segments), sum(lengths)
         if job.source is None:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
-            self._translate(job, segments, asked_for(document, again=False))
+            self._translate(job, segments, lengths, asked_for(document, again=False))
         self._write_result(job, document)
 
-    def _translate(self, job: Job, segments: list[Segment], numbers: list[int]) -> None:
+    def _translate(self, job: Job, segments: list[Segment], lengths: list[int], numbers: list[int]) -> None:
         """Translate the segments of these numbers in small parts, and store each part."""
-        served = self.served(job)
-        lengths = [len(segment.source.text) for segment in segments]
+        served, length_of = self.served(job), lengths.__getitem__
         job.done = len(segments) - len(numbers)
-        job.characters_done = job.characters - sum(lengths[i] for i in numbers)
+        job.characters_done = job.characters - sum(map(length_of, numbers))
         spent = 0.0
-        for part in in_chunks(numbers, lengths.__getitem__):
+        for part in in_chunks(numbers, length_of):
             _give_way(served, GIVE_WAY * spent)
             began = time.monotonic()
             results = zip(part, translated(self.context, served, [segments[i].source for i in part]), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in results])
             job.done += len(part)
-            job.characters_done += sum(lengths[i] for i in part)
+            job.characters_done += sum(map(length_of, part))
             spent = time.monotonic() - began
 
     def _detected(self, document: Document, target: str) -> str:

@@ -17,11 +17,10 @@ from translucid.documents.tag_projection import readable
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError, ServerError
-from translucid.serving.edge.incoming import flag_field, number_field, source_field, text_field
+from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.job_files import Counts, Row
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
@@ -100,8 +99,16 @@ class Editing:
             raise ApiError(404, "There is no such segment")
         if not text.strip():
             raise ApiError(400, "The translation is empty")
-        row, pair = await task.run(lambda: self._accepted(job, number, text))
-        remembered = await _remember(task, job, [pair])
+
+        def answer() -> tuple[dict[str, Any], list[Pair]]:
+            pairs, problems = self._accept(job, {number: text})
+            if problems:
+                raise ApiError(400, problems[number])
+            (row,) = job.files.rows(number, 1)
+            return _record(row), pairs
+
+        row, pairs = await task.run(answer)
+        remembered = await _remember(task, job, pairs)
         return await run_in_threadpool(JSONResponse, {**row, "remembered": remembered})
 
     async def accept_several(self, request: Request, key: str) -> JSONResponse:
@@ -125,19 +132,8 @@ class Editing:
         task = RequestTask(self.context, request, job.client)
         return JSONResponse(await task.run(lambda: self._hints(job, number)))
 
-    def _accepted(self, job: Job, number: int, text: str) -> tuple[dict[str, Any], Pair]:
-        """Store a translation; return the new state of its segment, and the pair for a translation memory."""
-        (row,) = job.files.rows(number, 1)
-        try:
-            target = _corrected(row, text)
-        except UserError as error:
-            raise ApiError(400, str(error)) from error
-        self.jobs.correct(job, {number: target})
-        (row,) = job.files.rows(number, 1)
-        return _record(row), Pair(row.segment.source.text, target.marked.text)
-
     def _accept(
-        self, job: Job, texts: Mapping[int, str], *, rest: bool, doubtful: bool
+        self, job: Job, texts: Mapping[int, str], *, rest: bool = False, doubtful: bool = False
     ) -> tuple[list[Pair], dict[int, str]]:
         """Store translations; return them as pairs, and the errors in texts, by segment."""
         targets: dict[int, Target] = {}
@@ -146,7 +142,7 @@ class Editing:
         for number, text in texts.items():
             (row,) = job.files.rows(number, 1)
             try:
-                targets[number] = _corrected(row, text)
+                targets[number] = Target(read_shown(row.segment.source, text), "person")
                 pairs.append(Pair(row.segment.source.text, targets[number].marked.text))
             except UserError as error:
                 problems[number] = str(error)
@@ -156,7 +152,8 @@ class Editing:
                     targets[row.number] = Target(row.target.marked, "person")
                     pairs.append(Pair(row.segment.source.text, row.target.marked.text))
         between_steps()
-        self.jobs.correct(job, targets)
+        if targets:
+            self.jobs.correct(job, targets)
         return pairs, problems
 
     def _hints(self, job: Job, number: int) -> dict[str, Any]:
@@ -183,15 +180,6 @@ def _begun(jobs: DocumentJobs, key: str) -> Job:
     if not job.segments and not job.ended.is_set():
         raise ApiError(503, job.error or "The document is not read yet", retry_after=2)
     return job
-
-
-def _corrected(row: Row, text: str) -> Target:
-    """Return the translation of a segment that a person has written.
-
-    Raises:
-        UserError: its tags are not those of the segment.
-    """
-    return Target(read_shown(row.segment.source, text), "person")
 
 
 async def _remember(task: RequestTask, job: Job, pairs: Sequence[Pair]) -> bool:
@@ -228,7 +216,7 @@ def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
         ApiError: 400, the field is no object of texts by number; 404, there is no such segment.
     """
     texts = fields.get("texts", {})
-    if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):
+    if not isinstance(texts, dict) or not are_texts(texts.values()) or not all(map(str.strip, texts.values())):
         raise ApiError(400, "Invalid request: texts does not name translations by the number of their segment")
     if len(texts) > MOST_ROWS:
         raise ApiError(400, f"Invalid request: {len(texts)} texts exceed the limit of {MOST_ROWS}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -40,7 +41,7 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
         if own := _inside(run, FILE):
             return _fitting(read_lines(own))[:MOST]
         examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
-        files = filter(None, (_inside(run, name) for name in configuration.data.valid))
+        files = filter(None, map(partial(_inside, run), configuration.data.valid))
         source_of = attrgetter("target" if configuration.data.reverse else "source")
         texts = map(source_of, islice(read_pairs(*files), READ))
         return [*examples, *_varied(texts)][:MOST]
@@ -75,4 +76,4 @@ def _varied(texts: Iterable[str]) -> list[str]:
     by_length: dict[int, str] = {}
     for text in _fitting(texts):
         by_length.setdefault(len(text.split()), text)
-    return [by_length[count] for count in WORDS if count in by_length]
+    return list(filter(None, map(by_length.get, WORDS)))

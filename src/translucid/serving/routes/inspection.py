@@ -23,11 +23,10 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import method_field, text_field
+from translucid.serving.edge.incoming import are_texts, method_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
-from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.queue.request_task import RequestTask
+from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.detection import detect
 from translucid.serving.texts import begin, split_texts
 
@@ -156,7 +155,10 @@ async def read_text(context: RequestContext, request: Request, *, detect_source:
 
 
 async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Served, float]:
-    """Detect the language of a text; return a translator, to `target` and of this name if possible, and the percentage."""
+    """Detect the language of a text.
+
+    Returns a translator, to `target` and of this name if possible, and the confidence.
+    """
     catalogue = context.catalogue
     catalogue.need_translators()
     source, confidence = catalogue.models[0].pair[0], 0.0  # unless a source language is recognised
@@ -183,7 +185,7 @@ def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
     given = fields.get("translations")
     if given is None:
         return None
-    if not isinstance(given, list) or not all(isinstance(text, str) and text.strip() for text in given):
+    if not isinstance(given, list) or not are_texts(given) or not all(map(str.strip, given)):
         raise ApiError(400, "Invalid request: translations is not a list of texts")
     if len(given) != sentences or sum(map(len, given)) > 2 * LOOKED:
         raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {2 * LOOKED} characters")
@@ -224,9 +226,10 @@ class SentenceInspector:
         pieces = []
         for inspected, (_, hypothesis) in zip(translation.inspected, translation.parts, strict=True):
             pieces.append(self._piece(inspected, hypothesis.tokens))
-        row: dict[str, Any] = {"source_text": translation.source, "text": translation.text, "pieces": pieces}
+        row = _row(translation.source, translation.text, pieces)
         row["warnings"] = [*translation.warnings, *translation.attention_warnings]
-        row["confidence"] = translation.confidence if self.served.translator.estimator else None
+        if self.served.translator.estimator:
+            row["confidence"] = translation.confidence
         row["origin"] = "model"
         if translation.parts:
             self._explain(row)
@@ -237,15 +240,13 @@ class SentenceInspector:
         translator = self.served.translator
         (pair,) = translator.pipeline.pairs([(source, target)])
         (inspected,) = translator.inspect_encoded([pair])
-        pieces = [self._piece(inspected, pair.target[:-1])]
-        row: dict[str, Any] = {"source_text": source, "text": target, "pieces": pieces}
-        row |= {"warnings": [], "confidence": None}
+        row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
         self._explain(row)
         return row
 
     def _remembered(self, source: str, target: str) -> dict[str, Any]:
         """Return the row of a translation from the memory; without attention if it is too long for the model."""
-        row: dict[str, Any] = {"source_text": source, "text": target, "pieces": [], "warnings": [], "confidence": None}
+        row = _row(source, target, [])
         if len(target) <= 2 * LOOKED:
             with suppress(UserError):
                 row = self._forced(source, target)
@@ -264,6 +265,10 @@ class SentenceInspector:
             translator = self.served.translator
             case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
             row["explanation"] = why_record(case, self.method)
+
+
+def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"source_text": source, "text": target, "pieces": pieces, "warnings": [], "confidence": None}
 
 
 def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from translucid.api.captioner import Captioner
     from translucid.data.images.pixels import Picture
-    from translucid.serving.queue.request_task import RequestTask
+    from translucid.serving.queue.request_context import RequestTask
 
 VIEWS = ("map", "heads", "beam", "why")
 """The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation.
@@ -61,14 +61,16 @@ class PlotRoutes:
         view = choice_field(fields, "view", VIEWS)
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
-        layer = number_field(fields, "layer", 0, 999) if "layer" in fields else None
-        head = number_field(fields, "head", 0, 999) if "head" in fields else None
+        chosen: dict[str, int] = {}
+        for name in ("layer", "head"):
+            if name in fields:
+                chosen[name] = number_field(fields, name, 0, 999)
         method = method_field(fields, "method", "erasure", images=True)
 
         def figure() -> Figure:
             if view == "why":
                 return _draw_why(captioner, captioner.picture(image, "image"), caption, method)
-            return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, layer, head)
+            return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, chosen)
 
         return await _drawn(task, figure)
 
@@ -102,9 +104,7 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     return draw_ribbons(words)
 
 
-def _draw_lit(
-    captioner: Captioner, picture: Picture, caption: str, view: str, layer: int | None, head: int | None
-) -> Figure:
+def _draw_lit(captioner: Captioner, picture: Picture, caption: str, view: str, chosen: dict[str, int]) -> Figure:
     from translucid.inspection.plots import draw_beam, draw_lit, draw_lit_rows
     from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
@@ -113,7 +113,7 @@ def _draw_lit(
     looked = captioner.inspect(picture, caption)
     if view == "heads":
         return draw_lit_rows(sections_of(looked))
-    return draw_lit(SaliencyOverlay.of(looked, layer, head))
+    return draw_lit(SaliencyOverlay.of(looked, **chosen))
 
 
 def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:

@@ -182,7 +182,7 @@ class TextTranslation(NamedTuple):
     versions: list[str]
     """The translation, then different alternatives."""
     confidence: float | None = None
-    """The lowest confidence of a sentence, if it was requested and the run has a quality estimator."""
+    """The lowest confidence of a sentence, if there are any: if requested, and the run has a quality estimator."""
     origin: Origin = "model"
 
 
@@ -230,12 +230,12 @@ async def translate_texts(
     for layout in layouts:
         sentences += layout.sentences
     for_model = sentences if alternatives else [sentence for sentence in sentences if sentence not in known]
-    by_model: list[TextTranslation] = []
+    by_model: dict[str, TextTranslation] = {}
     if for_model:
-        by_model = await _by_model(task, served, for_model, alternatives, sure=sure)
-    translations = _with_known(sentences, known, iter(by_model), all_by_model=bool(alternatives))
+        translations = await _by_model(task, served, for_model, alternatives, sure=sure)
+        by_model = dict(zip(for_model, translations, strict=True))
     size = sum(map(len, texts))
-    return await off_the_loop(size, lambda: _filled(layouts, translations, alternatives, sure=sure))
+    return await off_the_loop(size, lambda: _filled(layouts, _with_known(sentences, known, by_model), alternatives))
 
 
 async def _by_model(
@@ -246,44 +246,32 @@ async def _by_model(
     translations = await task.result(begin(task, served, sentences, alternatives + 1))
     sources = [TaggedText(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
-    again: dict[int, Target] = {}
-    if incomplete := [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]:
+    incomplete = [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]
+    again: list[Target] = []
+    if incomplete:
         retried = [sources[i] for i in incomplete]
-        targets: list[Target] = await task.run(
-            lambda: list(translated(task.context, served, retried, alternatives + 1))
-        )
-        again = dict(zip(incomplete, targets, strict=True))
+        again = await task.run(lambda: list(translated(task.context, served, retried, alternatives + 1)))
     confidences: list[float | None] = [None] * len(translations)
     if sure:
         confidences = await task.run(lambda: served.translator.confidences(translations))
-    results = []
-    for i, confidence in enumerate(confidences):
-        if i in again:
-            results.append(_of_target(again[i], complete[i]))
-        else:
-            results.append(TextTranslation(complete[i], confidence))
+    results = list(map(TextTranslation, complete, confidences))
+    for i, target in zip(incomplete, again, strict=True):
+        results[i] = _of_target(target, complete[i])
     return results
 
 
 def _with_known(
-    sentences: Sequence[str], known: Mapping[str, str], by_model: Iterator[TextTranslation], *, all_by_model: bool
+    sentences: Sequence[str], known: Mapping[str, str], by_model: Mapping[str, TextTranslation]
 ) -> list[TextTranslation]:
-    """Return the translation of each sentence; those that the translation memory has come first.
-
-    Args:
-        sentences: all sentences.
-        known: the translations of the memory.
-        by_model: the translations of the model, in order.
-        all_by_model: whether the model has also translated the sentences that the memory has.
-    """
+    """Return the translation of each sentence; those that the translation memory has come before those of the model."""
     results = []
     for sentence in sentences:
         if sentence not in known:
-            results.append(next(by_model))
+            results.append(by_model[sentence])
             continue
         versions = [known[sentence]]
-        if all_by_model:
-            versions += next(by_model).versions
+        if sentence in by_model:
+            versions += by_model[sentence].versions
         results.append(TextTranslation(list(dict.fromkeys(versions)), None, "memory"))
     return results
 
@@ -303,19 +291,16 @@ def _of_target(target: Target, complete: Sequence[str]) -> TextTranslation:
 
 
 def _filled(
-    layouts: Sequence[Layout], sentences: Sequence[TextTranslation], alternatives: int, *, sure: bool
+    layouts: Sequence[Layout], sentences: Sequence[TextTranslation], alternatives: int
 ) -> list[TextTranslation]:
     """Join the translations of sentences to those of texts."""
-    results, at = [], 0
+    results, remaining = [], iter(sentences)
     for layout in layouts:
-        ours = sentences[at : at + len(layout.sentences)]
-        at += len(ours)
+        ours = list(islice(remaining, len(layout.sentences)))
         versions: dict[str, None] = {}
         for rank in range(alternatives + 1):
             versions[layout.fill([_version(sentence, rank) for sentence in ours])] = None
-        confidence = None
-        if sure:
-            confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
+        confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
         origins = {sentence.origin for sentence in ours} or {"model"}
         results.append(TextTranslation(list(versions), confidence, "mixed" if len(origins) > 1 else origins.pop()))
     return results

@@ -123,6 +123,13 @@ async def until_disconnected(request: Request) -> None:
         pass
 
 
+@dataclass(frozen=True)
+class Handlers:
+    """The handlers of an API; `routing.py` binds them to their paths."""
+
+    context: RequestContext
+
+
 async def off_the_loop(size: int, work: Callable[[], Result]) -> Result:
     """Do work whose time depends on the size of a text: in a thread, unless the text is short."""
     if size <= ON_THE_LOOP:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import Request
@@ -17,7 +16,7 @@ from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import CHOICES, LOOKED, beam_tree, first_word
 
 if TYPE_CHECKING:
@@ -48,11 +47,8 @@ class CaptionRequest(NamedTuple):
     """The method of an explanation; "" for none."""
 
 
-@dataclass(frozen=True)
-class CaptionRoutes:
+class CaptionRoutes(Handlers):
     """The handler; `routing.py` binds it to its path."""
-
-    context: RequestContext
 
     async def caption(self, request: Request) -> Response:
         """Write a caption for an image, and return the attention of each word over the image.

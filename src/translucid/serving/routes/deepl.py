@@ -24,7 +24,7 @@ from translucid.serving.edge.incoming import are_texts, as_list, text_field, tex
 from translucid.serving.edge.rate_limits import REMEMBERED
 from translucid.serving.language_pairs import Codes, LanguagePairs, Served
 from translucid.serving.queue.batcher import in_chunks
-from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.routes.glossaries import Glossaries
@@ -46,10 +46,9 @@ _STATES = {"waiting": "queued", "translating": "translating", "done": "done", "f
 
 
 @dataclass(frozen=True)
-class DeepL:
+class DeepL(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    context: RequestContext
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
     """The translated characters of each client since the start of the server."""
     glossaries: Glossaries = field(default_factory=Glossaries)

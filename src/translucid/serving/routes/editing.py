@@ -20,7 +20,7 @@ from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.job_files import Counts, Row
-from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
@@ -38,13 +38,12 @@ log = logging.getLogger("translucid.serving")
 
 
 @dataclass(frozen=True)
-class Editing:
+class Editing(Handlers):
     """The handlers; `routing.py` binds them to their paths.
 
     A client that knows a document's id has full access to it.
     """
 
-    context: RequestContext
     jobs: DocumentJobs
 
     async def upload(self, request: Request) -> JSONResponse:

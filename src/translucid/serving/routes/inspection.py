@@ -26,7 +26,7 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import are_texts, method_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
-from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
 from translucid.serving.routes.detection import detect
 from translucid.serving.texts import begin, split_texts
 
@@ -44,11 +44,8 @@ WIDEST = 6
 """The widest beam of these searches."""
 
 
-@dataclass(frozen=True)
-class InspectionRoutes:
+class InspectionRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
-
-    context: RequestContext
 
     async def models(self) -> JSONResponse:
         """List the models by name."""

@@ -24,7 +24,7 @@ from translucid.serving.edge.incoming import (
     text_field,
     texts_field,
 )
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.detection import detect, detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
@@ -34,10 +34,9 @@ SUGGESTED = "suggested"
 
 
 @dataclass(frozen=True)
-class LibreTranslate:
+class LibreTranslate(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
 
-    context: RequestContext
     jobs: DocumentJobs
 
     @cached_property

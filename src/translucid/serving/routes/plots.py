@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
@@ -16,7 +15,7 @@ from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import choice_field, method_field, number_field, text_field
 from translucid.serving.language_pairs import Served
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import LOOKED, beam_of, read_text
 
 if TYPE_CHECKING:
@@ -37,11 +36,8 @@ KINDS = ("cross", "encoder", "decoder", "rollout")
 """The kinds of maps of a sentence."""
 
 
-@dataclass(frozen=True)
-class PlotRoutes:
+class PlotRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
-
-    context: RequestContext
 
     async def picture(self, request: Request) -> Response:
         """Draw a figure of a sentence and its translation."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
@@ -16,7 +15,7 @@ from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.plain_values import rounded_probability
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import number_field, text_field
-from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.queue.request_context import Handlers
 
 if TYPE_CHECKING:
     from translucid.api.generation import Generated, Piece
@@ -32,11 +31,8 @@ CONSIDERED = 8
 """The most candidates that are returned at each step."""
 
 
-@dataclass(frozen=True)
-class TextModelRoutes:
+class TextModelRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
-
-    context: RequestContext
 
     async def classify(self, request: Request) -> JSONResponse:
         """Classify a text, and return the label's probability after each word, with an explanation if requested."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import math
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,7 +51,6 @@ class DeepL(Handlers):
     counted: LRUCache[str, int] = field(default_factory=lambda: LRUCache(REMEMBERED))
     """The translated characters of each client since the start of the server."""
     glossaries: Glossaries = field(default_factory=Glossaries)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def fields(self, request: Request) -> tuple[dict[str, Any], RequestTask]:
         """Read the fields of a request, and check its key and rate limit.
@@ -71,11 +69,6 @@ class DeepL(Handlers):
         """
         if self.context.options.api_keys and not request.headers.get("authorization"):
             raise ApiError(403, "Authorization: DeepL-Auth-Key is missing")
-
-    def count(self, client: str, characters: int) -> None:
-        """Count the translated characters of a client."""
-        with self._lock:
-            self.counted[client] = self.counted.get(client, 0) + characters
 
     async def translate(self, request: Request) -> JSONResponse:
         """Translate texts, with or without tags."""
@@ -99,7 +92,7 @@ class DeepL(Handlers):
             return await self._translated(task, served, batch, split, fields)
 
         translations = await by_language(texts, codes, translate)
-        self.count(task.client, sum(map(len, texts)))
+        self.counted[task.client] = self.counted.get(task.client, 0) + sum(map(len, texts))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
         for text, code, translation in zip(texts, codes, translations, strict=True):

@@ -7,7 +7,6 @@ loses the one whose last use is longest ago, so that a few clients can't exclude
 from __future__ import annotations
 
 import csv
-import threading
 import time
 import uuid
 from collections import Counter
@@ -106,11 +105,10 @@ class Glossary:
 
 
 class Glossaries:
-    """The glossaries of all clients, each of which has access to its own."""
+    """The glossaries of all clients, each of which has access to its own; only the event loop uses them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Use a clock that returns seconds."""
-        self.lock = threading.RLock()  # reentrant: `change` and `delete` call `find`
         # A glossary that was used exactly LIFETIME ago is still there.
         self.all: TTLCache[str, Glossary] = TTLCache(MOST, LIFETIME + 1, clock)
         """Glossaries by id, in the order of their last use, at which `find` stores them anew."""
@@ -121,21 +119,19 @@ class Glossaries:
         Raises:
             ApiError: 456, this client has too many.
         """
-        with self.lock:
-            counts = Counter(other.client for other in self.all.values())
-            own = counts[glossary.client]
-            if own < SHARE and len(self.all) >= MOST:
-                client = max(counts, key=counts.__getitem__)
-                if counts[client] > own:
-                    del self.all[next(key for key, other in self.all.items() if other.client == client)]
-            if own >= SHARE or len(self.all) >= MOST:
-                raise ApiError(456, "Too many glossaries: delete one first")
-            self.all[glossary.id] = glossary
+        counts = Counter(other.client for other in self.all.values())
+        own = counts[glossary.client]
+        if own < SHARE and len(self.all) >= MOST:
+            client = max(counts, key=counts.__getitem__)
+            if counts[client] > own:
+                del self.all[next(key for key, other in self.all.items() if other.client == client)]
+        if own >= SHARE or len(self.all) >= MOST:
+            raise ApiError(456, "Too many glossaries: delete one first")
+        self.all[glossary.id] = glossary
 
     def of(self, client: str) -> list[Glossary]:
         """Return the glossaries of a client, the oldest first."""
-        with self.lock:
-            own = [glossary for glossary in self.all.values() if glossary.client == client]
+        own = [glossary for glossary in self.all.values() if glossary.client == client]
         return sorted(own, key=lambda glossary: glossary.created)
 
     def find(self, client: str, key: str) -> Glossary:
@@ -144,12 +140,11 @@ class Glossaries:
         Raises:
             ApiError: 404, there is none.
         """
-        with self.lock:
-            glossary = self.all.get(key)
-            if glossary is None or glossary.client != client:
-                raise ApiError(404, "Glossary not found")
-            self.all[key] = glossary
-            return glossary
+        glossary = self.all.get(key)
+        if glossary is None or glossary.client != client:
+            raise ApiError(404, "Glossary not found")
+        self.all[key] = glossary
+        return glossary
 
     def change(self, client: str, key: str, changed: Callable[[Glossary], Glossary]) -> Glossary:
         """Replace a glossary by what `changed` returns for it, and return that.
@@ -157,11 +152,10 @@ class Glossaries:
         Raises:
             ApiError: 404, there is no such glossary; 400, the new one has too many entries.
         """
-        with self.lock:
-            glossary = changed(self.find(client, key))
-            check_size(glossary)
-            self.all[key] = glossary
-            return glossary
+        glossary = changed(self.find(client, key))
+        check_size(glossary)
+        self.all[key] = glossary
+        return glossary
 
     def delete(self, client: str, key: str) -> None:
         """Delete a glossary of a client.
@@ -169,8 +163,7 @@ class Glossaries:
         Raises:
             ApiError: 404, there is none.
         """
-        with self.lock:
-            del self.all[self.find(client, key).id]
+        del self.all[self.find(client, key).id]
 
 
 def check_size(glossary: Glossary) -> None:

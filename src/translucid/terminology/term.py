@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from translucid.data.readers.lines import lines
 from translucid.data.words import words_in
@@ -122,14 +122,14 @@ def _terms(numbered: Iterable[tuple[int, list[str]]], file: object) -> Iterator[
             raise UserError("has no source word", file=file, line=number, fix="Give a source, a tab and a target.")
         if max(len(words_in(source)), len(words_in(target))) > LONGEST:
             raise UserError(f"has more than {LONGEST} words", file=file, line=number, fix="Terms are shorter.")
-        fields: dict[str, Any] = {}
+        part_of_speech, case = None, False
         for word in filter(None, map(str.lower, about)):
             if word == "case":
-                fields["case"] = True
+                case = True
             elif word in INFLECTED | FIXED:
-                fields["part_of_speech"] = word
+                part_of_speech = word
             else:
                 known = ", ".join(sorted(INFLECTED | FIXED))
                 fix = f"Behind source and target there may be `case` and one of {known}."
                 raise UserError(f"{word!r} is no part of speech", file=file, line=number, fix=fix)
-        yield Term(source, target, **fields)
+        yield Term(source, target, part_of_speech, case)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from translucid.data.readers.lines import kind_of, lines, one_line, tell_bad
+from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, tell_bad
 from translucid.data.readers.po import read_po
 from translucid.data.readers.standard_input import NAME
 from translucid.data.readers.tmx import read_tmx
@@ -112,7 +112,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
     Raises:
         UserError: the file is missing, empty, unreadable, binary, not UTF-8, or has a line of ten million bytes.
     """
-    return (line for line in lines(Path(file), None) if line is not None)
+    return (line for _, line in numbered_lines(Path(file), None))
 
 
 def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
@@ -138,9 +138,7 @@ def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
 
 
 def _tsv(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
-    for number, line in enumerate(lines(path, on_bad), 1):
-        if line is None:
-            continue
+    for number, line in numbered_lines(path, on_bad):
         columns = line.split("\t")
         if len(columns) > 1:
             yield number, columns[0], columns[1]
@@ -176,9 +174,7 @@ def _unequal_lengths(longer: Path, shorter: Path, number: int, on_bad: OnBad) ->
 
 def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
     fix = 'Each line is {"source": "...", "target": "..."}.'
-    for number, line in enumerate(lines(path, on_bad), 1):
-        if line is None:
-            continue
+    for number, line in numbered_lines(path, on_bad):
         try:
             record = json.loads(line)
             source, target = record["source"], record["target"]

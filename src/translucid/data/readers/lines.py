@@ -94,6 +94,13 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
         raise refuse_empty(path)
 
 
+def numbered_lines(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file that are not bad, each with its number."""
+    for number, line in enumerate(lines(path, on_bad), 1):
+        if line is not None:
+            yield number, line
+
+
 def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
     """Report a bad line.
 

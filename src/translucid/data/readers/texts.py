@@ -10,7 +10,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus import Pair
 from translucid.data.readers.file_kinds import refuse_as_texts
-from translucid.data.readers.lines import kind_of, lines, one_line, tell_bad
+from translucid.data.readers.lines import kind_of, numbered_lines, one_line, tell_bad
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
@@ -29,9 +29,7 @@ def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
             continue
         if kind != ".tsv":
             refuse_as_texts(str(file))
-        for line in lines(file, on_bad):
-            if line is None:
-                continue
+        for _, line in numbered_lines(file, on_bad):
             text, label = line, ""
             if kind == ".tsv" and "\t" in line:
                 text, label = line.split("\t", 2)[:2]
@@ -50,9 +48,7 @@ def keep_texts(texts: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
 
 def _jsonl(file: Path, on_bad: OnBad) -> Iterator[Pair]:
     fix = 'Each line is {"text": "..."}, or with a label {"text": "...", "label": "..."}.'
-    for number, line in enumerate(lines(file, on_bad), 1):
-        if line is None:
-            continue
+    for number, line in numbered_lines(file, on_bad):
         try:
             record = json.loads(line)
             text, label = record["text"], record.get("label", "")

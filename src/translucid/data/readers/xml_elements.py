@@ -68,29 +68,24 @@ class Element:
 
     def child(self, name: str) -> Element | None:
         """Return the last child of a name, if there is one."""
-        for part in reversed(self.parts):
-            if isinstance(part, Element) and part.name == name:
-                return part
+        for child in reversed(self.children):
+            if child.name == name:
+                return child
         return None
 
     def within(self, *names: str) -> Iterator[Element]:
         """Yield the descendants of some names, except those within another of them."""
-        for part in self.parts:
-            if isinstance(part, Piece):
-                continue
-            if part.name in names:
-                yield part
+        for child in self.children:
+            if child.name in names:
+                yield child
             else:
-                yield from part.within(*names)
+                yield from child.within(*names)
 
     def inherited(self, name: str) -> str | None:
         """Return the value of an attribute of the element, or of its nearest ancestor with that attribute."""
-        element: Element | None = self
-        while element is not None:
-            if name in element.attributes:
-                return element.attributes[name]
-            element = element.parent
-        return None
+        if name in self.attributes or not self.parent:
+            return self.attributes.get(name)
+        return self.parent.inherited(name)
 
     @property
     def text(self) -> str:
@@ -99,9 +94,8 @@ class Element:
 
     def release(self) -> None:
         """Empty the element, so that it is freed at once: it and its children refer to each other."""
-        for part in self.parts:
-            if isinstance(part, Element):
-                part.release()
+        for child in self.children:
+            child.release()
         self.parts.clear()
 
     def words(self, is_code: Callable[[Element], bool] = lambda element: False) -> str:

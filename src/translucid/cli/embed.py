@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from translucid.cli.arguments import input_bytes, refuse_to_replace
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
 
 if TYPE_CHECKING:
     from translucid.api.embedder import Layer
@@ -64,7 +64,7 @@ def embed(
     # No words at first, so that a file of no texts has vectors of the right width.
     parts = [embedder.embed([""], wanted)[0]]
     with counting(Console(stderr=True), "embedding", None) as advance:
-        while texts := list(islice(coming, TOGETHER)):
+        for texts in batched(coming, TOGETHER):
             parts += embedder.embed(texts, wanted)
             for text in texts:
                 words_of_text = text.split()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from . import adverbials as when_where
 from . import deeds, events, verbs
 from . import lexicon as words
 from .being import is_, thing_is
-from .chance import pick, sometimes
+from .chance import pick, sometimes, weighted
 from .clauses import Predicate, clause, deed, felt
 from .conjugation import Verb
 from .deeds import Make, choice, leisure
@@ -105,21 +106,20 @@ def once(rng: Random, subject: Subject) -> Part:
     return join(comma(join(WHEN.say(), first)), second)
 
 
+def _about_a_thing(rng: Random, _: Subject) -> Part:
+    return thing_is(rng)
+
+
+REPORTED: tuple[tuple[float, Callable[[Random, Subject], Part]], ...] = (
+    (0.25, _about_a_thing), (0.25, is_), (0.15, likes), (0.2, does), (0.15, has),
+)  # fmt: skip
+
+
 def that(rng: Random, subject: Subject) -> Part:
     """Return reported speech: I think that, she says that, I know that."""
     verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY if subject.person > 0 else verbs.THINK))
     inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
-    kind = rng.random()
-    if kind < 0.25:
-        said = thing_is(rng)
-    elif kind < 0.5:
-        said = is_(rng, inner)
-    elif kind < 0.65:
-        said = likes(rng, inner)
-    elif kind < 0.85:
-        said = does(rng, inner)
-    else:
-        said = has(rng, inner)
+    said = weighted(rng, REPORTED)(rng, inner)
     negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
     return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), said)
 

@@ -3,8 +3,7 @@
 import pytest
 
 from translucid.documents import tag_tree as module
-from translucid.documents.tag_pairs import complete
-from translucid.documents.tag_tree import every_node, tag_tree
+from translucid.documents.tag_tree import complete, every_node, tag_tree
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 
 OPENS, CLOSES, ALONE = Side.opens, Side.closes, Side.alone

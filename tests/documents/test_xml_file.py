@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 from translucid.data.readers.xml_elements import CHUNK, DEEPEST
 from translucid.documents.document import Segment, Target, at_most
-from translucid.documents.tag_pairs import complete
+from translucid.documents.tag_tree import complete
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile

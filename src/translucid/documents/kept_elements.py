@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
@@ -36,6 +37,9 @@ _LONGEST_SYMBOL = 4
 """The largest number of letters before a subscript that belongs to them, as in `CO<sub>2</sub>`."""
 _SENTENCE = frozenset(" \t\r\n\xa0-‐‑–—/") | PUNCTUATION
 """Characters that belong to the sentence, and may differ in the translation."""
+
+
+_START = attrgetter("start")
 
 
 class Copy(NamedTuple):
@@ -195,8 +199,7 @@ class _Words:
     def __init__(self, source: TaggedText, elements: Sequence[_Element], breaks: Collection[int]) -> None:
         self.source, self.elements, self.breaks = source, elements, breaks
         self.mark_places = source.mark_places
-        self.starts = [element.start for element in elements]
-        self.edges = {*self.starts, *(element.end for element in elements)}
+        self.edges = {*map(_START, elements), *map(attrgetter("end"), elements)}
 
     def around(self, span: Span, low: int) -> _Element | None:
         """Return the word around an element, without punctuation at its ends, as one element.
@@ -209,7 +212,8 @@ class _Words:
             The word; None if it is too long, or contains only one mark of a pair.
         """
         start, end = self._ends(span, low)
-        inside = self.elements[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+        first, last = bisect_left(self.elements, start, key=_START), bisect_left(self.elements, end, key=_START)
+        inside = self.elements[first:last]
         end = max(end, inside[-1].end)
         if end - start > LONGEST_WORD:
             return None

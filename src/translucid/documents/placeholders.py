@@ -15,32 +15,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from translucid.data.non_translatable import differences, kept_parts, lost_numbers
+from translucid.documents import stand_ins, text_parts
 from translucid.documents.kept_elements import Collapsed, collapsed, copy_places, spans_of
-from translucid.documents.stand_ins import (
-    LAST,
-    cut_at_marks,
-    is_address,
-    is_sign,
-    merged,
-    numbers_of,
-    occurrences,
-    parts_of,
-    stand_in_names,
-    touched,
-    unit_of,
-)
+from translucid.documents.stand_ins import is_sign, occurrences, parts_of
 from translucid.documents.tag_projection import placed, readable
 from translucid.documents.tagged_text import TaggedText
-from translucid.documents.text_parts import (
-    Edit,
-    Part,
-    absorbed,
-    edited,
-    nested,
-    with_direction_signs,
-    with_key,
-    with_wordless_elements,
-)
+from translucid.documents.text_parts import Edit, Part, edited
 from translucid.documents.word_links import Links, Span, with_copies
 
 
@@ -102,12 +82,15 @@ class PlaceholderStrategy:
             source: the text to translate.
             pieces: whether the model has learned to copy pieces of the vocabulary that stand for placeholders.
         """
-        return _strategy(with_wordless_elements(with_direction_signs(with_key(source))), _State(pieces=pieces))
+        return _strategy(
+            text_parts.with_wordless_elements(text_parts.with_direction_signs(text_parts.with_key(source))),
+            _State(pieces=pieces),
+        )
 
     @classmethod
     def of_pair(cls, source: TaggedText, translation: str) -> PlaceholderStrategy:
         """Return a strategy for an existing translation; elements whose content it lacks are added as a whole."""
-        whole = with_key(source)
+        whole = text_parts.with_key(source)
         shown = collapsed(whole, attached=True)
         hidden = set[str]()
         while lost := copy_places(translation, shown)[1]:
@@ -134,7 +117,7 @@ class PlaceholderStrategy:
         if lacking := copy_places(target, self.shown)[1]:
             return _strategy(self.whole, state.without(lacking, (copy.core for copy in self.shown.copies)))
         if self._is_broken(source, target, translation):
-            if state.level == LAST:
+            if state.level == stand_ins.LAST:
                 return None
             return _strategy(self.whole, state._replace(level=state.level + 1))
         lost = frozenset(lost_numbers(source, target, syntax=self.whole.syntax)) - state.lost
@@ -160,16 +143,12 @@ class PlaceholderStrategy:
             if len(before) == len(behind):
                 for (source_start, _), (target_start, _) in zip(before, behind, strict=True):
                     copied.append((source_start, target_start))
-        marked = self._restored(placed(self.source, text, with_copies(links, read, text, copied), unsplit))
-        return absorbed(_with_elements(marked, self.shown))
+        target = placed(self.source, text, with_copies(links, read, text, copied), unsplit)
+        return text_parts.absorbed(_with_elements(self._restored(target, joins=True), self.shown))
 
     def restored(self, text: str) -> str:
         """Return the text for the model, or a translation of it, with the parts in the place of their stand-ins."""
-        edits: list[Edit] = []
-        for name, stand_in in self.stand_ins.items():
-            for start, end in occurrences(name, TaggedText(text)):
-                edits.append(Edit(start, end, stand_in.raw))
-        return edited(TaggedText(text), edits).text
+        return self._restored(TaggedText(text), joins=False).text
 
     @property
     def doubts(self) -> list[str]:
@@ -189,18 +168,23 @@ class PlaceholderStrategy:
         return self._is_nested(source) and not self._is_nested(target)
 
     def _is_nested(self, text: str) -> bool:
-        return nested(part for part, _, _ in kept_parts(text, self.whole.syntax))
+        return text_parts.nested(part for part, _, _ in kept_parts(text, self.whole.syntax))
 
-    def _restored(self, marked: TaggedText) -> TaggedText:
-        """Return a text with the parts in the place of their stand-ins, without the spaces that these needed."""
+    def _restored(self, marked: TaggedText, *, joins: bool) -> TaggedText:
+        """Return a text with the parts in the place of their stand-ins.
+
+        Args:
+            marked: the text.
+            joins: whether the spaces that the stand-ins needed are removed.
+        """
         text = marked.text
         edits: list[Edit] = []
         for name, stand_in in self.stand_ins.items():
             for start, end in occurrences(name, marked):
                 edits.append(Edit(start, end, stand_in.raw))
-                if stand_in.touches_left and text[max(start - 1, 0) : start] == " ":
+                if joins and stand_in.touches_left and text[max(start - 1, 0) : start] == " ":
                     edits.append(Edit(start - 1, start, ""))
-                if stand_in.touches_right and text.startswith(" ", end):
+                if joins and stand_in.touches_right and text.startswith(" ", end):
                     edits.append(Edit(end, end + 1, ""))
         return edited(marked, dict.fromkeys(edits))  # Two stand-ins may share the space between them.
 
@@ -216,17 +200,17 @@ def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
         if copy.core in state.replaced or (pieces and any(map(str.isalpha, copy.core))):
             replaced.append(copy)
     parts = parts_of(source)
-    units = [unit_of(copy.core, copy.start) for copy in replaced]
+    units = [stand_ins.unit_of(copy.core, copy.start) for copy in replaced]
     if level or pieces:
-        units += merged(source, (part for part in parts if part[1] not in in_copies))
-    units += (unit for unit in numbers_of(source, state.lost) if unit.start not in in_copies)
+        units += stand_ins.merged(source, (part for part in parts if part[1] not in in_copies))
+    units += (unit for unit in stand_ins.numbers_of(source, state.lost) if unit.start not in in_copies)
     units.sort(key=lambda unit: unit.start)
     # On level 0 without pieces, only lost numbers and copies have stand-ins: those of level 1.
-    names = stand_in_names(source.text, units, level if level or pieces else 1, pieces)
+    names = stand_ins.stand_in_names(source.text, units, level if level or pieces else 1, pieces)
     if nameless := {copy.core for copy in replaced if copy.core not in names}:
         return _strategy(whole, state._replace(hidden=state.hidden | nameless))
-    left, right = touched(source.text, units, names)
-    stand_ins: dict[str, _StandIn] = {}
+    left, right = stand_ins.touched(source.text, units, names)
+    by_name: dict[str, _StandIn] = {}
     edits: list[Edit] = []
     removed = set[int]()
     for i, unit in enumerate(units):
@@ -234,16 +218,16 @@ def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
             name = names[unit.raw]
             edits.append(Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
             # The spaces go again only if the part touches letters wherever it occurs, and is no address.
-            before = stand_ins.get(name, _StandIn(unit.raw, True, True))
-            touches = not is_address(unit.raw)
-            stand_ins[name] = _StandIn(
+            before = by_name.get(name, _StandIn(unit.raw, True, True))
+            touches = not stand_ins.is_address(unit.raw)
+            by_name[name] = _StandIn(
                 unit.raw, before.touches_left and left[i] and touches, before.touches_right and right[i] and touches
             )
         elif level or unit.raw[0].isdigit():
             edits.append(Edit(unit.start, unit.end, Part(0, unit.raw)))
             removed.update(range(unit.start, unit.end))
     expected = Counter(raw for raw, start, _ in parts if start not in removed)
-    return PlaceholderStrategy(whole, shown, edited(source, edits), stand_ins, expected, state)
+    return PlaceholderStrategy(whole, shown, edited(source, edits), by_name, expected, state)
 
 
 def _with_elements(marked: TaggedText, shown: Collapsed) -> TaggedText:
@@ -274,12 +258,13 @@ def lost_and_invented_doubts(source: TaggedText, target: TaggedText, *, numbers:
         target: the translation.
         numbers: whether lost numbers count too.
     """
-    lost, invented = differences(Counter(raw for raw, _, _ in parts_of(source)), cut_at_marks(target), source.syntax)
+    lost, invented = differences(
+        Counter(raw for raw, _, _ in parts_of(source)), stand_ins.cut_at_marks(target), source.syntax
+    )
     if numbers:
         lost += lost_numbers(source.text, target.text, syntax=source.syntax)
     doubts = []
-    if lost:
-        doubts.append(f"lost: {' '.join(lost)}")
-    if invented:
-        doubts.append(f"invented: {' '.join(invented)}")
+    for kind, parts in (("lost", lost), ("invented", invented)):
+        if parts:
+            doubts.append(f"{kind}: {' '.join(parts)}")
     return doubts

@@ -8,13 +8,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import MOST_PARTS, Target, TooManyParts
 from translucid.documents.splicing import Edit, splice
-from translucid.documents.tag_pairs import matched_tags
+from translucid.documents.tag_tree import matched_tags
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.cancellation import between_steps
 
@@ -138,7 +139,7 @@ def _paired(parts: Iterable[Part]) -> _Paired:
         if part.end > part.start:
             kept.append(part)
     numbers: dict[int, int] = {}
-    for number, pair in enumerate(matched_tags((part.side, part.name) for part in kept)):
+    for number, pair in enumerate(matched_tags(map(attrgetter("side", "name"), kept))):
         numbers.update(dict.fromkeys(pair, number))
     paired: _Paired = []
     for i, part in enumerate(kept):
@@ -190,8 +191,12 @@ def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
             return match is not None and match.end() == part.end
         return part.side is Side.alone and not part.word
 
-    # A closing tag that changes, such as that of a link, belongs to the text of its element.
-    kept = paired[trimmed([None if part.raw is not None else pair for part, pair in paired], is_loose)]
+    pairs: list[int | None] = []
+    for part, pair in paired:
+        # A closing tag that changes, such as that of a link, belongs to the text of its element.
+        has_changed = part.raw is not None
+        pairs.append(None if has_changed else pair)
+    kept = paired[trimmed(pairs, is_loose)]
     if kept and kept[0][0].side is None:
         part = kept[0][0]
         if match := blank.match(text, part.start, part.end):
@@ -273,11 +278,11 @@ class Spans:
     def _changed_marks(self, span: Span, inside: list[Edit]) -> dict[str, list[str]]:
         """Return the marks of a span with edits applied: for each original mark, its edited forms in order."""
         changed: dict[str, list[str]] = defaultdict(list)
-        ordered = sorted(inside, key=lambda edit: edit.start)
-        starts = [edit.start for edit in ordered]
+        key = attrgetter("start")
+        ordered = sorted(inside, key=key)
         for mark, (start, end) in zip(span.marked.marks, span.places, strict=True):
-            near = ordered[bisect_left(starts, start) : bisect_left(starts, end)]
-            edits = [Edit(e.start - start, e.end - start, e.new) for e in near if e.end <= end]
+            first, last = bisect_left(ordered, start, key=key), bisect_left(ordered, end, key=key)
+            edits = [Edit(e.start - start, e.end - start, e.new) for e in ordered[first:last] if e.end <= end]
             new = mark.raw
             if edits:
                 new = splice(self.text[start:end], edits)

@@ -150,27 +150,22 @@ def touched(text: str, units: Sequence[Unit], names: Mapping[str, str]) -> tuple
 
     It needs one if a letter or another stand-in touches it there, unless that stand-in has the space.
     """
-    left: list[bool] = []
-    right = [False] * len(units)
-    before, end = False, -1
-    for unit in units:
-        if unit.start > end:
-            before = is_letter(text[unit.start - 1 : unit.start])
-        named = unit.raw in names and not unit.is_sign
-        left.append(named and before)
-        before = named or (before and not _PARTS_WORDS.match(unit.raw))
-        end = unit.end
-    behind, start = False, len(text) + 1
-    for i in range(len(units) - 1, -1, -1):
-        unit = units[i]
-        if unit.end < start:
-            behind = is_letter(text[unit.end : unit.end + 1])
-        named = unit.raw in names and not unit.is_sign
-        right[i] = named and behind
-        # The unit to the left needs no space if this one has it.
-        behind = not named and behind and not _PARTS_WORDS.match(unit.raw)
-        start = unit.start
-    return left, right
+
+    def passing(order: Iterable[Unit], is_forward: bool) -> Iterator[bool]:
+        touches, edge = False, -1
+        for unit in order:
+            near, far, beside = unit.start, unit.end, text[unit.start - 1 : unit.start]
+            if not is_forward:
+                near, far, beside = unit.end, unit.start, text[unit.end : unit.end + 1]
+            if near != edge:
+                touches = is_letter(beside)
+            named = unit.raw in names and not unit.is_sign
+            yield named and touches
+            # On the way back, the unit to the left needs no space if this one has it.
+            touches = is_forward if named else touches and not _PARTS_WORDS.match(unit.raw)
+            edge = far
+
+    return list(passing(units, True)), list(passing(reversed(units), False))[::-1]
 
 
 def is_letter(character: str) -> bool:

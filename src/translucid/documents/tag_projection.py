@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -105,7 +106,7 @@ def placed(source: TaggedText, translation: str, links: Links, unsplit: Iterable
     if not source.marks:
         return TaggedText(target)
     if not target.strip():
-        return _spaced(source, target, [(i, 0) for i in range(len(source.marks))])
+        return _spaced(source, target, list(enumerate([0] * len(source.marks))))
     unsplit = [(len(before) + start, len(before) + end) for start, end in unsplit]
     places = _outside(target, _Projection(read, target, links).marks(), unsplit)
     return _spaced(source, target, _in_order(source.marks, places))
@@ -320,10 +321,9 @@ def _outside(target: str, places: list[_At], unsplit: Iterable[Span]) -> list[_A
             spans[-1] = spans[-1][0], max(end, spans[-1][1])
         else:
             spans.append((start, end))
-    starts = [start for start, _ in spans]
     moved = []
     for i, at in places:
-        before = bisect_left(starts, at) - 1
+        before = bisect_left(spans, at, key=itemgetter(0)) - 1
         if before >= 0 and at < spans[before][1]:
             at = min(spans[before], key=lambda edge: abs(edge - at))
         moved.append((i, at))

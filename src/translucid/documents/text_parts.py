@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from translucid.data.non_translatable import kept_parts
-from translucid.documents import tag_pairs
+from translucid.documents import tag_tree
 from translucid.documents.kept_elements import expanded
 from translucid.documents.spans import DIRECTION_SIGNS
 from translucid.documents.stand_ins import is_address, letters_before, parts_of
@@ -116,7 +116,7 @@ def _paired(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     """Return the marks; parts that are the tags of an element become a pair."""
     paired = list(marks)
     tags = (tag_of(mark.raw) if isinstance(mark, Part) else _NO_TAG for mark in marks)
-    for opening, closing in tag_pairs.matched_tags(tags):
+    for opening, closing in tag_tree.matched_tags(tags):
         pair = -1 - opening  # negative, because the document's pairs are counted from 0
         paired[opening] = replace(paired[opening], side=Side.opens, pair=pair)
         paired[closing] = replace(paired[closing], side=Side.closes, pair=pair)
@@ -157,4 +157,4 @@ def _absorbed(parts: Iterable[str | Mark]) -> Iterator[str | Mark]:
 
 def nested(parts: Iterable[str]) -> bool:
     """Whether each closing tag closes the last tag that is still open."""
-    return tag_pairs.nested(list(map(tag_of, parts)))
+    return tag_tree.nested(list(map(tag_of, parts)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,7 +32,7 @@ _HALF = 0.5
 """The share of a word that a span must cover to contain it."""
 _NOISE = 1e-9
 """Sums that differ by less count as equal: their order of addition may differ."""
-_NO_TARGETS, _NO_SHARES = np.zeros(0, np.int64), np.zeros(0)
+_NO_LINKS = np.zeros(0, np.int64), np.zeros(0)
 
 
 class Word(NamedTuple):
@@ -103,8 +105,7 @@ class WordLinks:
         for s, t, weight in links:
             if 0 <= s < sizes[0] and 0 <= t < sizes[1] and weight > 0:
                 self.shares[t][s] = self.shares[t].get(s, 0.0) + weight
-        targets_of: list[list[int]] = [[] for _ in self.source]
-        shares_of: list[list[float]] = [[] for _ in self.source]
+        targets_of, shares_of = defaultdict[int, list[int]](list), defaultdict[int, list[float]](list)
         for t, shares in enumerate(self.shares):
             total = sum(shares.values())
             for s in shares:
@@ -112,7 +113,9 @@ class WordLinks:
                 targets_of[s].append(t)
                 shares_of[s].append(shares[s])
         # For each source word: the target words that it is linked to, and its share of each.
-        self._of_source = [(np.array(t, np.int64), np.array(n)) for t, n in zip(targets_of, shares_of, strict=True)]
+        self._of_source: dict[int, tuple[Indices, Vector]] = {}
+        for s, targets in targets_of.items():
+            self._of_source[s] = np.array(targets, np.int64), np.array(shares_of[s])
         # The last cut (source words on its left) and the mass of these words: cuts move from left to right.
         self._on_left = 0, np.zeros(len(self.target))
         self.linked = np.array(list(map(bool, self.shares)), bool)
@@ -141,7 +144,7 @@ class WordLinks:
         """Return for each target word the share of its links that goes to some source words."""
         mass = np.zeros(len(self.target))
         for s in words:
-            targets, shares = self._of_source[s]
+            targets, shares = self.shares_of(s)
             mass[targets] += shares
         return mass
 
@@ -269,9 +272,7 @@ class WordLinks:
 
     def shares_of(self, source: int) -> tuple[Indices, Vector]:
         """Return the target words that a source word is linked to, and its share of each; none if it does not exist."""
-        if 0 <= source < len(self.source):
-            return self._of_source[source]
-        return _NO_TARGETS, _NO_SHARES
+        return self._of_source.get(source, _NO_LINKS)
 
 
 def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[int, int]]) -> Links:
@@ -285,9 +286,10 @@ def with_copies(links: Links, source: str, target: str, copies: Iterable[tuple[i
     """
     if not links:
         return links
-    source_starts = [word.start for word in words_of(source)]
-    target_starts = [word.start for word in words_of(target)]
-    pairs = {bisect_right(source_starts, s) - 1: bisect_right(target_starts, t) - 1 for s, t in copies}
+    source_words, target_words, start = words_of(source), words_of(target), attrgetter("start")
+    pairs: dict[int, int] = {}
+    for s, t in copies:
+        pairs[bisect_right(source_words, s, key=start) - 1] = bisect_right(target_words, t, key=start) - 1
     copied = set(pairs.values())
     corrected = [link for link in links if link[0] not in pairs and link[1] not in copied]
     for s, t in pairs.items():

@@ -11,11 +11,14 @@ import unicodedata
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
+from operator import attrgetter
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from translucid.documents.document import LARGEST
+from translucid.documents.document import LARGEST, Document, SegmentList, Target
+from translucid.documents.tag_tree import completed
 from translucid.ground.errors import UserError
 
 MOST_MEMBERS = 10_000
@@ -108,14 +111,13 @@ class ZipContainer:
 
     def filled(self, new: Mapping[str, bytes]) -> bytes:
         """Return the file with new contents of some members; without any, the bytes are the same."""
-        out, moved = BytesIO(), dict[str, int]()
-        packed = {member: self._packed(self._records[member], content) for member, content in new.items()}
-        first = min((record.start for record in self._records.values()), default=self._directory)
-        out.write(self.content[:first])
-        for record in sorted(self._records.values(), key=lambda record: record.start):
+        out, moved, packed, at = BytesIO(), dict[str, int](), dict[str, bytes](), 0
+        for record in sorted(self._records.values(), key=attrgetter("start")):
             member = record.name
-            moved[member] = out.tell()
-            if member in packed:
+            out.write(self.content[at : record.start])
+            moved[member], at = out.tell(), record.end
+            if member in new:
+                packed[member] = self._packed(record, new[member])
                 out.write(self._local(record, new[member], packed[member]))
             else:
                 out.write(self.content[record.start : record.end])
@@ -152,7 +154,7 @@ class ZipContainer:
         Raises:
             UserError: the offsets of the file are wrong, or its members overlap.
         """
-        starts = sorted(info.header_offset for info in infos)
+        starts = sorted(map(attrgetter("header_offset"), infos))
         ends: dict[int, int] = {}
         for start, end in zip(starts, [*starts[1:], self._directory], strict=True):
             ends.setdefault(start, end)  # Of two members at the same place, the first has no room.
@@ -193,6 +195,44 @@ class ZipContainer:
         extra = _without_sizes(self.content[after_name : record.data])
         header[10] = len(extra)
         return _LOCAL.pack(*header) + self.content[record.start + _LOCAL.size : after_name] + extra + packed
+
+
+class Bundle:
+    """A zip file with texts in several members, as a document."""
+
+    def __init__(self, packed: ZipContainer) -> None:
+        """Start without members."""
+        self.packed = packed
+        self.segments = SegmentList(packed.name)
+        # The name of each member, the number of its first segment, and the member as a document.
+        self._members: list[tuple[str, int, Document]] = []
+
+    def add(self, member: str, document: Document, part: str) -> None:
+        """Add the segments of a member.
+
+        Args:
+            member: the name of the member.
+            document: the member as a document.
+            part: the name of the member for people.
+
+        Raises:
+            UserError: the file has too many segments.
+        """
+        self._members.append((member, len(self.segments), document))
+        for segment in document.segments:
+            self.segments.add(replace(segment, place=", ".join(filter(None, (part, segment.place)))))
+
+    def filled(self, targets: Mapping[int, Target]) -> bytes:
+        """Return the file with translations, which get all tags of their source, so that XML stays well-formed."""
+        new = {}
+        for member, first, document in self._members:
+            of_member = {}
+            for i in range(len(document.segments)):
+                if target := targets.get(first + i):
+                    of_member[i] = target
+            if of_member:
+                new[member] = document.filled(completed(document.segments, of_member))
+        return self.packed.filled(new) if new else self.packed.content
 
 
 def member_name(name: str) -> str:

@@ -14,8 +14,7 @@ from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
-from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import ZipContainer, member_name
+from translucid.documents.zip_container import Bundle, ZipContainer, member_name
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _SPACES = {

@@ -37,8 +37,10 @@ class _Open(NamedTuple):
     name: str
     translated: bool
     """Whether its content is translated."""
-    start: int | None = None
-    """The start of its tag, if the whole element becomes one mark."""
+    start: int
+    """The start of its tag."""
+    whole: bool
+    """Whether the whole element becomes one mark."""
 
 
 class Html:
@@ -108,7 +110,7 @@ class Html:
                 raise UserError(f"has more than {DEEPEST} elements in each other", file=self._file.name, line=line)
             # An element in a sentence whose content is not translated becomes one mark, once it is closed.
             whole = inline and around and not within
-            self._open.append(_Open(tag.name, within, token.start if whole else None))
+            self._open.append(_Open(tag.name, within, token.start, whole))
             if whole:
                 return
         if not inline:
@@ -130,9 +132,10 @@ class Html:
         depth = len(self._open) - 1
         while depth >= 0 and self._open[depth].name != token.name:
             depth -= 1
-        whole = depth >= 0 and self._open[depth].start is not None
+        whole = depth >= 0 and self._open[depth].whole
         if depth >= 0:
-            self._close(depth, token.end if whole else token.start, token.start)
+            self._close(depth + 1, token.start)
+            self._close(depth, token.end)
         if not is_inline(token.name):
             self._block()
         elif not whole and self._translated:
@@ -150,13 +153,12 @@ class Html:
                 break
         self._close(closed, at)
 
-    def _close(self, depth: int, end: int, inner: int | None = None) -> None:
-        """Close elements down to a depth: the outermost at `end`, those in it at `inner` if it is given."""
+    def _close(self, depth: int, end: int) -> None:
+        """Close elements down to a depth; `end` is the end of the last of them."""
         while len(self._open) > depth:
             element = self._open.pop()
-            if element.start is not None and self._translated:
-                at = end if inner is None or len(self._open) == depth else inner
-                self._parts.append(Part(element.start, at, Side.alone, word=True))
+            if element.whole and self._translated:
+                self._parts.append(Part(element.start, end, Side.alone, word=True))
 
     def _block(self) -> None:
         """Add the parts so far as a segment, and start a new one."""

@@ -104,7 +104,8 @@ class Markdown:
         write = partial(_written, kind=block.kind, quote=quote, hard_space=self._hard_space, modules=self._modules)
         write_first = None
         if not what and block.kind not in ("cell", "title"):
-            write_first = partial(_begun, write=write, source_marker=_block_marker(block.content, span.start))
+            marker = _BEGINS_BLOCK.match(block.content[span.start : span.start + 40])
+            write_first = partial(_begun, write=write, source_marker=marker and marker[2])
         marked = replace(span.marked, marks=tuple(marks))
         self._spans.add(len(self.segments), Span(start, end, marked, tuple(places)), write, write_first)
         self.segments.add(Segment(marked, f"line {self._line}{what}"))
@@ -149,18 +150,12 @@ def _decoded(raw: str) -> str:
     return _ESCAPED.sub(lambda match: match[1] or unescape(match[2]), raw)
 
 
-def _begun(words: str, write: Callable[[str], str], source_marker: str) -> str:
+def _begun(words: str, write: Callable[[str], str], source_marker: str | None) -> str:
     """Encode words at the beginning of a line; a block marker is escaped, unless the source begins with it."""
     marker = _BEGINS_BLOCK.match(words)
     if not marker or marker[2] == source_marker:
         return write(words)
     return f"{marker[1]}\\{marker[2]}{write(words[marker.end() :])}"
-
-
-def _block_marker(content: str, start: int) -> str:
-    """Return the beginning of a text if it could begin a block, else ""."""
-    marker = _BEGINS_BLOCK.match(content[start : start + 40])
-    return marker[2] if marker else ""
 
 
 def _written(words: str, kind: Kind, quote: str, hard_space: str, modules: bool) -> str:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from translucid.data.languages import Languages, code_with_region, script_of
-from translucid.data.readers.xml_elements import Element
-from translucid.documents.office.docx_fields import TEXT, with_fields
+from translucid.data.readers.xml_elements import Element, Piece
 from translucid.documents.office.drawings import add_descriptions, read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts
 from translucid.documents.office.runs import Dialect, add_paragraph
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Role
-from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import ZipContainer
+from translucid.documents.zip_container import Bundle, ZipContainer
 
 _MAIN = "document.main+xml"
 _KINDS = {
     _MAIN: "",
     **{f"wordprocessingml.{kind}+xml": kind for kind in ("header", "footer", "footnotes", "endnotes", "comments")},
 }
+_TEXT, _FIXED = "translated", "fixed"
+"""The names of merged elements: with text that is translated, or without."""
+_SHOWING_TEXT = ("HYPERLINK",)
+"""Fields whose result is text that a person wrote, not a number, a date or a copy."""
+_WITH_PROPERTIES = {"w:smartTag": "w:smartTagPr", "w:customXml": "w:customXmlPr"}
 _PICTURE = "wp:docPr"
 _ROLES: dict[str, Role] = {
-    **dict.fromkeys(["w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo", TEXT], "pair"),
+    **dict.fromkeys(["w:hyperlink", "w:ins", "w:moveTo", "w:dir", "w:bdo", _TEXT], "pair"),
     **dict.fromkeys(["w:tab", "w:ptab", "w:br", "w:cr"], "break"),
     # Traces of the spelling checker and the layout, which are void for a translation.
     **dict.fromkeys(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"], "gone"),
@@ -70,7 +75,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
         _key,
         space='xml:space="preserve"',
         texts={"w:noBreakHyphen": "-"},
-        grouped=with_fields,
+        grouped=_with_fields,
         holding=("w:p", _PICTURE),
         spoken=partial(_spoken, code, script),
     )
@@ -115,3 +120,72 @@ def _key(file: XmlFile, properties: Element) -> str:
     for child in kept:
         written += file.raw(child.start, child.end)
     return written + file.raw(properties.inner_end, properties.end)
+
+
+def _with_fields(parts: Sequence[Element | Piece]) -> Sequence[Element | Piece]:
+    """Return the parts of a paragraph or a run, in which each field, control and ruby is one element.
+
+    A field that ends in another paragraph, as a table of contents does, is not merged.
+    """
+    merged = list[Element | Piece]()
+    depth = first = separate = 0
+    for part in parts:
+        merged.append(_control(part))
+        for kind in _field_characters(part):
+            if kind == "begin":
+                if depth == 0:
+                    first, separate = len(merged) - 1, 0
+                depth += 1
+            elif kind == "separate" and depth == 1:
+                separate = len(merged) - 1 - first
+            elif kind == "end" and depth:
+                depth -= 1
+                if depth == 0 and len(merged) - 1 > first:
+                    merged[first:] = [_field(merged[first:], separate)]
+    return merged
+
+
+def _field_characters(part: Element | Piece) -> Iterator[str | None]:
+    """Yield the types of the field characters in a run: the begin, the separator or the end of a field."""
+    if isinstance(part, Element) and part.name == "w:r":
+        for child in part.children:
+            if child.name == "w:fldChar":
+                yield child.attributes.get("w:fldCharType")
+
+
+def _field(runs: Sequence[Element | Piece], separate: int) -> Element:
+    """Merge the runs of a field; `separate`: the index of the run between its code and its result, 0 if there is none.
+
+    The result is text only in some fields.
+    """
+    start, last = runs[0], runs[-1]
+    assert isinstance(start, Element)
+    field = replace(start, name=_FIXED, end=last.end, parts=list(runs))
+    code = ""
+    for run in runs[:separate]:
+        if isinstance(run, Element):
+            for text in run.within("w:instrText"):
+                code += text.text
+    result = list(runs[separate + 1 : -1])
+    if not result or not code.strip().upper().startswith(_SHOWING_TEXT):
+        return field
+    return replace(field, name=_TEXT, inner=result[0].start, inner_end=last.start, parts=result)
+
+
+def _control(part: Element | Piece) -> Element | Piece:
+    """Return a content control, a ruby or custom XML as an element that contains only its text."""
+    if isinstance(part, Piece):
+        return part
+    if part.name == "w:sdt":
+        text, settings = part.child("w:sdtContent"), part.child("w:sdtPr")
+        if text is None or (settings and settings.child("w:dataBinding")):
+            return replace(part, name=_FIXED)
+        return replace(part, name=_TEXT, inner=text.inner, inner_end=text.inner_end, parts=text.parts)
+    if part.name == "w:ruby" and (base := part.child("w:rubyBase")):
+        return replace(part, name=_TEXT, inner=base.inner, inner_end=base.inner_end, parts=base.parts)
+    if part.name in _WITH_PROPERTIES:
+        parts = part.children_except(_WITH_PROPERTIES[part.name])
+        if not parts:
+            return replace(part, name=_FIXED)
+        return replace(part, name=_TEXT, inner=parts[0].start, parts=[*parts])
+    return part

@@ -13,8 +13,7 @@ from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
 from translucid.documents.xml.xml_tags import prefix
-from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import ZipContainer
+from translucid.documents.zip_container import Bundle, ZipContainer
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
 _SPACES = {

@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.zip_container import ZipContainer
 
-_OFFICE = "http://schemas.openxmlformats.org/{}/2006/{}"
-_STRICT = "http://purl.oclc.org/ooxml/{}/{}"
-SPACES = {
-    _OFFICE.format("wordprocessingml", "main"): "w",
-    _STRICT.format("wordprocessingml", "main"): "w",
-    _OFFICE.format("drawingml", "main"): "a",
-    _STRICT.format("drawingml", "main"): "a",
-    _OFFICE.format("presentationml", "main"): "p",
-    _STRICT.format("presentationml", "main"): "p",
-    _OFFICE.format("officeDocument", "relationships"): "r",
-    _STRICT.format("officeDocument", "relationships"): "r",
-    _OFFICE.format("drawingml", "wordprocessingDrawing"): "wp",
-    _STRICT.format("drawingml", "wordprocessingDrawing"): "wp",
+_SPACES = {
+    "w": ("wordprocessingml", "main"),
+    "a": ("drawingml", "main"),
+    "p": ("presentationml", "main"),
+    "r": ("officeDocument", "relationships"),
+    "wp": ("drawingml", "wordprocessingDrawing"),
 }
+SPACES: dict[str, str] = {}
+"""The prefixes by their name spaces, which have other names in the strict variant of the standard."""
+for _prefix, (_language, _part) in _SPACES.items():
+    SPACES[f"http://schemas.openxmlformats.org/{_language}/2006/{_part}"] = _prefix
+    SPACES[f"http://purl.oclc.org/ooxml/{_language}/{_part}"] = _prefix
 _TYPES = "[Content_Types].xml"
 _TYPE = {"http://schemas.openxmlformats.org/package/2006/content-types": ""}
 CHARTS = {"drawingml.chart+xml": "chart", "drawingml.diagramData+xml": "diagram", "diagramDrawing+xml": "diagram"}

@@ -9,8 +9,7 @@ from translucid.data.languages import Languages
 from translucid.documents.office.drawings import read_drawn
 from translucid.documents.office.package_parts import CHARTS, SPACES, parts, related
 from translucid.documents.xml.xml_file import XmlFile
-from translucid.documents.zip_bundle import Bundle
-from translucid.documents.zip_container import ZipContainer
+from translucid.documents.zip_container import Bundle, ZipContainer
 
 _BEHIND = {"presentationml.slideMaster+xml": "master", "presentationml.slideLayout+xml": "layout"}
 _KINDS = {"presentationml.slide+xml": "slide", "presentationml.notesSlide+xml": "notes", **CHARTS, **_BEHIND}

@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from translucid.data.readers.xml_elements import Element, Piece
-from translucid.documents.document import Segment
-from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.documents.document import Segment, Target
+from translucid.documents.tagged_text import Mark, Side
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
@@ -175,7 +175,7 @@ class Paragraph:
             yield properties, item
             last = self.plain if properties is None else properties
 
-    def written(self, targets: Iterable[TaggedText | None], kept: Kept) -> str:
+    def written(self, targets: Iterable[Target | None], kept: Kept) -> str:
         """Return the runs with translations, one for each line with a text; lines without a translation stay."""
         remaining = iter(targets)
         inside = [self.plain]  # the properties of the open pairs, the innermost last
@@ -185,7 +185,7 @@ class Paragraph:
         for items, content in self.lines:
             target = next(remaining) if content else None
             if content and target:
-                items = content.around(target)
+                items = content.around(target.marked)
             for part in joined(items):
                 if isinstance(part, str):
                     properties = self.dialect.spoken(self.name, inside[-1]) if target else inside[-1]
@@ -216,10 +216,6 @@ def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Elemen
     numbers = range(first, len(document.segments))
 
     def write(targets: Targets, kept: Kept) -> str:
-        translations: list[TaggedText | None] = []
-        for number in numbers:
-            target = targets.get(number)
-            translations.append(target.marked if target else None)
-        return paragraph.written(translations, kept)
+        return paragraph.written(map(targets.get, numbers), kept)
 
     document.add_slot(parts[0].start, parts[-1].end, numbers, write)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from translucid.documents.document import SegmentList, Target
-from translucid.documents.tag_pairs import complete
+from translucid.documents.tag_tree import completed
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.ground.cancellation import between_steps
 
@@ -51,21 +51,19 @@ class SlottedXml:
 
     def filled(self, targets: Targets) -> bytes:
         """Return the file with translations; they get all tags of their source, so that the file stays well-formed."""
-        completed: dict[int, Target] = {}
-        for number, target in targets.items():
-            completed[number] = replace(target, marked=complete(self.segments[number].source, target.marked))
-        numbers = sorted(completed)
+        new_targets = completed(self.segments, targets)
+        numbers = sorted(new_targets)
         slots = [slot for slot in self._slots if _contains_any(slot.segments, numbers)]
         # At the same place, insertions come first, then the outer slot before those in it.
         slots.sort(key=lambda slot: (slot.start, slot.start < slot.end, -slot.end))
-        starts = [slot.start for slot in slots]
+        key = attrgetter("start")
 
         def rendered(start: int, end: int) -> bytes:
             parts, at = [], start
-            for slot in slots[bisect_left(starts, start) : bisect_left(starts, end)]:
+            for slot in slots[bisect_left(slots, start, key=key) : bisect_left(slots, end, key=key)]:
                 between_steps()
                 if at <= slot.start and slot.end <= end:
-                    new = slot.write if isinstance(slot.write, str) else slot.write(completed, kept)
+                    new = slot.write if isinstance(slot.write, str) else slot.write(new_targets, kept)
                     parts += [self.file.content[at : slot.start], new.encode()]
                     at = slot.end
             return b"".join([*parts, self.file.content[at:end]])

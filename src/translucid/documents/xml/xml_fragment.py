@@ -53,14 +53,10 @@ class XmlFragment:
         self._before = declaration[0] if declaration else ""
         file = XmlFile("text", (_ROOT[0] + text[len(self._before) :] + _ROOT[1]).encode())
         self._elements, self._document = elements, SlottedXml(file)
+        self.segments = self._document.segments
         self._inline = Inline(file, self._role, edges=False, write_cdata=written_in_cdata)
         for root in file.units({"r"}, {"r"}, {}):
             self._take(root)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The segments, in reading order."""
-        return self._document.segments
 
     def filled(self, targets: Mapping[int, Target]) -> bytes:
         """Return the XML with translations, without the root that was added."""

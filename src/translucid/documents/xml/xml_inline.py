@@ -97,7 +97,7 @@ class Content(NamedTuple):
                 return margins(item)[0] == len(item)
             return item.side is Side.alone and (edges or item.raw.isspace())
 
-        pairs = [item.pair if isinstance(item, Mark) else None for item in items]
+        pairs = [getattr(item, "pair", None) for item in items]
         inside = trimmed(pairs, is_loose, empty_elements=edges)
         lead, parts, tail = items[: inside.start], items[inside], items[inside.stop :]
         if parts and isinstance(first := parts[0], str):

@@ -37,7 +37,7 @@ def read(inside, **options):
     (unit,) = file.units((), {"u"}, {})
     document = SlottedXml(file)
     inline = Inline(file, role, edges=options.pop("edges", False), **options)
-    added = add_text(document, inline, unit.parts, Segment(TaggedText(""), "place", note="note"))
+    added = add_text(document, inline, unit.parts, "place", note="note")
     return document, added, inline
 
 

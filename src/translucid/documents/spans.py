@@ -209,10 +209,8 @@ def _trimmed(text: str, paired: _Paired, blank: re.Pattern[str]) -> _Paired:
 
 def _end(text: str, part: Part, blank: re.Pattern[str]) -> int:
     """Return the start of the white space at the end of words."""
-    for match in blank.finditer(text, part.start, part.end):
-        if match.end() == part.end:
-            return match.start()
-    return part.end
+    starts = (match.start() for match in blank.finditer(text, part.start, part.end) if match.end() == part.end)
+    return next(starts, part.end)
 
 
 Write = Callable[[str], str]

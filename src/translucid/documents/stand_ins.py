@@ -83,17 +83,15 @@ def _cuts(marked: TaggedText) -> list[int]:
 def merged(marked: TaggedText, parts: Iterable[tuple[str, int, int]]) -> Iterator[Unit]:
     """Yield units of adjacent parts; signs, and parts with a mark between them, are not merged."""
     marks = set(marked.mark_places)
-    last: Unit | None = None
+    units: list[Unit] = []
     for raw, start, end in parts:
         apart = is_sign(raw)
-        if last and last.end == start and start not in marks and not apart and not last.is_sign:
-            last = Unit(last.raw + raw, last.start, end)
-            continue
-        if last:
-            yield _with_unit(marked.text, last, marks)
-        last = Unit(raw, start, end, apart, counts=bool(_COUNTS.fullmatch(raw)))
-    if last:
-        yield _with_unit(marked.text, last, marks)
+        if units and units[-1].end == start and start not in marks and not apart and not units[-1].is_sign:
+            units[-1] = Unit(units[-1].raw + raw, units[-1].start, end)
+        else:
+            units.append(Unit(raw, start, end, apart, counts=bool(_COUNTS.fullmatch(raw))))
+    for unit in units:
+        yield _with_unit(marked.text, unit, marks)
 
 
 def numbers_of(marked: TaggedText, wanted: Collection[str]) -> Iterator[Unit]:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import merge
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -224,15 +225,10 @@ class _Projection:
         starts = self._starts_of(text)
         wanted = node.span[0] / len(self.source) * len(self.target)
         behind = bisect_left(starts, wanted)
-        before = behind - 1
         # Search from the wanted place to both sides: a text may have thousands of such elements.
-        while before >= 0 or behind < len(starts):
-            if behind == len(starts) or (before >= 0 and wanted - starts[before] <= starts[behind] - wanted):
-                start = starts[before]
-                before -= 1
-            else:
-                start = starts[behind]
-                behind += 1
+        starts_before = map(starts.__getitem__, range(behind - 1, -1, -1))
+        starts_behind = map(starts.__getitem__, range(behind, len(starts)))
+        for start in merge(starts_before, starts_behind, key=lambda start: abs(start - wanted)):
             if free.containing(start, start + len(text)):
                 return start, start + len(text)
         return None

@@ -163,8 +163,6 @@ class WordLinks:
 
         Words without links may be between other words of the run, but not at its ends.
         """
-        if not self.target:
-            return None
         weights = self.weights(inside, around)
         greatest, run = _NOISE, None
         # Only free places that contain a word with a gain can have a run.

@@ -8,9 +8,7 @@ from urllib.parse import unquote
 
 from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.document import Segment
 from translucid.documents.markup import html
-from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, add_text, written_in_cdata
@@ -102,7 +100,7 @@ def _labels(packed: ZipContainer, member: str, root: str, names: Collection[str]
             declared.append(element)
         elif element.parts:
             place = f"line {element.line}" if element.name == "text" else element.name.removeprefix("dc:")
-            add_text(document, inline, element.parts, Segment(TaggedText(""), place))
+            add_text(document, inline, element.parts, place)
     code, numbers = usual_code(languages[1] or ""), range(len(document.segments))
     for element in declared:
         is_only = languages[0] is None and len(declared) == 1

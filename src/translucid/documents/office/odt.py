@@ -7,8 +7,6 @@ from functools import partial
 
 from translucid.data.languages import Languages
 from translucid.data.readers.xml_elements import Element, Piece
-from translucid.documents.document import Segment
-from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, ends_line, escaped, folded, is_tab, line_so_far
@@ -77,7 +75,7 @@ def _take(document: SlottedXml, invisible: set[str], paragraph: Element, place: 
     for ruby in paragraph.within("text:ruby"):
         _keep_reading(ruby)
     for line in _lines(document.file, paragraph):
-        add_text(document, inline, line, Segment(TaggedText(""), place))
+        add_text(document, inline, line, place)
     for inner in paragraph.within(*_PARAGRAPHS):
         _take(document, invisible, inner, f"{place}, note or frame")
 

@@ -85,7 +85,7 @@ class Paragraph:
         # The items of each line, and the content to translate, if there is any.
         self.lines: list[tuple[list[Item], Content | None]] = []
         for line in self._lines(runs):
-            items = joined(parted(paired(self._grouped(line))))
+            items = list(parted(paired(self._grouped(line))))
             self.lines.append((items, Content.of(items, edges=True)))
 
     def _lines(self, runs: Iterable[_Run]) -> Iterator[list[_Run]]:

@@ -8,11 +8,9 @@ from functools import partial
 from translucid.data.languages import Languages
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
-from translucid.documents.document import Segment
 from translucid.documents.strings.android_text import items_of, written, written_cdata
 from translucid.documents.strings.messages import is_language
 from translucid.documents.strings.plural_forms import ORDER, categories, place_of_form
-from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Added, Inline, Role, add_text
@@ -66,7 +64,7 @@ class _Strings:
         is_reference = text.text.lstrip().startswith(("@", "?"))
         if is_reference or not text.parts or not is_language(text.text, text.attributes.get("name", "")):
             return None
-        return add_text(self.document, self.inline, text.parts, Segment(TaggedText(""), f"line {text.line}", note=note))
+        return add_text(self.document, self.inline, text.parts, f"line {text.line}", note)
 
     def _plurals(self, unit: Element, note: str | None) -> None:
         """Add the forms of the target language; a form that the source lacks is translated from `other`."""

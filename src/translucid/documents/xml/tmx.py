@@ -137,11 +137,7 @@ def _is_code(element: Element) -> bool:
 
 def _properties(target: Target) -> str:
     """Return the confidence and the doubts of a translation as properties."""
-    properties = ""
+    properties = [(_DOUBT, doubt) for doubt in target.doubts]
     if target.confidence is not None:
-        properties = _property(_SURE, f"{target.confidence:.2f}")
-    return properties + "".join(map(partial(_property, _DOUBT), target.doubts))
-
-
-def _property(kind: str, value: str) -> str:
-    return f'<prop type="{kind}">{escaped(value)}</prop>'
+        properties.insert(0, (_SURE, f"{target.confidence:.2f}"))
+    return "".join(f'<prop type="{kind}">{escaped(value)}</prop>' for kind, value in properties)

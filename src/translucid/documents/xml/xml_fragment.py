@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from translucid.data.readers.xml_elements import Element, Piece
-from translucid.documents.document import Segment, Target
-from translucid.documents.tagged_text import TaggedText
+from translucid.documents.document import Target
 from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import Inline, Role, add_text, written_in_cdata
@@ -81,4 +80,4 @@ class XmlFragment:
 
     def _add(self, parts: list[Element | Piece]) -> None:
         if parts:
-            add_text(self._document, self._inline, parts, Segment(TaggedText(""), "text"))
+            add_text(self._document, self._inline, parts, "text")

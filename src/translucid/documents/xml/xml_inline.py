@@ -286,23 +286,21 @@ def is_tab(raw: str) -> bool:
 
 def parted(items: Iterable[Item]) -> Iterator[Item]:
     """Insert spaces between words that only a break separates."""
-    after, waiting = "", list[Mark | None]()
+    after, waiting = "", list[Item]()
     for item in items:
-        if isinstance(item, Mark):
+        if isinstance(item, Mark) or item == PARTS_WORDS:
             waiting.append(item)
-        elif item == PARTS_WORDS:
-            waiting.append(None)
         elif item:
-            needs_space = _is_word(after) and _is_word(item[0])
-            for mark in waiting:
-                if mark:
-                    yield mark
-                elif needs_space:
-                    yield " "
-                    needs_space = False
+            if PARTS_WORDS in waiting and _is_word(after) and _is_word(item[0]):
+                waiting[waiting.index(PARTS_WORDS)] = " "
+            yield from filter(_is_visible, waiting)
             yield item
             after, waiting = item[-1], []
-    yield from filter(None, waiting)
+    yield from filter(_is_visible, waiting)
+
+
+def _is_visible(item: Item) -> bool:
+    return item != PARTS_WORDS
 
 
 def _is_word(character: str) -> bool:
@@ -318,20 +316,23 @@ class Added(NamedTuple):
     end: int
 
 
-def add_text(document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], segment: Segment) -> Added | None:
+def add_text(
+    document: SlottedXml, inline: Inline, parts: Sequence[Element | Piece], place: str, note: str | None = None
+) -> Added | None:
     """Add a segment and a slot for adjacent parts; return None if there is nothing to translate.
 
     Args:
         document: the document to add them to.
         inline: the reader and writer of the parts.
         parts: adjacent parts, in order.
-        segment: the segment without its source.
+        place: the position in the document.
+        note: a comment of the document for translators.
     """
     parts = _without_margins(inline.file, parts)
     content = inline.content(parts)
     if content is None:
         return None
-    number = document.segments.add(replace(segment, source=content.source))
+    number = document.segments.add(Segment(content.source, place, note=note))
     held = inline.held(parts) if inline.holding else {}
 
     def write(targets: Targets, kept: Kept) -> str:

@@ -10,6 +10,7 @@ from translucid.documents.xml.slots import SlottedXml
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import (
     PARTS_WORDS,
+    Content,
     Inline,
     add_text,
     by_line,
@@ -108,9 +109,9 @@ def test_sections_are_closed_for_tags_and_never_nested():
     opens, closes = SECTION
     parts = ["<", opens, "a<", opens, "b]]>", closes, Mark(0, "<x/>"), Mark(0, "&shop;"), Mark(0, "&amp;"), closes, "&"]
     after = "&lt;<![CDATA[a<b]]]]><![CDATA[>]]><x/><![CDATA[]]>&shop;<![CDATA[&]]>&amp;"
-    assert inline.written(parts, lambda start, end: "", {}) == after
+    assert inline.written(Content([], TaggedText(""), []), TaggedText.of(parts)) == after
     plain = Inline(document.file, role, edges=False)
-    assert plain.written([opens, "<", closes], lambda start, end: "", {}) == "<![CDATA[&lt;]]>"
+    assert plain.written(Content([opens], TaggedText(""), [closes]), TaggedText("<")) == "<![CDATA[&lt;]]>"
 
 
 def test_equal_marks_hold_their_texts_in_order():
@@ -118,14 +119,14 @@ def test_equal_marks_hold_their_texts_in_order():
     file = XmlFile("a.xml", f"<root><u>a{first}<s><b>{second}</b></s>{first}<x><i/></x></u></root>".encode())
     (unit,) = file.units((), {"u"}, {})
     inline = Inline(file, role, edges=False, holding=("p",))
-    held = inline.held(unit.parts)
+    content = inline.content(unit.parts)
     starts = [i for i in range(len(file.content)) if file.content.startswith(b"<x><p>", i)]
-    assert {raw: [element.start for element in elements] for raw, elements in held.items()} == {
+    assert {raw: [element.start for element in elements] for raw, elements in content.held.items()} == {
         first: [starts[0], starts[2]],
         second: [starts[1]],
     }
     marks = [Mark(0, first), "!", Mark(0, second), Mark(0, first), Mark(0, first)]
-    assert inline.written(marks, lambda start, end: f"({start})", held) == (
+    assert inline.written(content, TaggedText.of(marks), lambda start, end: f"({start})") == (
         f"({starts[0]})!({starts[1]})({starts[2]}){first}"
     )
 

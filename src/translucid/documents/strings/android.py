@@ -106,7 +106,7 @@ class _Strings:
             target = targets.get(number) or targets.get(text.number)
             written.append(with_attributes(raw(item.start, item.inner), {"quantity": form}))
             if target:
-                translation = self.inline.written(text.content.around(target.marked))
+                translation = self.inline.written(text.content, target.marked)
                 written += [raw(item.inner, text.start), translation, raw(text.end, item.end)]
             else:
                 written.append(raw(item.inner, item.end))

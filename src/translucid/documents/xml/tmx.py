@@ -95,7 +95,7 @@ class _Memory:
                 self.document.add_slot(prop.start, prop.end, numbers, "")
 
         def write(targets: Targets, kept: Kept) -> str:
-            inside = inline.written(content.around(targets[number].marked))
+            inside = inline.written(content, targets[number].marked)
             return self._variant(targets[number], inside, source, old)
 
         self.document.add_slot(start, end, numbers, write)

@@ -224,7 +224,7 @@ class _Xliff:
         first = len(segments)
 
         def written(targets: Targets) -> str:
-            return inline.written(content.around(targets[first].marked))
+            return inline.written(content, targets[first].marked)
 
         if not has_cases(content.source.text):
             segments.add(replace(segment, source=content.source))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 from xml.sax.saxutils import unescape
 
@@ -74,6 +75,8 @@ class Content(NamedTuple):
     lead: list[Item]
     source: TaggedText
     tail: list[Item]
+    held: Mapping[str, Sequence[Element]] = MappingProxyType({})
+    """The elements with separate texts that became a mark, by the mark in the file."""
 
     @classmethod
     def of(
@@ -152,9 +155,13 @@ class Inline:
 
     def content(self, parts: Iterable[Element | Piece]) -> Content | None:
         """Return the content of adjacent parts; None if there is nothing to translate."""
-        return Content.of(parted(paired(self._items(parts))), edges=self.edges, syntax=self.syntax)
+        held = defaultdict[str, list[Element]](list)
+        items = parted(paired(self._items(parts, held)))
+        content = Content.of(items, edges=self.edges, syntax=self.syntax)
+        return content and content._replace(held=held)
 
-    def _items(self, parts: Iterable[Element | Piece]) -> Iterator[Item]:
+    def _items(self, parts: Iterable[Element | Piece], held: dict[str, list[Element]]) -> Iterator[Item]:
+        """Yield texts and marks; elements with separate texts that become a mark are added to `held`."""
         for part in parts:
             if isinstance(part, Piece):
                 raw = self.file.raw(part.start, part.end)
@@ -170,16 +177,21 @@ class Inline:
             role = self.role(part)
             if role == "pair" and part.inner < part.inner_end:
                 yield unplaced(self.file.raw(part.start, part.inner), Side.opens, part.start)
-                yield from self._items(part.parts)
+                yield from self._items(part.parts, held)
                 yield unplaced(self.file.raw(part.inner_end, part.end), Side.closes, part.start)
-            elif role == "none":
-                yield from self._items(part.parts)
-            elif isinstance(role, tuple):
-                yield unplaced(self.file.raw(part.start, part.end), *role)
+                continue
+            if role == "none":
+                yield from self._items(part.parts, held)
+                continue
+            raw = self.file.raw(part.start, part.end)
+            if self.holding and any(part.within(*self.holding)):
+                held[raw].append(part)
+            if isinstance(role, tuple):
+                yield unplaced(raw, *role)
             elif role != "gone":
                 if role == "break":
                     yield PARTS_WORDS
-                yield unplaced(self.file.raw(part.start, part.end))
+                yield unplaced(raw)
 
     def _texts(self, piece: Piece) -> Iterator[Item]:
         """Yield the items of a piece; their pairs have other numbers than those of other pieces."""
@@ -189,26 +201,12 @@ class Inline:
             else:
                 yield item
 
-    def held(self, parts: Iterable[Element | Piece]) -> dict[str, list[Element]]:
-        """Return the elements that become a mark but contain separate texts, by their raw content."""
-        held = defaultdict[str, list[Element]](list)
-        for part in parts:
-            if isinstance(part, Element):
-                if self.role(part) in ("pair", "none"):
-                    for raw, elements in self.held(part.parts).items():
-                        held[raw] += elements
-                elif any(part.within(*self.holding)):
-                    held[self.file.raw(part.start, part.end)].append(part)
-        return held
-
-    def written(
-        self, parts: Iterable[Item], kept: Kept | None = None, held: Mapping[str, Sequence[Element]] | None = None
-    ) -> str:
-        """Encode texts and marks; separate texts within the marks of `held` are translated too."""
-        left = iterators(held or {})
+    def written(self, content: Content, target: TaggedText, kept: Kept | None = None) -> str:
+        """Encode a translation; the separate texts in its marks are translated too if `kept` returns them."""
+        left = iterators(content.held)
         written = []
         depth = 0  # of CDATA sections, which XML cannot nest
-        for part in parts:
+        for part in content.around(target):
             if isinstance(part, str):
                 write = self.write_cdata if depth and self.write_cdata else self.write
                 written.append(write(part))
@@ -333,11 +331,9 @@ def add_text(
     if content is None:
         return None
     number = document.segments.add(Segment(content.source, place, note=note))
-    held = inline.held(parts) if inline.holding else {}
 
     def write(targets: Targets, kept: Kept) -> str:
-        target = targets[number].marked
-        return inline.written(content.around(target), kept, held)
+        return inline.written(content, targets[number].marked, kept)
 
     document.add_slot(parts[0].start, parts[-1].end, range(number, number + 1), write)
     return Added(number, content, parts[0].start, parts[-1].end)

@@ -107,7 +107,13 @@ def test_a_name_with_a_target_becomes_that_and_a_noun_does_not(tokenizer):
         assert searched(tokenizer, text, lambda text: text, terms)[1] == [text]
 
 
-@pytest.mark.parametrize(("language", "tries"), [("ru", [True, False]), ("zh-Hans", [True, False]), (None, None)])
+@pytest.mark.parametrize(
+    ("language", "tries"),
+    [
+        *(("ru", [True, False]), ("zh-Hans", [True, False]), ("ba", [True, False]), ("yue", [True, False])),
+        *((None, None), ("sr-Latn", None)),
+    ],
+)
 def test_no_time_is_lost_with_other_names_where_they_are_written_in_another_script(tokenizer, language, tries):
     forced = []
     _, read = searched(tokenizer, "I see Ferblat.", lambda text: "Canta.", forced=forced, language=language)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from translucid.data.languages import short_code
+from translucid.data.languages import script_of
 from translucid.data.placeholders import NameStandIn, name_pattern
 from translucid.data.text_pipeline import Piece
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
@@ -26,13 +26,6 @@ from translucid.terminology.term import Term
 
 FEW = 2
 """The largest number of pieces of a name that a model copies reliably."""
-OTHER_SCRIPTS = frozenset(
-    """
-    am ar as be bg bn bo ckb cv dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or os pa ps ru sa sd
-    si sr ta te tg th ti tt ug uk ur yi zh
-    """.split()  # noqa: SIM905 - a list of seventy strings is hard to read
-)
-"""The codes of languages that transcribe foreign names into another script than Latin."""
 OTHER_NAMES = 1, 2, 3
 """The first of the usual names in each further attempt."""
 USUAL_NAMES = (
@@ -54,7 +47,8 @@ class NameStandIns:
     def __init__(self, tokenizer: Tokenizer, terms: TermList, language: str | None) -> None:
         """Use the model's `tokenizer`, a list of `terms` with names, and the code of the target `language`."""
         self.tokenizer, self.terms = tokenizer, terms
-        self.writes_names_anew = language is not None and short_code(language) in OTHER_SCRIPTS
+        # Languages of other scripts than Latin transcribe foreign names.
+        self.writes_names_anew = script_of(language or "") not in ("Latn", "")
 
     def search(
         self, texts: Sequence[Sequence[Piece]], search: Search, search_again: Callable[[TermList | None], Search]

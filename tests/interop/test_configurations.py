@@ -11,8 +11,7 @@ from safetensors.torch import save_file
 
 from translucid.ground.errors import UserError
 from translucid.interop import huggingface, imported, marian
-from translucid.interop.imported import Keys, read_json, whole_of
-from translucid.interop.weights import read_weights
+from translucid.interop.imported import Keys, read_json, read_weights, whole_of
 
 HUGGINGFACE = {
     "activation_function": "silu",
@@ -299,27 +298,29 @@ def test_a_key_of_marian_that_changes_the_function_is_refused(tmp_path, key, val
 
 
 def test_layers_have_these_names_and_may_share_weights(tmp_path):
-    names = [(ours, theirs, kind) for ours, theirs, kind in marian.layers(1, [2])]
+    names = [*marian.layers(1, [2], pre=False)]
     assert names == [
-        ("encoder.0.self_attention.query", ["encoder_l1_self_{}q"], "W"),
-        ("encoder.0.self_attention.key_value", ["encoder_l1_self_{}k", "encoder_l1_self_{}v"], "W"),
-        ("encoder.0.self_attention.output", ["encoder_l1_self_{}o"], "W"),
-        ("encoder.0.residuals.0.norm", ["encoder_l1_self_Wo_ln"], "ln"),
-        ("encoder.0.feed_forward.inner", ["encoder_l1_ffn_{}1"], "W"),
-        ("encoder.0.feed_forward.outer", ["encoder_l1_ffn_{}2"], "W"),
-        ("encoder.0.residuals.1.norm", ["encoder_l1_ffn_ffn_ln"], "ln"),
-        ("decoder.0.self_attention.query", ["decoder_l2_self_{}q"], "W"),
-        ("decoder.0.self_attention.key_value", ["decoder_l2_self_{}k", "decoder_l2_self_{}v"], "W"),
-        ("decoder.0.self_attention.output", ["decoder_l2_self_{}o"], "W"),
-        ("decoder.0.residuals.0.norm", ["decoder_l2_self_Wo_ln"], "ln"),
-        ("decoder.0.cross_attention.query", ["decoder_l2_context_{}q"], "W"),
-        ("decoder.0.cross_attention.key_value", ["decoder_l2_context_{}k", "decoder_l2_context_{}v"], "W"),
-        ("decoder.0.cross_attention.output", ["decoder_l2_context_{}o"], "W"),
-        ("decoder.0.residuals.1.norm", ["decoder_l2_context_Wo_ln"], "ln"),
-        ("decoder.0.feed_forward.inner", ["decoder_l2_ffn_{}1"], "W"),
-        ("decoder.0.feed_forward.outer", ["decoder_l2_ffn_{}2"], "W"),
-        ("decoder.0.residuals.2.norm", ["decoder_l2_ffn_ffn_ln"], "ln"),
+        ("encoder.0.self_attention.query", ["encoder_l1_self_{}q"]),
+        ("encoder.0.self_attention.key_value", ["encoder_l1_self_{}k", "encoder_l1_self_{}v"]),
+        ("encoder.0.self_attention.output", ["encoder_l1_self_{}o"]),
+        ("encoder.0.residuals.0.norm", ["encoder_l1_self_Wo_ln"]),
+        ("encoder.0.feed_forward.inner", ["encoder_l1_ffn_{}1"]),
+        ("encoder.0.feed_forward.outer", ["encoder_l1_ffn_{}2"]),
+        ("encoder.0.residuals.1.norm", ["encoder_l1_ffn_ffn_ln"]),
+        ("decoder.0.self_attention.query", ["decoder_l2_self_{}q"]),
+        ("decoder.0.self_attention.key_value", ["decoder_l2_self_{}k", "decoder_l2_self_{}v"]),
+        ("decoder.0.self_attention.output", ["decoder_l2_self_{}o"]),
+        ("decoder.0.residuals.0.norm", ["decoder_l2_self_Wo_ln"]),
+        ("decoder.0.cross_attention.query", ["decoder_l2_context_{}q"]),
+        ("decoder.0.cross_attention.key_value", ["decoder_l2_context_{}k", "decoder_l2_context_{}v"]),
+        ("decoder.0.cross_attention.output", ["decoder_l2_context_{}o"]),
+        ("decoder.0.residuals.1.norm", ["decoder_l2_context_Wo_ln"]),
+        ("decoder.0.feed_forward.inner", ["decoder_l2_ffn_{}1"]),
+        ("decoder.0.feed_forward.outer", ["decoder_l2_ffn_{}2"]),
+        ("decoder.0.residuals.2.norm", ["decoder_l2_ffn_ffn_ln"]),
     ]
+    tops = [("encoder_norm", ["encoder_top_ln"]), ("decoder_norm", ["decoder_top_ln"])]
+    assert [*marian.layers(1, [2], pre=True)] == [*names, *tops]
 
     def numbers(**values):
         return marian._decoder_layers(keys_of(tmp_path, values))

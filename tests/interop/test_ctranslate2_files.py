@@ -6,10 +6,10 @@ import struct
 import numpy as np
 import pytest
 
+from translucid.engines.ctranslate2.conventions import block_names
 from translucid.ground.errors import UserError
 from translucid.interop import ctranslate2
-from translucid.interop.ctranslate2_file import read_model_file
-from translucid.interop.ctranslate2_weights import Variables, block_arrays
+from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
 from translucid.layers.positions import sinusoidal_positions
 
 NUMBERS = {"float32": 0, "int8": 1, "int16": 2, "int32": 3, "float16": 4, "uint16": 5}
@@ -200,7 +200,7 @@ def block(side, width=2):
 def test_the_arrays_of_a_block_get_our_names(tmp_path, side):
     arrays = block(side)
     variables = variables_of(tmp_path, **arrays)
-    found = block_arrays(variables, side, 1, 2)
+    found = joined_arrays(variables, block_names(side, 1), 2)
     variables.refuse_what_is_left()
     names = {
         "self_attention.query": ("self_attention/linear_0", slice(2)),

@@ -19,8 +19,7 @@ from translucid.engines.ctranslate2.convert import export_ctranslate2
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import _scaled as embeddings_are_scaled
 from translucid.interop.ctranslate2 import from_ctranslate2
-from translucid.interop.ctranslate2_file import read_model_file
-from translucid.interop.ctranslate2_weights import Variables
+from translucid.interop.ctranslate2_file import Variables, read_model_file
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions

@@ -12,8 +12,8 @@ from translucid import __version__
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import from_huggingface
-from translucid.interop.huggingface_card import model_card
 from translucid.interop.huggingface_export import export_huggingface
+from translucid.interop.huggingface_files import model_card
 from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
 from translucid.layers.positions import sinusoidal_positions
@@ -179,7 +179,7 @@ def test_a_model_of_many_languages(many):
 
 
 def card(*arguments, **more):
-    return model_card("MarianMTModel", *arguments, **{"by_language": False, "made_by": "1.2"} | more)
+    return model_card("MarianMTModel", *arguments, **{"by_language": False} | more)
 
 
 def test_the_card_of_a_model():
@@ -193,7 +193,7 @@ def test_the_card_of_a_model():
         "\n"
         "# en to pt-BR\n"
         "\n"
-        "A `MarianMTModel`, written by `translucid export --to huggingface` (1.2).\n"
+        f"A `MarianMTModel`, written by `translucid export --to huggingface` ({__version__}).\n"
         "\n"
         "```python\n"
         "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer\n"

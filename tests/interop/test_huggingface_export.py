@@ -16,8 +16,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.channels import sines_first
-from translucid.interop.huggingface_export import export_huggingface
+from translucid.interop.huggingface_export import export_huggingface, sines_first
 from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
 from translucid.models.build import build_model

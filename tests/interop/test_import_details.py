@@ -148,10 +148,11 @@ def test_arrays_of_marian_become_tensors(tmp_path):
     with pytest.raises(UserError, match=r"has no weights c. Is this model of a kind that we have?"):
         weights.get("c")
     for name in ("x_scale", "x_scale_pre"):
-        found = {}
         arrays = {name: np.array([[1.0, 2]]), name.replace("scale", "bias"): np.array([[3.0, 4]])}
-        marian._norm(found, "ours", weights_of(tmp_path, **arrays), "x")
-        assert {key: tensor.tolist() for key, tensor in found.items()} == {"ours.weight": [1, 2], "ours.bias": [3, 4]}
+        weight, bias = weights_of(tmp_path, **{key.replace("x", "x_ln"): array for key, array in arrays.items()}).layer(
+            "x_ln"
+        )
+        assert (weight.tolist(), bias.tolist()) == ([1, 2], [3, 4])
 
 
 def test_an_archive_without_a_readable_configuration_is_no_model(tmp_path):

@@ -8,28 +8,27 @@ import pytest
 from tests.probes.foreign import many_languages_folder, marian_file, marian_folder
 from translucid.ground.errors import UserError
 from translucid.interop import importing, run_resolution
-from translucid.interop.ctranslate2 import from_ctranslate2
-from translucid.interop.huggingface import from_huggingface
-from translucid.interop.importing import import_model, reader
+from translucid.interop.importing import import_model
 from translucid.interop.marian import from_marian
+from translucid.interop.run_resolution import kind_of
 from translucid.runs.run_folder import RunFolder
 
 
-def test_the_reader_depends_on_the_files(tmp_path):
+def test_the_kind_depends_on_the_files(tmp_path):
     with pytest.raises(UserError, match=r"gone: is not there. Give a folder, or an \.npz file of Marian"):
-        reader(tmp_path / "gone")
+        kind_of(tmp_path / "gone")
     for name in ("a.txt", "a"):
         (tmp_path / name).mkdir() if name == "a" else (tmp_path / name).touch()
         with pytest.raises(UserError, match=r"holds no model that can be imported. Hugging Face's have config.json"):
-            reader(tmp_path / name)
+            kind_of(tmp_path / name)
     (tmp_path / "a.npz").touch()
-    assert reader(tmp_path / "a.npz") is from_marian
+    assert kind_of(tmp_path / "a.npz") == "marian"
     (tmp_path / "a" / "b.npz").touch()
-    assert reader(tmp_path / "a") is from_marian
+    assert kind_of(tmp_path / "a") == "marian"
     (tmp_path / "a" / "config.json").touch()
-    assert reader(tmp_path / "a") is from_huggingface
+    assert kind_of(tmp_path / "a") == "huggingface"
     (tmp_path / "a" / "model.bin").touch()
-    assert reader(tmp_path / "a") is from_ctranslate2
+    assert kind_of(tmp_path / "a") == "ctranslate2"
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +84,7 @@ def test_damage_of_any_kind_is_one_line(folder, tmp_path, monkeypatch, error):
     def read(given):
         raise error("what happened")
 
-    monkeypatch.setattr(importing, "from_huggingface", read)
+    monkeypatch.setitem(importing._READERS, "huggingface", read)
     what = f"is damaged, or of a kind that can't be imported ({error.__name__}: "
     with pytest.raises(UserError, match=re.escape(what) + ".*what happened.*Get the folder again"):
         import_model(folder, tmp_path / "run")

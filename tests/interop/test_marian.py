@@ -14,8 +14,8 @@ from tests.probes.foreign import SHORT, marian_file, sentences
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.marian_export import save_marian
-from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.interop.marian import read_vocabulary
+from translucid.interop.marian_export import export_marian
 from translucid.interop.pieces import pieces_of
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
@@ -75,7 +75,7 @@ def test_what_is_imported_gives_the_same_probabilities(folder, tmp_path):
 def test_it_goes_back_and_comes_again_unchanged(folder, tmp_path):
     import_model(folder, tmp_path / "run")
     before = Translator.load(tmp_path / "run", "cpu", "torch")
-    save_marian(before.model, before.tokenizer, tmp_path / "back")
+    export_marian(before.model, before.tokenizer, tmp_path / "back", beam=5)
     import_model(tmp_path / "back", tmp_path / "again")
     after = Translator.load(tmp_path / "again", "cpu", "torch")
     assert before.model.options == after.model.options
@@ -95,7 +95,7 @@ def test_the_folder_names_its_files_and_holds_marians_ids(tmp_path):
     marian_file(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "run")
     translator = Translator.load(tmp_path / "run", "cpu", "torch")
-    save_marian(translator.model, translator.tokenizer, tmp_path / "back", beam=3)
+    export_marian(translator.model, translator.tokenizer, tmp_path / "back", beam=3)
     facts = yaml.safe_load((tmp_path / "back" / "decoder.yml").read_text())
     assert facts["models"] == ["model.npz"] and facts["beam-size"] == 3
     assert {*facts["vocabs"]} == {file.name for file in (tmp_path / "back").glob("*.spm")}
@@ -147,7 +147,7 @@ def exported(request, tmp_path_factory):
     marian_file(place / "theirs", norm=request.param)
     import_model(place / "theirs", place / "run")
     translator = Translator.load(place / "run", "cpu", "torch")
-    save_marian(translator.model, translator.tokenizer, place / "out")
+    export_marian(translator.model, translator.tokenizer, place / "out", beam=5)
     return request.param, place / "out"
 
 
@@ -258,4 +258,4 @@ def test_a_model_that_marian_has_not_is_refused(small_run, tmp_path, changes, sa
     size = tokenizer.source_size
     model = build_model(TransformerOptions(**shape | changes), size, size)
     with pytest.raises(UserError, match=said):
-        save_marian(model, tokenizer, tmp_path / "out")
+        export_marian(model, tokenizer, tmp_path / "out", beam=5)

@@ -9,7 +9,7 @@ from tests.probes.foreign import marian_file
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.marian_export import export_marian, save_marian
+from translucid.interop.marian_export import export_marian
 from translucid.models.build import build_model
 from translucid.models.language_options import BiLSTMLanguageOptions
 from translucid.models.model_options import TransformerOptions
@@ -111,33 +111,33 @@ def test_marian_is_told_which_matrices_are_one(tmp_path, share, tie, key):
     shape = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
     options = TransformerOptions(**shape, share_embeddings=share, tie_output=tie)
     model = build_model(options, tokenizer.source_size, tokenizer.target_size)
-    save_marian(model, tokenizer, tmp_path)
-    arrays = dict(np.load(tmp_path / "model.npz"))
+    export_marian(model, tokenizer, tmp_path / "out", beam=5)
+    arrays = dict(np.load(tmp_path / "out" / "model.npz"))
     written = yaml.safe_load(arrays["special:model.yml"].tobytes().rstrip(b"\0"))
     keys = {name: written["tied-embeddings" + name] for name in ("", "-src", "-all")}
     assert keys == {name: key is not None and name == (key and f"-{key}") for name in keys}
-    assert yaml.safe_load((tmp_path / "decoder.yml").read_text())["beam-size"] == 5
+    assert yaml.safe_load((tmp_path / "out" / "decoder.yml").read_text())["beam-size"] == 5
     names = {"Wemb"} if share else {"encoder_Wemb", "decoder_Wemb"}
     assert names <= {*arrays} and ("Wemb" in arrays) is share
     assert ("decoder_ff_logit_out_W" in arrays) is not tie
     files = {"vocab.spm"} if share else {"source.spm", "target.spm"}
-    assert {file.name for file in tmp_path.glob("*.spm")} == files
+    assert {file.name for file in (tmp_path / "out").glob("*.spm")} == files
 
 
 def test_marian_has_neither_elmo_nor_languages(tmp_path):
     _, tokenizer, _ = made({"norm": "post"})
     elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
     with pytest.raises(UserError, match=r"only a Transformer can become a model of Marian. Use it as it is."):
-        save_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out")
+        export_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out", beam=5)
     needed = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
     plain = build_model(TransformerOptions(**SMALL), 150, 150)
     with pytest.raises(UserError, match=f"Train with --set {needed} model.zero_start=true for it."):
-        save_marian(plain, tokenizer, tmp_path / "out")
+        export_marian(plain, tokenizer, tmp_path / "out", beam=5)
     fit = {**SMALL, "positions": "sinusoidal-tensor2tensor", "zero_start": True}
 
     class Opening:
         source_opening, target_opening = (), (5,)
 
     with pytest.raises(UserError, match=r"Marian's vocabularies do not tell languages. Use --to huggingface."):
-        save_marian(build_model(TransformerOptions(**fit), 150, 150), Opening(), tmp_path / "out")
+        export_marian(build_model(TransformerOptions(**fit), 150, 150), Opening(), tmp_path / "out", beam=5)
     assert [*tmp_path.iterdir()] == []

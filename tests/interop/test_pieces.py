@@ -10,10 +10,10 @@ import torch
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop import huggingface, pieces
-from translucid.interop.ctranslate2_vocabulary import read_pieces, vocabulary_of
+from translucid.interop.ctranslate2 import read_pieces, vocabulary_of
 from translucid.interop.huggingface_rows import M2M100, Rows, fairseq_rows, kept, marian_rows
 from translucid.interop.imported import Keys
-from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.interop.marian import read_vocabulary
 from translucid.interop.pieces import (
     NEVER,
     Vocabulary,
@@ -203,7 +203,7 @@ def test_the_orders_of_marian_and_fairseq():
     opus = marian_rows(names, as_opus=True)
     assert opus == Rows([3, 1, 4, 5, 2], ["</s>", "<unk>", "a", "b", "<pad>"], pad=4, start=4, end=0)
     assert opus.vocabulary == {"</s>": 0, "<unk>": 1, "a": 2, "b": 3, "<pad>": 4}
-    assert (opus.row(SPECIAL.start), opus.row(5)) == (4, 3)
+    assert (opus.ids.index(SPECIAL.start), opus.ids.index(5)) == (4, 3)
     names = [*OURS, "<row 9>", "spa_Latn", "a", "<row 0>", "eng_Latn", "b"]
     languages = ["eng_Latn", "spa_Latn"]
     written = ["<s>", "<pad>", "</s>", "<unk>", "a", "b", "spa_Latn", "eng_Latn", "<row 9>"]

@@ -193,8 +193,8 @@ def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
     Raises:
         UserError: its equations were edited, so that the exported model would translate differently.
     """
+    from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
-    from translucid.models.transformer import Transformer
 
-    if isinstance(own.model, Transformer) and own.model.options.elmo is None:
+    if is_supported(own.model.options):
         refuse_disagreement(CTranslate2Engine.difference_from(own, tokenizer), run)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
+from translucid.engines.ctranslate2.conventions import is_supported
 from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import certainly_cpu, choose_device
-from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -90,10 +90,7 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool
     """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
-        tuned = Tuned(engine="torch")
-        # CTranslate2 has Transformers only, and no bidirectional LSTM for ELMo.
-        if isinstance(configuration.model, TransformerOptions) and configuration.model.elmo is None:
-            tuned = Tuned(engine="ctranslate2")
+        tuned = Tuned(engine="ctranslate2" if is_supported(configuration.model) else "torch")
     if listed and tuned.languages in (None, configuration.data.languages):
         return tuned
     return tuned.model_copy(update={"considered": "all pieces"})

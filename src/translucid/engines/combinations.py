@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from translucid.ground.errors import UserError
 
@@ -13,31 +12,24 @@ CONSTRAINED = "constrained --terms"
 """Terms that the search enforces, without annotating them for the model."""
 
 
-class Conflict(NamedTuple):
-    """Two options that exclude each other."""
-
-    first: str
-    second: str
-    why: str
-
-
 CONFLICTS = (
-    Conflict("--rerank-with", "--mbr", "each of them decides on the order"),
-    Conflict("--rerank-with", "--sample", "it ranks what a beam search finds"),
-    Conflict("--rerank-with", "--beam 1", "one hypothesis leaves nothing to rank; 5 are usual"),
-    Conflict(CONSTRAINED, "--sample", "a constrained search draws nothing at random"),
-    Conflict("--adapter", "--ensemble", "an adapter belongs to one run, and several are averaged"),
-    Conflict("--engine ctranslate2", "--ensemble", "our own search averages runs: --engine torch"),
-    Conflict("--wrapped", "--format jsonl", "it gives plain text"),
-    Conflict("--wrapped", "--alignments", "it gives plain text"),
-    Conflict("--wrapped", "--nbest", "it gives one text"),
-    Conflict("--wrapped", "--no-split-sentences", "sentences go on from line to line"),
-    Conflict(DOCUMENT, "--format jsonl", "it becomes a document"),
-    Conflict(DOCUMENT, "--alignments", "it becomes a document"),
-    Conflict(DOCUMENT, "--nbest", "it becomes one document"),
-    Conflict(DOCUMENT, "--wrapped", "its format says where paragraphs end"),
-    Conflict(DOCUMENT, "--ray", "workers of a cluster read lines"),
+    ("--rerank-with", "--mbr", "each of them decides on the order"),
+    ("--rerank-with", "--sample", "it ranks what a beam search finds"),
+    ("--rerank-with", "--beam 1", "one hypothesis leaves nothing to rank; 5 are usual"),
+    (CONSTRAINED, "--sample", "a constrained search draws nothing at random"),
+    ("--adapter", "--ensemble", "an adapter belongs to one run, and several are averaged"),
+    ("--engine ctranslate2", "--ensemble", "our own search averages runs: --engine torch"),
+    ("--wrapped", "--format jsonl", "it gives plain text"),
+    ("--wrapped", "--alignments", "it gives plain text"),
+    ("--wrapped", "--nbest", "it gives one text"),
+    ("--wrapped", "--no-split-sentences", "sentences go on from line to line"),
+    (DOCUMENT, "--format jsonl", "it becomes a document"),
+    (DOCUMENT, "--alignments", "it becomes a document"),
+    (DOCUMENT, "--nbest", "it becomes one document"),
+    (DOCUMENT, "--wrapped", "its format says where paragraphs end"),
+    (DOCUMENT, "--ray", "workers of a cluster read lines"),
 )
+"""Pairs of options that exclude each other, and why."""
 NEEDS = {
     "--memory-from": "--memory",
     "--reverse-weight": "--rerank-with",

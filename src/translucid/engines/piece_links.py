@@ -113,7 +113,8 @@ def learn_links(
         for _, ids in part:
             np.add.at(frequency, ids, 1)
         # Summed after each part, so that memory holds each linked pair once, not each of its occurrences.
-        keys, weights = _summed(np.concatenate(new_keys), np.concatenate(new_weights))
+        keys, where = np.unique(np.concatenate(new_keys), return_inverse=True)
+        weights = np.bincount(where, np.concatenate(new_weights), len(keys)).astype(np.float64)
         if on_batch:
             on_batch(len(part))
     return PieceLinks(keys, weights, frequency)
@@ -126,9 +127,3 @@ def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
         if target >= len(SPECIAL) and not _SEPARATORS & set(pieces[target]):
             names.append(pieces[target])
     return " ".join(names)
-
-
-def _summed(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the distinct keys, and the sum of the weights of each."""
-    different, where = np.unique(keys, return_inverse=True)
-    return different, np.bincount(where, weights, len(different)).astype(np.float64)

@@ -16,14 +16,13 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
 from translucid.decoding.search import TorchEngine
 from translucid.engines import ALLOWED
-from translucid.engines.ctranslate2.conventions import Quantization
+from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.errors import UserError
 from translucid.models.protocol import SequenceModel
-from translucid.models.transformer import Transformer
 
 
 class Trial(NamedTuple):
@@ -103,7 +102,7 @@ def all_ways(model: SequenceModel, lists: Iterable[CandidateVocabulary], *, open
     """
     considered: list[CandidateVocabulary] = ["all pieces", *lists]
     ways = []
-    if isinstance(model, Transformer) and model.options.elmo is None:
+    if is_supported(model.options):
         for candidates in considered:
             if opened and candidates in BY_WORDS:
                 continue

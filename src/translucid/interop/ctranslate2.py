@@ -7,26 +7,36 @@ them, the converter copies them with `--copy_files`. Positions are stored as a t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.engines.ctranslate2.conventions import ACTIVATIONS, layer_names
 from translucid.ground.errors import UserError
-from translucid.interop.ctranslate2_file import read_model_file
-from translucid.interop.ctranslate2_vocabulary import OURS, our_tokenizer, read_pieces, their_tokenizer, vocabulary_of
-from translucid.interop.ctranslate2_weights import Variables, block_arrays
-from translucid.interop.imported import Imported, Keys, read_json
-from translucid.interop.pieces import vocabulary_weights
+from translucid.ground.special import SPECIAL, SPELLED
+from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
+from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file, read_json
+from translucid.interop.pieces import (
+    FAIRSEQ,
+    Vocabulary,
+    adapted_models,
+    languages_in,
+    only_here,
+    read_sentencepiece,
+    vocabulary_weights,
+)
+from translucid.layers.positions import sinusoidal_positions
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-MODEL = "model.bin"
 _REVISION = 7
-_NONLINEARITIES = {0: "relu", 2: "swish", 3: "gelu"}
+_NONLINEARITIES = dict(zip(ACTIVATIONS.values(), ACTIVATIONS, strict=True))
 """Our names of the nonlinearities, by CTranslate2's numbers."""
 _FIRST = (0, 1, 2)
 """The first positions with which sinusoidal tables may begin."""
+OURS = "tokenizer.model", "source.model"
+"""The files of which our own exports have one."""
 
 
 def from_ctranslate2(folder: Path) -> Imported:
@@ -35,7 +45,7 @@ def from_ctranslate2(folder: Path) -> Imported:
     Raises:
         UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
-    file = folder / MODEL
+    file = folder / "model.bin"
     found = read_model_file(file)
     if found.specification != "TransformerSpec" or found.revision > _REVISION:
         what = f"is a {found.specification[:50]!r} of revision {found.revision}, which is not supported"
@@ -55,18 +65,11 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
     arrays = {
         "source_embedding.tokens.weight": variables.array("encoder/embeddings_0/weight", 2),
         "target_embedding.tokens.weight": variables.array("decoder/embeddings/weight", 2),
-        "output.weight": variables.array("decoder/projection/weight", 2),
     }
     width = arrays["source_embedding.tokens.weight"].shape[1]
-    arrays["output.bias"] = variables.bias("decoder/projection/bias", len(arrays["output.weight"]))
     layers = {"encoder": variables.layers("encoder"), "decoder": variables.layers("decoder")}
     pre = bool(_same(variables, "pre_norm"))
-    for side, count in layers.items():
-        for i in range(count):
-            arrays |= block_arrays(variables, side, i, width)
-        if pre:
-            for ours, theirs in (("weight", "gamma"), ("bias", "beta")):
-                arrays[f"{side}_norm.{ours}"] = variables.array(f"{side}/layer_norm/{theirs}", 1)
+    arrays |= joined_arrays(variables, layer_names(layers, pre=pre), width)
     activation = _same(variables, "activation")
     if activation not in _NONLINEARITIES:
         raise UserError(f"has the activation {activation:g}, which is not supported", file=variables.file)
@@ -114,8 +117,6 @@ def _scaled(variables: Variables, width: int) -> bool:
 
 def _positions(variables: Variables, width: int, arrays: dict[str, NDArray[np.float32]]) -> dict[str, Any]:
     """Return the options of the positions; learned positions are added to the weights."""
-    from translucid.layers.positions import sinusoidal_positions
-
     name = "position_encodings/encodings"
     if not variables.has(f"encoder/{name}"):
         raise UserError("has no table of positions, which is not supported", file=variables.file)
@@ -137,8 +138,6 @@ def _with_vocabulary(
     folder: Path, keys: Keys, model: dict[str, Any], arrays: dict[str, NDArray[np.float32]]
 ) -> Imported:
     """Put the rows into the order of our ids, and find the tokenizer."""
-    import torch
-
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     lists = {"source": read_pieces(folder, "source"), "target": read_pieces(folder, "target")}
     for side, names in lists.items():
@@ -178,3 +177,102 @@ def _with_vocabulary(
         tensors=tensors,
         tokenizer=tokenizer,
     )
+
+
+def read_pieces(folder: Path, side: str) -> list[str]:
+    """Read the list of pieces of a side, in the order of their rows.
+
+    Raises:
+        UserError: there is no list, or it is damaged.
+    """
+    names = []
+    for which in ("shared", side):  # by the version of CTranslate2 that has written the folder
+        names += [f"{which}_vocabulary.json", f"{which}_vocabulary.txt"]
+    for name in names:
+        file = folder / name
+        if not file.exists():
+            continue
+        if file.suffix == ".json":
+            found = read_json(file)
+        else:
+            try:
+                found = read_file(file, LONGEST_JSON).decode().removesuffix("\n").split("\n")
+            except UnicodeDecodeError as error:
+                raise UserError("is not UTF-8", file=file, fix="Get the folder again.") from error
+        if not isinstance(found, list) or not all_are(str, found):
+            raise UserError("is not a list of pieces", file=file, fix="Get the folder again.")
+        if len({*found}) != len(found):
+            raise UserError("has a piece twice", file=file, fix="Get the folder again.")
+        return found
+    raise UserError(f"has no vocabulary: neither {' nor '.join(names)}", file=folder, fix="Is the folder complete?")
+
+
+def our_tokenizer(folder: Path, lists: dict[str, list[str]]) -> tuple[Tokenizer, dict[str, str]]:
+    """Read the tokenizer of our own export, and the pieces of its languages by their codes.
+
+    Raises:
+        UserError: the tokenizer is damaged, or does not belong to the lists of pieces.
+    """
+    for name in ("tokenizer.model", "source.model", "target.model"):
+        if (folder / name).exists():
+            parsed = read_sentencepiece(folder / name)
+            if name != "target.model":
+                controls = [p.piece for p in parsed.pieces if p.type == parsed.SentencePiece.CONTROL]
+    tokenizer = Tokenizer.load(folder)
+    pieces = {
+        "source": tokenizer.source_pieces(range(tokenizer.source_size)),
+        "target": tokenizer.target_vocabulary,
+    }
+    for side, names in lists.items():
+        if names[len(SPECIAL) :] != pieces[side][len(SPECIAL) :]:
+            what = f"the {side} vocabulary is not that of the SentencePiece model beside it"
+            raise UserError(what, file=folder, fix="Take all files from one export.")
+    return tokenizer, languages_in(controls)
+
+
+def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tuple[Tokenizer, dict[str, str]]:
+    """Make a tokenizer from SentencePiece models with other ids; return it with the pieces of languages by their codes.
+
+    Pieces that only SentencePiece has are added to the vocabularies.
+
+    Raises:
+        UserError: there are no SentencePiece models, or they are damaged.
+    """
+    names = [FAIRSEQ] if (folder / FAIRSEQ).exists() else ["source.spm", "target.spm"]
+    parsed = []
+    for name in names:
+        if not (folder / name).exists():
+            fix = "Copy it there from the model that was converted (ct2-transformers-converter --copy_files)."
+            raise UserError(f"has no SentencePiece model {name}", file=folder, fix=fix)
+        parsed.append(read_sentencepiece(folder / name))
+    models, languages = adapted_models(parsed, (source, target)[: len(parsed)])
+    if len(parsed) == 1:  # there may be two lists of pieces for one model
+        target.add_unknown(only_here(parsed[0], target.names))
+    return Tokenizer(*models), languages
+
+
+def vocabulary_of(names: list[str], keys: Keys, zero_start: bool) -> Vocabulary:
+    """Return our ids for a list of pieces.
+
+    Args:
+        names: the pieces in the order of their rows.
+        keys: the keys of the folder's config.json.
+        zero_start: whether the decoder begins without an embedding.
+
+    Raises:
+        UserError: a special token is missing, or the model is from OpenNMT.
+    """
+    ids = {name: row for row, name in enumerate(names)}
+    if "<blank>" in ids:
+        what = "is a model of OpenNMT, which reads sources without an end token"
+        raise UserError(what, file=keys.file, fix="Models of Marian, M2M100 and NLLB can be imported.")
+
+    def row(key: str, default: str) -> int:
+        name = keys.text(key, default)
+        if name not in ids:
+            raise UserError(f"{key} is {name!r:.50}, which is not in the vocabulary", file=keys.file)
+        return ids[name]
+
+    unknown, end = row("unk_token", SPELLED.unknown), row("eos_token", SPELLED.end)
+    start = None if zero_start else row("decoder_start_token", SPELLED.start)
+    return Vocabulary.of(ids, len(names), pad=ids.get(SPELLED.pad), unknown=unknown, start=start, end=end)

@@ -3,25 +3,24 @@
 The file is little-endian: version of the format; name and revision of the specification; the number of variables and,
 for each, name, dimensions, type, number of bytes and content; the number of aliases and, for each, its name and that of
 a variable. A text has its length in front and a zero byte behind, which is counted. The file may come from a stranger:
-every number is checked against its size.
+every number is checked against its size. `Variables` are the arrays in float32; each is used once.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from translucid.ground.errors import UserError
 from translucid.ground.reading import reading, refuse_strange
 from translucid.kernels.machine import refuse_more_than_memory
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 VERSION = 6
 """The version of the format, since CTranslate2 3.0."""
@@ -29,6 +28,11 @@ _TYPES = [np.dtype(name) for name in ("float32", "int8", "int16", "int32", "floa
 """The types of arrays by their numbers; the last one stands for bfloat16, which NumPy does not have."""
 BFLOAT16 = _TYPES[5]
 _MOST_DIMENSIONS = 3
+_FIX = "Models of other kinds can be imported."
+_IGNORED = ("alignment_layer", "alignment_heads", "embeddings_merge")
+"""Name endings of values that change no logit."""
+_NEUTRAL = {"alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention"}
+"""Name endings of flags that change nothing when they are 0."""
 
 
 class DamagedError(Exception):
@@ -128,3 +132,120 @@ class _Place:
         if number >= len(_TYPES) or 0 in shape or math.prod(shape) * _TYPES[number].itemsize != size:
             raise DamagedError("has a variable whose size is not that of its type and dimensions")
         return self.take(size).view(_TYPES[number]).reshape(shape)
+
+
+class Variables:
+    """The arrays of a `model.bin`, and the names of those that were not used yet."""
+
+    def __init__(self, found: Mapping[str, NDArray[Any]], file: Path) -> None:
+        """Take arrays by name, and the file for messages."""
+        self._found, self._left, self.file = found, {*found}, file
+
+    def scalar(self, name: str, default: float | None = None) -> float:
+        """Return a single number.
+
+        Raises:
+            UserError: there is no such number and no default, or the array is no number.
+        """
+        if name not in self._found:
+            if default is None:
+                raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
+            return default
+        self._left.discard(name)
+        array = self._found[name]
+        value = float(_plain(array).flat[0]) if array.size == 1 else math.nan
+        if not math.isfinite(value):
+            raise UserError(f"{name} is not a number", file=self.file, fix="Get the file again.")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether there is such an array."""
+        return name in self._found
+
+    def is_flag(self, name: str) -> bool:
+        """Whether a number is a flag."""
+        return self._found[name].dtype == np.int8
+
+    def array(self, name: str, dimensions: int) -> NDArray[np.float32]:
+        """Return an array, divided by its scale if it was quantised.
+
+        int8 has a scale for each row, int16 one for all: the stored number is the value times the scale.
+
+        Raises:
+            UserError: there is no such array, or it has other dimensions or no scale.
+        """
+        if name not in self._found:
+            raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
+        self._left -= {name, f"{name}_scale"}
+        array = self._found[name]
+        if array.ndim != dimensions:
+            raise UserError(f"{name} has {array.ndim} dimensions, not {dimensions}", file=self.file, fix=_FIX)
+        if array.dtype.kind == "i":
+            scale = self._found.get(f"{name}_scale")
+            if scale is None or scale.dtype != np.float32 or scale.size not in (1, len(array)):
+                raise UserError(f"{name} has no scale", file=self.file, fix="Get the file again.")
+            with np.errstate(all="ignore"):  # a damaged scale of 0 is reported below, as the numbers are not finite
+                made = array.astype(np.float32) / scale.reshape(-1, *(1,) * (dimensions - 1))
+        else:
+            made = _plain(array)
+        if not np.isfinite(made).all():
+            raise UserError(f"{name} has weights that are no numbers", file=self.file, fix="Get the file again.")
+        return made
+
+    def bias(self, name: str, size: int) -> NDArray[np.float32]:
+        """Return a vector of `size` numbers; zeros if there is none."""
+        if name not in self._found:
+            return np.zeros(size, np.float32)
+        return self.array(name, 1)
+
+    def layers(self, side: str) -> int:
+        """Return the number of blocks of a side without a gap; any others are found by `refuse_what_is_left`."""
+        number = 0
+        while f"{side}/layer_{number}/ffn/linear_0/weight" in self._found:
+            number += 1
+        return number
+
+    def refuse_what_is_left(self) -> None:
+        """Check that all arrays were used.
+
+        Raises:
+            UserError: an array that matters was not used.
+        """
+        for name in sorted(self._left):
+            end = name.rpartition("/")[2]
+            if end in _IGNORED or (end in _NEUTRAL and not self.scalar(name)):
+                continue
+            raise UserError(f"has {name[:100]}, which is not supported", file=self.file, fix=_FIX)
+
+
+def _plain(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Return numbers as float32, whose upper half are the bits of a bfloat16."""
+    if array.dtype == BFLOAT16:
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32)
+
+
+def joined_arrays(
+    variables: Variables, names: Iterable[tuple[str, list[str]]], width: int
+) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of linear layers and norms by our names.
+
+    Args:
+        variables: the arrays.
+        names: CTranslate2's name of each layer, with ours, whose rows are joined in it.
+        width: the number of rows of the first of two joined layers.
+
+    Raises:
+        UserError: an array is missing.
+    """
+    made: dict[str, NDArray[np.float32]] = {}
+    for theirs, ours in names:
+        if theirs.endswith("layer_norm"):
+            weight, bias = variables.array(f"{theirs}/gamma", 1), variables.array(f"{theirs}/beta", 1)
+        else:
+            weight = variables.array(f"{theirs}/weight", 2)
+            bias = variables.bias(f"{theirs}/bias", len(weight))
+        ends = [width] * (len(ours) - 1)
+        for name, rows, numbers in zip(ours, np.split(weight, ends), np.split(bias, ends), strict=True):
+            made[f"{name}.weight"], made[f"{name}.bias"] = rows, numbers
+    return made

@@ -7,16 +7,18 @@ tokens, and the conversion of text to rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.huggingface_names import SIDES, block_names, last_norm
-from translucid.interop.imported import Imported, Keys, all_are, read_json
+from translucid.interop.imported import Imported, Keys, all_are, read_json, read_weights
+from translucid.interop.joined_layers import SIDES, Names, joined
 from translucid.interop.pieces import (
     FAIRSEQ,
     LANGUAGE,
@@ -25,10 +27,6 @@ from translucid.interop.pieces import (
     read_sentencepiece,
     vocabulary_weights,
 )
-from translucid.interop.weights import read_weights
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 KINDS = {"marian": "MarianMT", "m2m_100": "M2M100", "pegasus": "Pegasus"}
 """The name of each `model_type`."""
@@ -55,16 +53,17 @@ def from_huggingface(folder: Path) -> Imported:
     tied = keys.flag("tie_word_embeddings", True)
     one_list = keys.flag("share_encoder_decoder_embeddings", True)
     embeddings = _embeddings(tensors, shared=tied and one_list, tied=tied, folder=folder)
-    sizes = {side: len(matrix) for side, matrix in embeddings.items()}
-    if marian:
-        source, target, tokenizer, languages = _marian_vocabularies(folder, keys, sizes)
-    else:
-        source, target, tokenizer, languages = _many_languages(folder, keys, sizes)
+    read_vocabularies = _marian_vocabularies if marian else _many_languages
+    source, target, tokenizer, languages = read_vocabularies(folder, keys, embeddings)
     # OPUS models begin with padding, whose embedding is zero.
     zero_start = marian and not embeddings["target"][target.rows[2]].any()
     joint, shared = tokenizer.joint, source is target
     one_matrix = shared and embeddings["source"] is embeddings["target"]
     model |= {"zero_start": bool(zero_start), "share_embeddings": one_matrix, "tie_output": tied}
+    depths = []  # of the file: if the configuration has others, the model can't be filled
+    for side in SIDES:
+        depths.append(len({name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}))
+    names = layer_names(depths, pre=model["norm"] == "pre")
     told = "target in the source" if marian else "each on its own side"
     options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": told}
     return Imported(
@@ -77,7 +76,7 @@ def from_huggingface(folder: Path) -> Imported:
             },
             "decoding": {"beam": min(max(keys.number("num_beams", 5), 1), 10)},
         },
-        tensors=_renamed(tensors, embeddings, source, target, folder=folder),
+        tensors=_renamed(tensors, embeddings, source, target, names, folder=folder),
         tokenizer=tokenizer,
     )
 
@@ -150,13 +149,13 @@ def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) ->
 _Read = tuple[Vocabulary, Vocabulary, Tokenizer, dict[str, str]]
 
 
-def _marian_vocabularies(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
+def _marian_vocabularies(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Read:
     """Read two SentencePiece models, and one list of pieces for both sides or one for each."""
     parsed = [read_sentencepiece(folder / "source.spm"), read_sentencepiece(folder / "target.spm")]
     shared = keys.flag("share_encoder_decoder_embeddings", True)
-    source = _marian_vocabulary(folder / "vocab.json", keys, sizes["source"])
+    source = _marian_vocabulary(folder / "vocab.json", keys, len(embeddings["source"]))
     # The target's own list, if there is one; a shared list is one object, which gets the pieces of both sides.
-    target = source if shared else _marian_vocabulary(folder / "target_vocab.json", keys, sizes["target"])
+    target = source if shared else _marian_vocabulary(folder / "target_vocab.json", keys, len(embeddings["target"]))
     models, languages = adapted_models(parsed, (source, target), "marian")
     return source, target, Tokenizer(*models), languages
 
@@ -172,7 +171,7 @@ def _marian_vocabulary(file: Path, keys: Keys, size: int) -> Vocabulary:
     return Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
 
 
-def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read:
+def _many_languages(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) -> _Read:
     """Read one SentencePiece model; its pieces, and those of languages, have Fairseq's order."""
     parsed = read_sentencepiece(folder / FAIRSEQ)
     listed = folder / "vocab.json"
@@ -182,8 +181,9 @@ def _many_languages(folder: Path, keys: Keys, sizes: Mapping[str, int]) -> _Read
     pad, end = keys.number("pad_token_id", 1), keys.number("eos_token_id", 2)
     start = keys.number("decoder_start_token_id", end)
     # Some tokenizers have more pieces than the model has embeddings.
-    ids = {piece: row for piece, row in ids.items() if row < sizes["source"]}
-    vocabulary = Vocabulary.of(ids, sizes["source"], pad=pad, unknown=unknown, start=start, end=end)
+    size = len(embeddings["source"])
+    ids = {piece: row for piece, row in ids.items() if row < size}
+    vocabulary = Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
     vocabulary.said[SPECIAL.start] = False  # `generate` forbids it too: see `_generation` of the export
     models, languages = adapted_models([parsed], [vocabulary], "m2m", "nllb")
     if not languages:
@@ -216,24 +216,19 @@ def _added(folder: Path, first: int) -> dict[str, int]:
 
     `first`: the row of the first language, for files that list them without rows.
     """
-    whole = folder / "tokenizer.json"
-    if whole.exists():
-        languages = _language_rows(read_json(whole).get("added_tokens", []))
-        if languages:
-            return languages
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         if not (folder / name).exists():
             continue
         facts = Keys(read_json(folder / name), folder / name).values
+        tokens = [*facts.get("added_tokens", [])]
         decoder = facts.get("added_tokens_decoder")
         if isinstance(decoder, dict):
-            numbered = []
             for row, token in decoder.items():
                 if isinstance(token, dict) and str(row).isdecimal():
-                    numbered.append({**token, "id": int(row)})
-            languages = _language_rows(numbered)
-            if languages:
-                return languages
+                    tokens.append({**token, "id": int(row)})
+        languages = _language_rows(tokens)
+        if languages:
+            return languages
         listed = facts.get("extra_special_tokens") or facts.get("additional_special_tokens")
         if isinstance(listed, list):
             names = [piece for piece in listed if isinstance(piece, str) and LANGUAGE.fullmatch(piece)]
@@ -259,31 +254,47 @@ def _renamed(
     embeddings: Mapping[str, Tensor],
     source: Vocabulary,
     target: Vocabulary,
+    names: Names,
     *,
     folder: Path,
 ) -> dict[str, Tensor]:
-    """Return the weights by our names."""
-    import torch
-
+    """Return the weights by our names, given `names` of the layers."""
     bias = tensors.get("final_logits_bias")
+
+    def take(name: str) -> Tensor:
+        if name not in tensors:
+            raise UserError(f"has no weights {name}", file=folder, fix="Is the folder complete?")
+        return tensors[name]
+
+    def read(name: str) -> tuple[Tensor, Tensor]:
+        return take(f"{name}.weight"), take(f"{name}.bias")
+
     ours = vocabulary_weights(source, target, embeddings, None if bias is None else bias.flatten())
+    return ours | joined(names, read)
 
-    def take(ours_name: str, names: tuple[str, ...]) -> None:
-        for part in ("weight", "bias"):
-            joined = []
-            for name in names:
-                key = f"{name}.{part}"
-                if key not in tensors:
-                    raise UserError(f"has no weights {key}", file=folder, fix="Is the folder complete?")
-                joined.append(tensors[key])
-            ours[f"{ours_name}.{part}"] = torch.cat(joined)
 
-    for side in SIDES:
-        layers = {name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}
-        for i in sorted(layers):
-            for mine, theirs in block_names(side, i):
-                take(mine, theirs)
-        norm, their_norm = last_norm(side)
-        if f"{their_norm}.weight" in tensors:
-            take(norm, (their_norm,))
-    return ours
+def layer_names(layers: Iterable[int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield our name of each linear layer and norm, with theirs, whose rows are joined in ours.
+
+    Args:
+        layers: the number of blocks of the encoder and of the decoder.
+        pre: whether layer normalisation is in front of each sublayer, so that there is another norm behind all blocks.
+    """
+    for side, depth in zip(SIDES, layers, strict=True):
+        for layer in range(depth):
+            yield from _block_names(side, layer)
+        if pre:
+            yield f"{side}_norm", [f"model.{side}.layer_norm"]
+
+
+def _block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
+    theirs, ours = f"model.{side}.layers.{layer}", f"{side}.{layer}"
+    attentions = [("self_attention", "self_attn"), ("cross_attention", "encoder_attn")][: 1 + (side == "decoder")]
+    for place, (mine, other) in enumerate(attentions):
+        yield f"{ours}.{mine}.query", [f"{theirs}.{other}.q_proj"]
+        yield f"{ours}.{mine}.key_value", [f"{theirs}.{other}.k_proj", f"{theirs}.{other}.v_proj"]
+        yield f"{ours}.{mine}.output", [f"{theirs}.{other}.out_proj"]
+        yield f"{ours}.residuals.{place}.norm", [f"{theirs}.{other}_layer_norm"]
+    yield f"{ours}.feed_forward.inner", [f"{theirs}.fc1"]
+    yield f"{ours}.feed_forward.outer", [f"{theirs}.fc2"]
+    yield f"{ours}.residuals.{len(attentions)}.norm", [f"{theirs}.final_layer_norm"]

@@ -7,33 +7,32 @@
 | it in front, and the positions of M2M100 | M2M100 or NLLB |
 
 The positions of the first two have all sines first, then all cosines; the channels of runs that were trained with
-alternating ones are reordered (`channels.py`).
+alternating ones are reordered (`sines_first`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from translucid import __version__
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.interop.channels import sines_first
-from translucid.interop.huggingface_card import model_card
-from translucid.interop.huggingface_names import SIDES, block_names, last_norm
+from translucid.interop.huggingface import layer_names
+from translucid.interop.huggingface_files import model_card, save_fairseq, save_json, save_marian
 from translucid.interop.huggingface_rows import Rows, fairseq_rows, kept, marian_rows
-from translucid.interop.huggingface_tokenizer import save_fairseq, save_json, save_marian
+from translucid.interop.joined_layers import SIDES, separated
 from translucid.interop.pieces import NEVER
+from translucid.layers.positions import sinusoidal_positions
 from translucid.models.model_options import TransformerOptions
+from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from translucid.models.protocol import SequenceModel
 
 HOLDS = "generation_config.json", "a model of Hugging Face"
 """A file by which an exported folder is recognised, and the name of its kind."""
@@ -43,6 +42,10 @@ _CLASSES = {
     "m2m_100": "M2M100ForConditionalGeneration",
 }
 _ELSEWHERE = "Use --to ctranslate2."
+_READ = ".tokens.weight", ".query.weight", ".key_value.weight", ".inner.weight"
+"""Name endings of matrices whose columns are channels, as are those of `output.weight`, which computes the logits."""
+_WRITE = "attention.output.weight", "attention.output.bias", ".outer.weight", ".outer.bias", "norm.weight", "norm.bias"
+"""Name endings of matrices, biases and norms whose rows are channels."""
 
 
 def export_huggingface(
@@ -63,10 +66,6 @@ def export_huggingface(
     Raises:
         UserError: the model is of a kind that can't be exported, or the folder exists already or can't be written.
     """
-    from safetensors.torch import save
-
-    from translucid.layers.positions import sinusoidal_positions
-
     refuse_to_lose(out, overwrite, *HOLDS)
     kind = _kind(configuration)
     options = configuration.model
@@ -74,28 +73,26 @@ def export_huggingface(
     tensors = {name: tensor.detach().float().cpu() for name, tensor in model.state_dict().items()}
     if options.positions == "sinusoidal":
         tensors = sines_first(tensors, options.width)
-    layout = _layout(kind, tokenizer, configuration, options, tensors)
+    rows = _rows(kind, tokenizer, configuration, options, tensors)
     longest = max(configuration.data.max_tokens, 512)
     languages = configuration.data.languages
     pieces = configuration.data.tokenizer.languages
     with whole_folder(out) as folder:
         if kind == "m2m_100":
-            rows = layout.rows["target"]
-            names = sorted(pieces.values(), key=rows.vocabulary.__getitem__)
-            save_fairseq(folder, tokenizer, rows, names, longest=longest, languages=languages)
+            names = sorted(pieces.values(), key=rows["target"].vocabulary.__getitem__)
+            save_fairseq(folder, tokenizer, rows["target"], names, longest=longest, languages=languages)
         else:
-            save_marian(folder, tokenizer, layout.rows, longest=longest, languages=languages)
-        config = _config(kind, options, layout, longest)
-        save_json(folder / "config.json", config)
-        save_json(folder / HOLDS[0], _generation(configuration, layout, longest))
-        theirs = _renamed(tensors, options, layout)
+            save_marian(folder, tokenizer, rows, longest=longest, languages=languages)
+        save_json(folder / "config.json", _config(kind, options, rows, longest))
+        save_json(folder / HOLDS[0], _generation(configuration, rows["target"], longest))
+        theirs = _renamed(tensors, options, rows)
         if kind == "m2m_100":
             del theirs["final_logits_bias"]  # all zeros, which this class does not have
         if kind == "pegasus":  # the class computes the table as well, but warns if it is missing
             table = sinusoidal_positions(longest, options.width, kind="sinusoidal-halves")
             theirs |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
         write_atomically(folder / "model.safetensors", save(theirs, {"format": "pt"}))
-        card = model_card(_CLASSES[kind], languages, pieces, by_language=kind == "m2m_100", made_by=__version__)
+        card = model_card(_CLASSES[kind], languages, pieces, by_language=kind == "m2m_100")
         write_atomically(folder / "README.md", card.encode())
     return _CLASSES[kind]
 
@@ -126,24 +123,14 @@ def _kind(configuration: Configuration) -> str:
     return kind
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The rows of an exported model."""
-
-    rows: dict[str, Rows]
-    """The vocabulary of each side; the same object if both share it."""
-    zero_start: bool
-    """Whether the embedding of the start token has to become zero."""
-
-
-def _layout(
+def _rows(
     kind: str,
     tokenizer: Tokenizer,
     configuration: Configuration,
     options: TransformerOptions,
     tensors: dict[str, Tensor],
-) -> _Layout:
-    """Return the order of the rows.
+) -> dict[str, Rows]:
+    """Return the vocabulary of each side; the same object if both share it.
 
     Raises:
         UserError: M2M100's tokenizer or class has nothing like it.
@@ -158,22 +145,21 @@ def _layout(
         said = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
         if options.zero_start or bias[said].any():
             raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_ELSEWHERE)
-        return _Layout({"source": rows, "target": rows}, False)
+        return {"source": rows, "target": rows}
     if options.share_embeddings:
         rows = marian_rows(named, as_opus=options.zero_start)
-        return _Layout({"source": rows, "target": rows}, options.zero_start)
+        return {"source": rows, "target": rows}
     read = kept(source)
     as_opus = options.zero_start and read == many  # otherwise padding would have different rows on the two sides
-    both = {
+    return {
         "source": marian_rows(tokenizer.source_pieces(range(read)), as_opus=as_opus),
         "target": marian_rows(named, as_opus=as_opus),
     }
-    return _Layout(both, options.zero_start)
 
 
-def _config(kind: str, o: TransformerOptions, layout: _Layout, longest: int) -> dict[str, Any]:
+def _config(kind: str, o: TransformerOptions, rows: dict[str, Rows], longest: int) -> dict[str, Any]:
     """Return the content of config.json."""
-    source, target = layout.rows["source"], layout.rows["target"]
+    source, target = rows["source"], rows["target"]
     shape: dict[str, Any] = {}
     for side, layers in zip(SIDES, (o.encoder_layers, o.decoder_layers), strict=True):
         shape |= {f"{side}_layers": layers, f"{side}_attention_heads": o.heads, f"{side}_ffn_dim": o.feed_forward}
@@ -203,10 +189,10 @@ def _config(kind: str, o: TransformerOptions, layout: _Layout, longest: int) -> 
     }
 
 
-def _generation(configuration: Configuration, layout: _Layout, longest: int) -> dict[str, Any]:
+def _generation(configuration: Configuration, rows: Rows, longest: int) -> dict[str, Any]:
     """Return the defaults of `generate`, which are those of our search where it has the same options."""
-    decoding, rows = configuration.decoding, layout.rows["target"]
-    never = {rows.pad, rows.row(SPECIAL.unknown), rows.start} - {rows.end}
+    decoding = configuration.decoding
+    never = {rows.pad, rows.ids.index(SPECIAL.unknown), rows.start} - {rows.end}
     return {
         "num_beams": decoding.beam,
         "length_penalty": decoding.length_penalty,
@@ -220,13 +206,13 @@ def _generation(configuration: Configuration, layout: _Layout, longest: int) -> 
     }
 
 
-def _renamed(ours: dict[str, Tensor], o: TransformerOptions, layout: _Layout) -> dict[str, Tensor]:
+def _renamed(ours: dict[str, Tensor], o: TransformerOptions, rows: dict[str, Rows]) -> dict[str, Tensor]:
     """Return the weights by Hugging Face's names, under all names that a version of `transformers` expects."""
-    source, target = layout.rows["source"], layout.rows["target"]
+    source, target = rows["source"], rows["target"]
     read = ours["source_embedding.tokens.weight"][source.ids]
     written = ours["target_embedding.tokens.weight"][target.ids]
     projection, bias = ours["output.weight"][target.ids], ours["output.bias"][target.ids]
-    if layout.zero_start:
+    if o.zero_start:
         if o.tie_output and written[target.start].any():  # its logit changes, but the token is never output
             bias[target.start] = NEVER
         written[target.start] = 0.0
@@ -240,16 +226,32 @@ def _renamed(ours: dict[str, Tensor], o: TransformerOptions, layout: _Layout) ->
     if not o.tie_output:
         theirs["lm_head.weight"] = projection
     theirs["final_logits_bias"] = bias[None]
-    for side, layers in zip(SIDES, (o.encoder_layers, o.decoder_layers), strict=True):
-        names: list[tuple[str, tuple[str, ...]]] = []
-        for i in range(layers):
-            names += block_names(side, i)
-        if o.norm == "pre":
-            norm, their_norm = last_norm(side)
-            names.append((norm, (their_norm,)))
-        for mine, parts in names:
-            for what in ("weight", "bias"):
-                for name, part in zip(parts, ours[f"{mine}.{what}"].chunk(len(parts)), strict=True):
-                    theirs[f"{name}.{what}"] = part
+    names = layer_names((o.encoder_layers, o.decoder_layers), pre=o.norm == "pre")
+    for name, weight, vector in separated(names, ours):
+        theirs[f"{name}.weight"], theirs[f"{name}.bias"] = weight, vector
     # Copies, since safetensors does not save tensors that share memory.
     return {name: tensor.contiguous().clone() for name, tensor in theirs.items()}
+
+
+def sines_first(tensors: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
+    """Return the weights of a Transformer with `sinusoidal` positions for `sinusoidal-halves`.
+
+    All blocks share the sum of embedding, position and the outputs of the sublayers. If the channels of that sum, of
+    the matrices that read and write it, and of the norms are reordered together, no logit changes (except for
+    rounding). So a model that was trained with alternating sines and cosines becomes one with all sines first.
+
+    Args:
+        tensors: the weights by our names.
+        width: the width D of the model.
+    """
+    order = torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
+
+    reordered = {}
+    for name, tensor in tensors.items():
+        # `attention.output.weight` ends in `output.weight`, but writes channels: the whole name decides.
+        if name == "output.weight" or name.endswith(_READ):
+            tensor = tensor[:, order]
+        elif name.endswith(_WRITE):
+            tensor = tensor[order]
+        reordered[name] = tensor
+    return reordered

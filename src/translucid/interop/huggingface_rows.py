@@ -8,14 +8,12 @@ Rows that an import has added (`Vocabulary.add_unknown`) are removed: both token
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.pieces import NEVER
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _CODES = """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy id ig
@@ -45,10 +43,6 @@ class Rows:
     def vocabulary(self) -> dict[str, int]:
         """The rows by name."""
         return {name: row for row, name in enumerate(self.names)}
-
-    def row(self, our_id: int) -> int:
-        """Return the row of one of our ids."""
-        return self.ids.index(our_id)
 
 
 def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:

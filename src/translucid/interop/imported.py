@@ -1,22 +1,28 @@
-"""The content of another toolkit's model, from which a run is made."""
+"""The content of another toolkit's model, from which a run is made; nothing in its files is unpickled."""
 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most, reading, refuse_strange
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from translucid.kernels.machine import refuse_more_than_memory
+from translucid.runs.tensor_file import LONGEST_HEADER
 
 LONGEST_JSON = 1 << 26
 """The largest size of a vocabulary, in bytes."""
+_FIX = "Get the file again."
 
 
 @dataclass
@@ -125,7 +131,7 @@ class Keys:
         if value != unless and value is not None:
             self.unsupported(key, value)
 
-    def unsupported(self, key: str, value: Any) -> None:
+    def unsupported(self, key: str, value: Any) -> NoReturn:
         """Reject a model.
 
         Raises:
@@ -134,3 +140,57 @@ class Keys:
         raise UserError(
             f"{key}={value!r:.50} is not supported", file=self.file, fix="Models of other kinds can be imported."
         )
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Read all tensors of a Hugging Face folder, in float32.
+
+    Raises:
+        UserError: there are no tensors, or a file is damaged, too large, or would have to be unpickled.
+    """
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        file, index = folder / name, folder / f"{name}.index.json"
+        if file.exists():
+            return _read_tensors(file)
+        if index.exists():
+            return _read_parts(index)
+    raise UserError("has no weights", file=folder, fix="It needs model.safetensors or pytorch_model.bin.")
+
+
+def _read_parts(index: Path) -> dict[str, Tensor]:
+    """Read the files that an index names."""
+    parts = read_json(index)
+    names = parts.get("weight_map") if isinstance(parts, dict) else None
+    if not isinstance(names, dict) or not all_are(str, names.values()):
+        raise UserError("does not say in which files the weights are", file=index, fix=_FIX)
+    tensors: dict[str, Tensor] = {}
+    for part in sorted({*names.values()}):
+        if Path(part).name != part:  # a stranger's index must not read other folders
+            raise UserError(f"names {part!r}, which is not in this folder", file=index, fix=_FIX)
+        tensors |= _read_tensors(index.parent / part)
+    return tensors
+
+
+def _read_tensors(file: Path) -> dict[str, Tensor]:
+    if not file.exists():
+        raise UserError("is missing", file=file, fix=_FIX)
+    refuse_strange(file, whole_of(file))
+    refuse_more_than_memory(file.stat().st_size, file)
+    try:
+        if file.suffix == ".safetensors":
+            # safetensors would allocate what the header's length says, however large.
+            with file.open("rb") as start:
+                if int.from_bytes(start.read(8), "little") > LONGEST_HEADER:
+                    raise UserError("is damaged, or not safetensors", file=file, fix=_FIX)
+            found = load_file(file)
+        else:
+            found = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, OSError, EOFError, json.JSONDecodeError) as error:
+        raise UserError(f"is damaged or cut short ({error})", file=file, fix=_FIX) from error
+    except (pickle.UnpicklingError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        what = "holds more than weights, or is damaged"
+        raise UserError(what, file=file, fix="Use the model's safetensors.") from error
+    if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
+        raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
+    # Tensors of whole numbers, such as the numbers of positions, are no weights.
+    return {str(name): tensor.float() for name, tensor in found.items() if tensor.is_floating_point()}

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from translucid.ground.errors import UserError
-from translucid.interop.ctranslate2 import MODEL, from_ctranslate2
+from translucid.interop.ctranslate2 import from_ctranslate2
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
 from translucid.interop.marian import from_marian
+from translucid.interop.run_resolution import kind_of
+from translucid.models.build import hollow_model, refuse_too_large
+from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, staged
 from translucid.runs.tensor_file import fill
 
-if TYPE_CHECKING:
-    from translucid.models.protocol import Model
-
-
+_READERS = {"ctranslate2": from_ctranslate2, "huggingface": from_huggingface, "marian": from_marian}
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, OSError, MemoryError)
 """The errors that Python, NumPy, PyTorch and SentencePiece raise for damaged files."""
 
@@ -48,7 +46,7 @@ def import_model(
     run = RunFolder(out)
     finish_replacing(run)
     run.refuse_to_lose(overwrite)
-    read = reader(given)
+    read = _READERS[kind_of(given)]
     try:
         found = read(given)
         if source_language:
@@ -74,8 +72,6 @@ def import_model(
 
 def _built(found: Imported, given: Path) -> tuple[Configuration, Model]:
     """Return the configuration and the model, given the parts of a run."""
-    from translucid.models.build import hollow_model, refuse_too_large
-
     configuration = validated(found.settings, given)
     model = hollow_model(configuration.model, found.tokenizer.source_size, found.tokenizer.target_size)
     refuse_too_large(model)
@@ -84,21 +80,3 @@ def _built(found: Imported, given: Path) -> tuple[Configuration, Model]:
     # A shared weight has one name in our model, and several in the other.
     fill(model, {name: tensor for name, tensor in found.tensors.items() if name in names}, given)
     return configuration, model
-
-
-def reader(given: Path) -> Callable[[Path], Imported]:
-    """Return the function that reads a model of this kind.
-
-    Raises:
-        UserError: the kind is unknown.
-    """
-    if not given.exists():
-        raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
-    if (given / MODEL).exists():
-        return from_ctranslate2
-    if (given / "config.json").exists():
-        return from_huggingface
-    if given.suffix == ".npz" or (given.is_dir() and any(given.glob("*.npz"))):
-        return from_marian
-    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
-    raise UserError("holds no model that can be imported", file=given, fix=fix)

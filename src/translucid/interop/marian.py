@@ -7,25 +7,26 @@ the model. The decoder's first input has a position, but no embedding.
 from __future__ import annotations
 
 import io
+import json
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.reading import refuse_strange
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file
-from translucid.interop.marian_vocabulary import read_vocabulary
+from translucid.interop.joined_layers import SIDES, Names, joined
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
 from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.settings import parse_yaml
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
 
 CONFIGURATION = "special:model.yml"
 """The array with the configuration, as text with a NUL behind it."""
@@ -35,6 +36,9 @@ _NORMS = {
     "post": {"transformer-preprocess": "", "transformer-postprocess": "dan", "transformer-postprocess-top": ""},
     "pre": {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"},
 }
+
+_LINE = re.compile(r"(.*?):\s*(\d{1,9})\s*", re.DOTALL)
+_HEXADECIMAL = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
 
 
 def from_marian(given: Path) -> Imported:
@@ -59,35 +63,43 @@ def from_marian(given: Path) -> Imported:
     tied = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings"))
     model |= {"share_embeddings": shared, "tie_output": tied}
     options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages}
+    names = layers(model["encoder_layers"], _decoder_layers(keys), pre=model["norm"] == "pre")
     return Imported(
         kind="Marian",
         settings={
             "model": model,
             "data": {"tokenizer": options | {"vocabulary": len(target.names)}, "max_tokens": 512},
         },
-        tensors=_renamed(_Weights(arrays, file), keys, source, target, shared=shared, tied=tied),
+        tensors=_renamed(_Weights(arrays, file), keys, source, target, names, shared=shared, tied=tied),
         tokenizer=tokenizer,
     )
 
 
-def layers(encoder: int, decoder: Sequence[int]) -> Iterator[tuple[str, list[str], str]]:
-    """Yield each linear layer and each norm: our name, their names, and the kind: `W` or `ln`.
+def layers(encoder: int, decoder: Sequence[int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield our name of each linear layer and norm, with theirs, whose rows are joined in ours.
 
-    Several of theirs are joined in one of ours. `decoder`: for each decoder layer, the number of the layer whose
-    weights it has, from 1.
+    Their names of norms end in `_ln`; those of linear layers have braces for `W` or `b`.
+
+    Args:
+        encoder: the number of encoder layers.
+        decoder: for each decoder layer, the number of the layer whose weights it has, from 1.
+        pre: whether layer normalisation is in front of each sublayer, so that there is another norm behind all blocks.
     """
-    for side, numbers in (("encoder", range(1, encoder + 1)), ("decoder", decoder)):
+    for side, numbers in zip(SIDES, (range(1, encoder + 1), decoder), strict=True):
         for i, number in enumerate(numbers):
             theirs = f"{side}_l{number}"
             looks = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
             for place, (scope, ours) in enumerate(looks):
-                yield f"{side}.{i}.{ours}.query", [f"{theirs}_{scope}_{{}}q"], "W"
-                yield f"{side}.{i}.{ours}.key_value", [f"{theirs}_{scope}_{{}}k", f"{theirs}_{scope}_{{}}v"], "W"
-                yield f"{side}.{i}.{ours}.output", [f"{theirs}_{scope}_{{}}o"], "W"
-                yield f"{side}.{i}.residuals.{place}.norm", [f"{theirs}_{scope}_Wo_ln"], "ln"
-            yield f"{side}.{i}.feed_forward.inner", [f"{theirs}_ffn_{{}}1"], "W"
-            yield f"{side}.{i}.feed_forward.outer", [f"{theirs}_ffn_{{}}2"], "W"
-            yield f"{side}.{i}.residuals.{len(looks)}.norm", [f"{theirs}_ffn_ffn_ln"], "ln"
+                yield f"{side}.{i}.{ours}.query", [f"{theirs}_{scope}_{{}}q"]
+                yield f"{side}.{i}.{ours}.key_value", [f"{theirs}_{scope}_{{}}k", f"{theirs}_{scope}_{{}}v"]
+                yield f"{side}.{i}.{ours}.output", [f"{theirs}_{scope}_{{}}o"]
+                yield f"{side}.{i}.residuals.{place}.norm", [f"{theirs}_{scope}_Wo_ln"]
+            yield f"{side}.{i}.feed_forward.inner", [f"{theirs}_ffn_{{}}1"]
+            yield f"{side}.{i}.feed_forward.outer", [f"{theirs}_ffn_{{}}2"]
+            yield f"{side}.{i}.residuals.{len(looks)}.norm", [f"{theirs}_ffn_ffn_ln"]
+    if pre:
+        for side in SIDES:
+            yield f"{side}_norm", [f"{side}_top_ln"]
 
 
 def _model_file(given: Path) -> Path:
@@ -171,7 +183,6 @@ def _sizes(keys: Keys) -> list[int]:
     sizes = keys.values.get("dim-vocabs")
     if not isinstance(sizes, list) or len(sizes) != 2 or not all_are(int, sizes):
         keys.unsupported("dim-vocabs", sizes)
-    assert isinstance(sizes, list)
     return sizes
 
 
@@ -198,8 +209,6 @@ class _Weights:
         Raises:
             UserError: the array is missing, or has no floating-point numbers.
         """
-        import torch
-
         if name not in self.arrays:
             raise UserError(f"has no weights {name}", file=self.file, fix="Is this model of a kind that we have?")
         array = self.arrays[name]
@@ -209,13 +218,19 @@ class _Weights:
             )
         return torch.from_numpy(array.astype(np.float32))
 
+    def layer(self, name: str) -> tuple[Tensor, Tensor]:
+        """Return the weight and the bias of a layer by its name in `layers`; errors as for `get`."""
+        if not name.endswith("_ln"):
+            return self.get(name.format("W")).T, self.get(name.format("b")).flatten()
+        # Marian adds `_pre` to the names of norms in front of a sublayer.
+        behind = "_pre" if f"{name}_scale_pre" in self else ""
+        return self.get(f"{name}_scale{behind}").flatten(), self.get(f"{name}_bias{behind}").flatten()
+
 
 def _renamed(
-    weights: _Weights, keys: Keys, source: Vocabulary, target: Vocabulary, *, shared: bool, tied: bool
+    weights: _Weights, keys: Keys, source: Vocabulary, target: Vocabulary, names: Names, *, shared: bool, tied: bool
 ) -> dict[str, Tensor]:
-    """Return the weights by our names."""
-    import torch
-
+    """Return the weights by our names, given `names` of the layers."""
     read = weights.get("Wemb" if "Wemb" in weights else "encoder_Wemb")
     written = weights.get("Wemb" if shared else "decoder_Wemb")
     for matrix, size in zip((read, written), _sizes(keys), strict=True):
@@ -229,24 +244,8 @@ def _renamed(
         output = weights.get("decoder_ff_logit_out_W").T
     bias = weights.get("decoder_ff_logit_out_b").flatten() if "decoder_ff_logit_out_b" in weights else None
     ours = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
-    for name, theirs, what in layers(keys.number("enc-depth"), _decoder_layers(keys)):
-        if what == "W":
-            ours[f"{name}.weight"] = torch.cat([weights.get(part.format("W")).T for part in theirs])
-            ours[f"{name}.bias"] = torch.cat([weights.get(part.format("b")).flatten() for part in theirs])
-        else:
-            _norm(ours, name, weights, theirs[0])
-    for side in ("encoder", "decoder"):
-        if f"{side}_top_ln_scale" in weights:
-            _norm(ours, f"{side}_norm", weights, f"{side}_top_ln")
+    ours |= joined(names, weights.layer)
     return {name: tensor.contiguous() for name, tensor in ours.items()}
-
-
-def _norm(ours: dict[str, Tensor], name: str, weights: _Weights, theirs: str) -> None:
-    """Add a norm to our weights."""
-    # Marian adds `_pre` to the names of norms in front of a sublayer.
-    behind = "_pre" if f"{theirs}_scale_pre" in weights else ""
-    ours[f"{name}.weight"] = weights.get(f"{theirs}_scale{behind}").flatten()
-    ours[f"{name}.bias"] = weights.get(f"{theirs}_bias{behind}").flatten()
 
 
 def _decoder_layers(keys: Keys) -> list[int]:
@@ -288,3 +287,42 @@ def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
         fix = "Put a decoder.yml beside it that names them under vocabs."
         raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
     return _Part(candidates[0], "source"), _Part(candidates[-1], "target")
+
+
+def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
+    """Return the row of each piece of a `vocab.yml`, line by line: PyYAML drops pieces that it takes for other syntax.
+
+    Raises:
+        UserError: a line has no piece and row, or two pieces have the same row.
+    """
+    ids: dict[str, int] = {}
+    key = None
+    text = content.decode("utf-8", "replace").removeprefix("---")
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line:
+            continue
+        if line.startswith("? "):  # YAML's syntax for a long key, whose value is on the next line
+            key = line[2:]
+            continue
+        found = _LINE.fullmatch(line if key is None else f"{key}{line}")
+        if found is None:
+            raise UserError("is not a piece and its row", file=file, line=number, fix="Get the file again.")
+        key = None
+        ids[_plain(found[1].strip())] = int(found[2])
+    if len({*ids.values()}) != len(ids):
+        raise UserError("gives two pieces the same row", file=file, fix="Get the file again.")
+    return ids
+
+
+def _plain(key: str) -> str:
+    """Return a key without its quotes and escapes."""
+    if len(key) >= 2 and key[0] == key[-1] == "'":
+        return key[1:-1].replace("''", "'")
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        escaped = _HEXADECIMAL.sub(r"\1\\u00\2", key)  # JSON has no \x41
+        try:
+            return str(json.loads(escaped, strict=False))
+        except ValueError:  # an escape that only YAML has
+            return re.sub(r"\\(.)", r"\1", key[1:-1])
+    return key

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import LARGEST
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import read_file
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 FAIRSEQ = "sentencepiece.bpe.model"
 """The file name of the SentencePiece model of M2M100 and NLLB."""
@@ -88,15 +88,11 @@ class Vocabulary:
 
     def embeddings(self, matrix: Tensor) -> Tensor:
         """Return the rows of a matrix [V, D] in the order of our ids; an id without a row gets zeros."""
-        import torch
-
         rows = torch.tensor(self._numbered_rows())
         return torch.where(rows[:, None] < 0, 0.0, matrix[rows])
 
     def bias(self, vector: Tensor | None) -> Tensor:
         """Return the bias of our logits from that of the other model [V], if it has one."""
-        import torch
-
         # An id without a row takes the last one, but is never output.
         rows = torch.tensor(self._numbered_rows())
         found = torch.zeros(len(rows)) if vector is None else vector[rows]

@@ -6,6 +6,7 @@ import hashlib
 import json
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from translucid import __version__
 from translucid.ground.cache import find_kept, keep
@@ -39,10 +40,9 @@ def resolve_run(given: str | Path) -> Path:
     except OSError:  # such as a sentence by mistake, which is too long for a file name
         return given
     from translucid.ground.console import Console  # not at the top: importing Rich draws random numbers
-    from translucid.interop.importing import import_model, reader
 
     try:
-        reader(given)
+        kind_of(given)
     except UserError as error:
         what = "is neither a run folder, which has config.yaml, nor a Hugging Face folder, which has config.json"
         raise UserError(what, file=given, fix="Give the folder given to train --out, or a model to import.") from error
@@ -50,12 +50,32 @@ def resolve_run(given: str | Path) -> Path:
     kept = find_kept("imported", made_from)
     if kept:
         return kept
+    from translucid.interop.importing import import_model  # not at the top: it loads PyTorch
+
     Console(stderr=True).print(f"importing {given}, once: it is kept for the next time", soft_wrap=True)
     try:
         return keep("imported", made_from, partial(import_model, given), KEPT)
     except OSError as error:
         fix = f"Make a run of it: translucid import {given} RUN."
         raise UserError(f"can't be kept in the cache ({error.strerror or error})", file=given, fix=fix) from error
+
+
+def kind_of(given: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
+    """Recognise the kind of a folder or a file.
+
+    Raises:
+        UserError: the kind is unknown.
+    """
+    if not given.exists():
+        raise UserError("is not there", file=given, fix="Give a folder, or an .npz file of Marian.")
+    if (given / "model.bin").exists():
+        return "ctranslate2"
+    if (given / "config.json").exists():
+        return "huggingface"
+    if given.suffix == ".npz" or (given.is_dir() and any(given.glob("*.npz"))):
+        return "marian"
+    fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
+    raise UserError("holds no model that can be imported", file=given, fix=fix)
 
 
 def _fingerprint(given: Path) -> str:

@@ -1,7 +1,9 @@
 """Conventions shared by the conversion, the import and the use of a model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
+
+from translucid.models.model_options import TransformerOptions
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
@@ -17,11 +19,28 @@ _LINEAR = {
 """Our names of the linear layers of each sublayer, in its order; it has one matrix for queries, keys and values."""
 
 
-def block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield CTranslate2's name of each linear layer and norm of a block, with ours, whose rows are joined in it.
+def is_supported(options: object) -> bool:
+    """Whether CTranslate2 runs such models: it has Transformers only, and no bidirectional LSTM for ELMo."""
+    return isinstance(options, TransformerOptions) and options.elmo is None
 
-    `side`: encoder or decoder.
+
+def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield CTranslate2's name of each linear layer and norm of a Transformer, with ours, whose rows are joined in it.
+
+    Args:
+        layers: the number of blocks of the `encoder` and of the `decoder`.
+        pre: whether layer normalisation is in front of each sublayer.
     """
+    yield "decoder/projection", ["output"]
+    for side, count in layers.items():
+        if pre:
+            yield f"{side}/layer_norm", [f"{side}_norm"]
+        for layer in range(count):
+            yield from block_names(side, layer)
+
+
+def block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the same names for one block of the encoder or decoder."""
     sublayers = [name for name in _LINEAR if side == "decoder" or name != "attention"]
     for place, sublayer in enumerate(sublayers):
         for number, names in enumerate(_LINEAR[sublayer]):

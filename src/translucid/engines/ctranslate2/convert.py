@@ -15,7 +15,7 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.ctranslate2.conventions import ACTIVATIONS, POSITIONS, Quantization, block_names
+from translucid.engines.ctranslate2.conventions import ACTIVATIONS, POSITIONS, Quantization, layer_names
 from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
@@ -72,7 +72,10 @@ def save_ctranslate2(
         else:
             # A smaller output layer is faster than masking, and needs no list while searching.
             targets = [targets[i] for i in listed.always]
-            _keep(spec.decoder, listed.always)
+            decoder: Any = spec.decoder
+            for layer in (decoder.embeddings, decoder.projection):
+                layer.weight = layer.weight[listed.always]
+            decoder.projection.bias = decoder.projection.bias[listed.always]
     sources = tokenizer.source_pieces(range(tokenizer.source_size))
     spec.register_source_vocabulary(_vocabulary(sources))
     spec.register_target_vocabulary(_vocabulary(targets))
@@ -91,13 +94,6 @@ def _vocabulary(pieces: list[str]) -> list[str]:
     return [*SPELLED, *pieces[len(SPELLED) :]]
 
 
-def _keep(decoder: Any, pieces: NDArray[np.int64]) -> None:
-    """Remove all target ids but these from a decoder."""
-    decoder.embeddings.weight = decoder.embeddings.weight[pieces]
-    decoder.projection.weight = decoder.projection.weight[pieces]
-    decoder.projection.bias = decoder.projection.bias[pieces]
-
-
 def _spec(transformer: Transformer) -> specs.TransformerSpec:
     """Return the weights of a Transformer in CTranslate2's structure."""
     o = transformer.options
@@ -112,14 +108,8 @@ def _spec(transformer: Transformer) -> specs.TransformerSpec:
         side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
-    names: list[tuple[str, list[str]]] = [("decoder/projection", ["output"])]
-    for coder, count in layers.items():
-        if o.norm == "pre":
-            names.append((f"{coder}/layer_norm", [f"{coder}_norm"]))
-        for layer in range(count):
-            names += block_names(coder, layer)
     weights = transformer.state_dict()
-    for theirs, ours in names:
+    for theirs, ours in layer_names(layers, pre=o.norm == "pre"):
         part = index_spec(spec, theirs)
         weight, bias = _joined(weights, ours, "weight"), _joined(weights, ours, "bias")
         if isinstance(part, LayerNormSpec):

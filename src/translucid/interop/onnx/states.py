@@ -138,7 +138,5 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
         return _OfAttentionOnly(model)
     if isinstance(model, RecurrentModel):
         return _OfRecurrent(model)
-    kind = type(model).__name__
-    raise UserError(
-        f"a model of the kind {kind} can't become an ONNX model", fix="Only built-in translators of text can."
-    )
+    what = f"a model of the kind {type(model).__name__} can't become an ONNX model"
+    raise UserError(what, fix="Only built-in translators of text can.")

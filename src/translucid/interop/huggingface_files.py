@@ -1,12 +1,15 @@
-"""The files of Hugging Face's tokenizers: SentencePiece models, lists of pieces, special tokens."""
+"""The files beside a model at Hugging Face: those of its tokenizer, and README.md with metadata for its search."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from translucid import __version__
+from translucid.data.languages import Languages
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.reading import read_at_most
@@ -14,12 +17,13 @@ from translucid.ground.special import SPELLED
 from translucid.interop.huggingface_rows import Rows
 from translucid.interop.pieces import FAIRSEQ, model_of, pieces_of
 
+_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]+)*")
 _SPECIAL = {"pad_token": SPELLED.pad, "unk_token": SPELLED.unknown, "eos_token": SPELLED.end}
 
 
-def save_json(file: Path, content: Any, *, indent: int | None = 2) -> None:
+def save_json(file: Path, content: Any) -> None:
     """Write a JSON file as Hugging Face does."""
-    write_atomically(file, (json.dumps(content, indent=indent, ensure_ascii=False) + "\n").encode())
+    write_atomically(file, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def save_marian(
@@ -28,7 +32,7 @@ def save_marian(
     rows: Mapping[str, Rows],
     *,
     longest: int,
-    languages: tuple[str | None, str | None],
+    languages: Languages,
 ) -> None:
     """Write a MarianTokenizer.
 
@@ -67,7 +71,7 @@ def save_fairseq(
     pieces: Sequence[str],
     *,
     longest: int,
-    languages: tuple[str | None, str | None],
+    languages: Languages,
 ) -> None:
     """Write an M2M100Tokenizer or an NllbTokenizer, depending on the spelling of the languages.
 
@@ -89,8 +93,9 @@ def save_fairseq(
     write_atomically(folder / FAIRSEQ, model_of(parsed, [SPELLED.unknown, SPELLED.start, SPELLED.end, *names[4:]]))
     m2m = pieces[0].startswith("__")
     decoder = {}
+    flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
     for name in (*names[:4], *pieces):
-        decoder[str(vocabulary[name])] = _added(name)
+        decoder[str(vocabulary[name])] = {"content": name, **flags, "special": True}
     facts = {
         "tokenizer_class": "M2M100Tokenizer" if m2m else "NllbTokenizer",
         "src_lang": languages[0],
@@ -108,7 +113,46 @@ def save_fairseq(
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
 
 
-def _added(name: str) -> dict[str, Any]:
-    """Return the description of a special token."""
-    flags = dict.fromkeys(("lstrip", "normalized", "rstrip", "single_word"), False)
-    return {"content": name, **flags, "special": True}
+def model_card(kind: str, languages: Languages, pieces: Mapping[str, str], *, by_language: bool) -> str:
+    """Return the text of README.md.
+
+    Args:
+        kind: the class of the model.
+        languages: the codes of source and target, where known.
+        pieces: for a multilingual model, the piece of each language.
+        by_language: whether each side has its own language token, as in M2M100; otherwise the source has the target's.
+    """
+    both = [code for code in languages if code]
+    codes = list(filter(_CODE.fullmatch, [*both, *pieces]))
+    facts = ["library_name: transformers", "pipeline_tag: translation", "tags: [translation]"]
+    if codes:
+        facts.insert(0, f"language: {json.dumps(list(dict.fromkeys(codes)))}")
+    what = " to ".join(both) if len(both) == 2 else "translation"
+    more, options, text = "", "", '"…"'
+    if by_language:
+        some = [*both, *sorted(pieces)][:2]
+        options = f', src_lang="{some[0]}"'
+        more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{pieces[some[-1]]}")'
+    elif pieces:
+        name = pieces.get(languages[1] or "") or min(pieces.values())
+        text = f'"{name} …"'
+    lines = [
+        "---",
+        *facts,
+        "---",
+        "",
+        f"# {what}",
+        "",
+        f"A `{kind}`, written by `translucid export --to huggingface` ({__version__}).",
+        "",
+        "```python",
+        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
+        "",
+        f'tokenizer = AutoTokenizer.from_pretrained("."{options})',
+        'model = AutoModelForSeq2SeqLM.from_pretrained(".")',
+        f'batch = tokenizer([{text}], return_tensors="pt", padding=True)',
+        f"print(tokenizer.batch_decode(model.generate(**batch{more}), skip_special_tokens=True))",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,30 @@
+"""Layers of other toolkits that are one layer in ours: keys and values have one matrix here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+SIDES = "encoder", "decoder"
+Names: TypeAlias = Iterable[tuple[str, Sequence[str]]]
+"""Our name of each linear layer and norm, with the names of the layers whose rows are joined in it."""
+
+
+def joined(names: Names, read: Callable[[str], tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """Return weights by our names; `read` returns the weight and the bias of one of the other toolkit's layers."""
+    ours: dict[str, Tensor] = {}
+    for name, theirs in names:
+        weights, biases = zip(*map(read, theirs), strict=True)
+        ours[f"{name}.weight"], ours[f"{name}.bias"] = torch.cat(weights), torch.cat(biases)
+    return ours
+
+
+def separated(names: Names, ours: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield the name of each of the other toolkit's layers, its weight and its bias, given weights by our names."""
+    for name, theirs in names:
+        weights = ours[f"{name}.weight"].chunk(len(theirs))
+        biases = ours[f"{name}.bias"].chunk(len(theirs))
+        yield from zip(theirs, weights, biases, strict=True)

@@ -61,7 +61,7 @@ def test_given_are_options_that_differ_from_their_defaults():
 
 
 def test_given_options_are_named_by_the_flags_of_the_command():
-    output = translate.Output(output_format=option.Format.jsonl)
+    output = translate.Output(output_format="jsonl")
     assert option.given(translate.Input(split_sentences=False), output) == {
         "--no-split-sentences": True,
         "--format": True,

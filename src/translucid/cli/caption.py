@@ -29,7 +29,7 @@ def caption(
     seed: option.Seed = None,
     output_format: Annotated[
         option.Format, Option("--format", help="text: name of the image, tab, caption; jsonl: with scores.")
-    ] = option.Format.text,
+    ] = "text",
     device: option.Device = "auto",
     workers: option.Workers = None,
 ) -> None:
@@ -61,7 +61,7 @@ def caption(
     names = names_of(images or [])
     # The caption of a single image file is written without its name.
     lone = len(names) == 1 and images == [Path(names[0])]
-    job = CaptionJob(run, options, device=device, form=output_format.value, columns=nbest or 1, named=not lone)
+    job = CaptionJob(run, options, device=device, form=output_format, columns=nbest or 1, named=not lone)
     if images:
         # Names of files may hold bytes that are no UTF-8, which `encode` would refuse.
         lines: BinaryIO = BytesIO(os.fsencode("".join(f"{name}\n" for name in names)))

@@ -18,7 +18,7 @@ def classify(
     input_file: option.Input = None,
     output: option.Output = None,
     overwrite: option.Overwrite = False,
-    output_format: Annotated[option.Format, Option("--format", help="jsonl has all labels.")] = option.Format.text,
+    output_format: Annotated[option.Format, Option("--format", help="jsonl has all labels.")] = "text",
     device: option.Device = "auto",
     workers: option.Workers = None,
 ) -> None:
@@ -43,7 +43,7 @@ def classify(
     others = tuple(ensemble or ())
     for each in (run, *others):
         configuration_of(each, "texts with labels")
-    job = ClassifyJob(run, others, device=device, form=output_format.value)
+    job = ClassifyJob(run, others, device=device, form=output_format)
     lines, executor = lines_of(texts, input_file), executor_of(job, workers)
     bad = run_with_progress(job, lines, output, executor, "classifying", hidden=bool(texts))
     refuse_unreadable(bad, " and have no label", input_file)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from translucid.cli.arguments import input_bytes
-from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.file_kinds import has_structure, is_file, names_file
 from translucid.documents.kinds import ENDINGS, kind_of, not_translated
 from translucid.ground.console import Console, counting
@@ -64,9 +63,10 @@ def translate_file(
     # Word files, for example, are ZIP archives.
     if kind and kind.packed and output is None and sys.stdout.isatty():
         raise UserError("is not text, and a terminal shows nothing else", file=file, fix="Add --output FILE.")
+    assert job.configuration
     with input_bytes(file) as stream:
         content = stream.read()
-    languages = (job.configuration or configuration_of(job.run)).data.languages
+    languages = job.configuration.data.languages
     document = read_document(str(file), content, (languages[0], languages[1]))
     numbers = asked_for(document, again=again)
     console = Console(stderr=True)

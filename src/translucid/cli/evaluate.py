@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
     from translucid.terminology.term_score import TermScore
 
-FilesArgument = Annotated[list[str] | None, Argument(metavar="[FILES]", help="The test set, as with --test.")]
-
 
 FOR_TRANSLATORS = ("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms")
 """The options that only translators have."""
@@ -102,7 +100,7 @@ class Report(NamedTuple):
 @with_examples(__doc__)
 def evaluate(
     run: option.Run,
-    files: FilesArgument = None,
+    files: Annotated[list[str] | None, Argument(metavar="[FILES]", help="The test set, as with --test.")] = None,
     *,
     data: TestSet,
     scoring: Scoring,

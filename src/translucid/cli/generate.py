@@ -25,7 +25,7 @@ class Output(NamedTuple):
 
     output: option.Output = None
     overwrite: option.Overwrite = False
-    output_format: Annotated[option.Format, Option("--format", help="jsonl has all pieces.")] = option.Format.text
+    output_format: Annotated[option.Format, Option("--format", help="jsonl has all pieces.")] = "text"
     top_candidates: Annotated[int, Option(help="With jsonl: add the N most probable pieces of each step.", min=0)] = 0
     max_tokens: Annotated[int | None, Option(help="Maximum pieces after the prompt; default: the run's.", min=1)] = None
 
@@ -78,7 +78,7 @@ def generate(
     from translucid.jobs.running import executor_of, run_with_progress
 
     refuse_other_texts(texts, source.input_file)
-    if output.top_candidates and output.output_format is not option.Format.jsonl:
+    if output.top_candidates and output.output_format != "jsonl":
         raise UserError("--top-candidates has no place in plain text", fix="Add --format jsonl.")
     refuse_to_replace(output.output, output.overwrite)
     options = writing(configuration_of(run, "running text").decoding, {**search._asdict(), **sampling._asdict()})
@@ -86,7 +86,7 @@ def generate(
         run,
         options,
         device=source.device,
-        form=output.output_format.value,
+        form=output.output_format,
         columns=search.nbest or 1,
         max_tokens=output.max_tokens,
         considered=output.top_candidates,

@@ -147,9 +147,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     pieces = translation.inspected if translation else translator.inspect([(text, written)])
     if translation and saving.save:
         refuse_untranslated(pieces)
-    _print_words(written, pieces)
-    if translation:
-        _print_warnings(translator, translation)
+    _print_translation(translator, translation, written, pieces)
     _print_attention(pieces, view)
     if saving.save:
         sentences, trees = [(text, written)], []
@@ -162,8 +160,10 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
-def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
-    """Print the translation, and its words of low probability."""
+def _print_translation(
+    translator: Translator, translation: Translation | None, written: str, pieces: Sequence[Inspected]
+) -> None:
+    """Print what was written, its words of low probability and, if it is the model's translation, its warnings."""
     from translucid.decoding.hypothesis import percent
     from translucid.evaluation.confidence.features import UNSURE
     from translucid.inspection.terminal import with_unsure
@@ -176,13 +176,8 @@ def _print_words(written: str, pieces: Sequence[Inspected]) -> None:
     unsure = [f"{word} {percent(probability)}" for word, probability in words if probability < UNSURE]
     if unsure:
         console.print(f"not sure of: {', '.join(unsure)}")
-
-
-def _print_warnings(translator: Translator, translation: Translation) -> None:
-
-    from translucid.decoding.hypothesis import percent
-
-    console = Console()
+    if not translation:
+        return
     if translation.confidence is not None:
         console.print(f"confidence {percent(translation.confidence)}")
     for warning in (translator.estimator_note, *translation.warnings, *translation.attention_warnings):

@@ -6,7 +6,6 @@ docstring of a group is the title of its panel in `--help`.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
@@ -17,12 +16,8 @@ from typer.models import OptionInfo
 from translucid.cli import completing
 from translucid.terminology.term import TermsMode
 
-
-class Format(StrEnum):
-    """The format of the output."""
-
-    text = "text"
-    jsonl = "jsonl"
+Format = Literal["text", "jsonl"]
+"""The format of the output."""
 
 
 def resolved(context: typer.Context, given: Path | list[Path] | None) -> Path | list[Path] | None:

@@ -19,7 +19,7 @@ def score(
     tokens: Annotated[bool, Option("--tokens", help="Add each token with its log-probability.")] = False,
     output_format: Annotated[
         option.Format, Option("--format", help="text: log-probability, tab, perplexity; jsonl: with the texts.")
-    ] = option.Format.text,
+    ] = "text",
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
     device: option.Device = "auto",
@@ -50,7 +50,7 @@ def score(
     with counting(console, "scoring", None) as advance:
         for line in score_lines(translator, corpora, advance):
             total.add(line)
-            if output_format is option.Format.jsonl:
+            if output_format == "jsonl":
                 print(json.dumps(line.to_json(translator, tokens), ensure_ascii=False))
             else:
                 print(line.to_text(translator, tokens))

@@ -46,16 +46,6 @@ def _option(help_text: str, name: str, **more: Any) -> Any:
     return Option(flag, help=help_text, envvar=f"TRANSLUCID_{name}", **more)
 
 
-RunsArgument = Annotated[
-    list[str],
-    Argument(
-        metavar="RUN...",
-        help="Run folders; en-es=FOLDER if the run does not name its languages.",
-        envvar="TRANSLUCID_RUNS",
-    ),
-]
-
-
 class Address(NamedTuple):
     """Address."""
 
@@ -142,7 +132,14 @@ class Logs(NamedTuple):
 
 @with_examples(__doc__)
 def serve(
-    runs: RunsArgument,
+    runs: Annotated[
+        list[str],
+        Argument(
+            metavar="RUN...",
+            help="Run folders; en-es=FOLDER if the run does not name its languages.",
+            envvar="TRANSLUCID_RUNS",
+        ),
+    ],
     *,
     address: Address,
     access: Access,

@@ -16,7 +16,7 @@ from translucid.cli.evaluate import Report
 from translucid.cli.explain import Explanation, Output
 from translucid.cli.printing import print_json, print_scores
 from translucid.data.filtering import Skipped
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.decoding.hypothesis import percent
 from translucid.evaluation.classification import ClassifierScores, classification_scores
@@ -40,7 +40,7 @@ def evaluate_texts(run: Path, configuration: Configuration, test: Sequence[str],
     Raises:
         UserError: there are no texts.
     """
-    texts = [text.source for text in keep_texts(read_texts(*test), Skipped("text"))]
+    texts = sources_of(keep_texts(read_texts(*test), Skipped("text")))
     if not texts:
         raise UserError("holds no texts", file=test[0], fix="Check the file.")
     generator = Generator.open(RunFolder(run), configuration, device)
@@ -65,7 +65,7 @@ def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, d
             what = f"label {text.target!r} is not among {labels}: {text.source[:60]!r}"
             raise UserError(what, file=test[0], fix="Each text needs one of them.")
     with counting(Console(stderr=True), "classifying", len(texts)) as advance:
-        classified = list(classifier.stream((text.source for text in texts), advance))
+        classified = list(classifier.stream(sources_of(texts), advance))
     truth = np.array([classifier.labels.index(text.target) for text in texts])
     probabilities = np.array([list(each.probabilities.values()) for each in classified])
     scores = classification_scores(probabilities, truth, classifier.labels)

@@ -47,15 +47,6 @@ from translucid.ground.errors import UserError
 Files = dict[str, list[str]]
 """The files of each setting, such as `data.train`."""
 
-ConfigArgument = Annotated[
-    Path | None,
-    Argument(
-        metavar="[CONFIG.yaml]",
-        help="Settings, or the name of a recipe; --set can set every key, too.",
-        autocompletion=completing.recipes,
-    ),
-]
-
 
 class RunOptions(NamedTuple):
     """Run."""
@@ -147,7 +138,14 @@ class Initialization(NamedTuple):
 @with_examples(__doc__)
 def train(
     context: typer.Context,
-    config: ConfigArgument = None,
+    config: Annotated[
+        Path | None,
+        Argument(
+            metavar="[CONFIG.yaml]",
+            help="Settings, or the name of a recipe; --set can set every key, too.",
+            autocompletion=completing.recipes,
+        ),
+    ] = None,
     *,
     options: RunOptions,
     data: DataFiles,

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from translucid.engines.noisy_channel import ChannelWeights
     from translucid.jobs.job import Executor, Job
 
-TextsArgument = Annotated[
-    list[str] | None, Argument(metavar="[TEXT ... | FILE]", help="The texts to translate, or a document.")
-]
-
 
 class Input(NamedTuple):
     """Input."""
@@ -61,7 +57,7 @@ class Output(NamedTuple):
             "--format",
             help="text, or jsonl with scores and warnings; CTranslate2's scores are about 0.001 higher than torch's.",
         ),
-    ] = option.Format.text
+    ] = "text"
     nbest: option.Nbest = None
     alignments: Annotated[bool, Option("--alignments", help="Add a tab and the word alignment, as 0-0 1-2.")] = False
     token_scores: Annotated[bool, Option("--token-scores", help="Add probabilities of pieces and words.")] = False
@@ -132,7 +128,9 @@ class Execution(NamedTuple):
 @with_examples(__doc__)
 def translate(
     run: option.Run,
-    texts: TextsArgument = None,
+    texts: Annotated[
+        list[str] | None, Argument(metavar="[TEXT ... | FILE]", help="The texts to translate, or a document.")
+    ] = None,
     *,
     source: Input,
     output: Output,
@@ -209,7 +207,7 @@ def _settings(
         "engine": execution.engine,
         "split_sentences": source.split_sentences,
         "wrapped": source.wrapped,
-        "form": output.output_format.value,
+        "form": output.output_format,
         "columns": output.nbest or 1,
         "alignments": output.alignments,
         "token_scores": output.token_scores,

@@ -153,22 +153,18 @@ class _Mapper:
         tune_cpu()  # Ray may call from another thread than before
         return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
 
-    def _answer(self, number: int, **place: int) -> dict[str, Any]:
+    def _answer(self, number: int, line: int, start: int, size: int, crc: int) -> dict[str, Any]:
         answer = {"number": number, "text": b"", "notes": "", "wrong": ""}
-        try:
-            return answer | self._row(**place)
-        except UserError as error:  # Ray would wrap an exception in one of its own
-            return answer | {"wrong": str(error)}
-
-    def _row(self, line: int, start: int, size: int, crc: int) -> dict[str, Any]:
         with self.file.open("rb") as stream:
             stream.seek(start)
             (window,) = Reader(BytesIO(stream.read(size)), wrapped=self.job.wrapped).windows()
-        if _checksum(window.lines) != crc:
-            raise UserError("the input has changed while it was translated", file=self.file)
-        _, done = self.worker.work(replace(window, before=Place(lines=line)))
-        notes = json.dumps({"warnings": done.warnings, "bad": done.bad})
-        return {"text": done.text, "notes": notes}
+        try:
+            if _checksum(window.lines) != crc:
+                raise UserError("the input has changed while it was translated", file=self.file)
+            _, done = self.worker.work(replace(window, before=Place(lines=line)))
+        except UserError as error:  # Ray would wrap an exception in one of its own
+            return answer | {"wrong": str(error)}
+        return answer | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}
 
 
 def _checksum(lines: list[bytes]) -> int:

@@ -239,7 +239,7 @@ class Worker(AnyWorker):
                 for warning in self._warnings(translation):
                     warnings.append((group[0], warning))
             if self.job.wrapped:
-                written += wrapped(text, [texts[i] for i in group])
+                written += wrapped(text, texts[group[0] : group[-1] + 1])
             elif match:
                 written.append(self._remembered(source, match))
             else:
@@ -310,7 +310,7 @@ def _source(texts: Sequence[str], group: Sequence[int]) -> str:
     """Return the text of some lines; one line stays exactly as it is."""
     if len(group) == 1:
         return texts[group[0]]
-    return unwrapped([texts[i] for i in group])
+    return unwrapped(texts[group[0] : group[-1] + 1])
 
 
 def rounded_pairs(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -47,6 +47,7 @@ def align(
     from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
     from translucid.inspection.alignment import read_alignment
     from translucid.runs.corpus_files import pairs_of
+    from translucid.runs.settings import without_none
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
@@ -54,8 +55,11 @@ def align(
     files = pair_up(pairs)
     forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
-    own = forward.configuration.alignment.model_dump()
-    options = AlignmentOptions(**{**own, **_changes(layer, shift, both)})
+    changes = without_none({"layer": layer, "shift": shift})
+    if changes:  # of attention, which is then read instead of the alignment layer
+        changes["learned"] = False
+    changes |= without_none({"both": both})
+    options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **changes})
     backward = Translator.load(reverse, device, "torch") if reverse else None
     lines = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
@@ -69,15 +73,3 @@ def align(
         write_output(output, "".join(lines).encode())
     else:
         print("".join(lines), end="")
-
-
-def _changes(layer: int | None, shift: bool | None, both: bool | None) -> dict[str, object]:
-    """Return the settings that the options change."""
-    from translucid.runs.settings import without_none
-
-    changes = without_none({"layer": layer, "shift": shift})
-    if changes:  # of attention, which is then read instead of the alignment layer
-        changes["learned"] = False
-    if both is not None:
-        changes["both"] = both
-    return changes

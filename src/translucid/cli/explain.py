@@ -48,18 +48,6 @@ class Explanation(NamedTuple):
     share: Annotated[float | None, Option(help="For an image: test with this share of the cells (0.1).")] = None
     device: option.Device = "auto"
 
-    def refuse_wrong(self) -> None:
-        """Check, before any work, the method and the share.
-
-        Raises:
-            UserError: there is no such method, or the share is not within 0 and 1.
-        """
-        from translucid.inspection.explain import refuse_method
-
-        refuse_method(self.method)
-        if self.share is not None and not 0 < self.share <= 1:
-            raise UserError(f"--share {self.share} is no share of an image", fix="Give more than 0, at most 1.")
-
 
 class Output(NamedTuple):
     """Output."""
@@ -92,7 +80,11 @@ def explain(
     The test leaves out the most important parts, or all others, and measures how far the log-probability of the target
     word falls; the same with random parts, for comparison.
     """
-    options.refuse_wrong()
+    from translucid.inspection.explain import refuse_method
+
+    refuse_method(options.method)
+    if options.share is not None and not 0 < options.share <= 1:
+        raise UserError(f"--share {options.share} is no share of an image", fix="Give more than 0, at most 1.")
     given = option.given(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
     if captioner := captioner_of(run, options.device):

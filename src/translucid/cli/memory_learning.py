@@ -16,7 +16,6 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
-    from translucid.memory.translation_memory import TranslationMemory
     from translucid.training.memory_updates import MemoryUpdate
     from translucid.training.trainer import Trainer
 
@@ -47,6 +46,8 @@ def learn(
         translucid memory learn runs/es mine.memory --adapter mine
     """
     from translucid.memory.database import is_database
+    from translucid.memory.opening import open_memory
+    from translucid.memory.translation_memory import TranslationMemory
     from translucid.runs.run_folder import RunFolder
     from translucid.training.memory_updates import keep_adapter, note_learned, prepare_update
     from translucid.training.post_training import measure_trained, tune_trained
@@ -58,7 +59,11 @@ def learn(
     out = out or run.with_name(f"{run.name}-{adapter}")
     RunFolder(out).refuse_to_lose(overwrite)
     console = Console(stderr=True)
-    with _opened(memory, run, console) as entries:
+    if is_database(memory):
+        opened = TranslationMemory.open(memory, write=True)
+    else:
+        opened = open_memory(memory, configuration_of(run).data.languages, console)
+    with opened as entries:
         general = shares(mix) if mix else None
         update = prepare_update(
             run, entries, out, again=relearn, adapter=adapter is not None, mix=general, settings=settings or ()
@@ -71,16 +76,6 @@ def learn(
             console.print(f"translucid translate {run} --adapter {adapter}: {kept}", soft_wrap=True)
         tune_trained(trainer, console)
         measure_trained(trainer, console)
-
-
-def _opened(memory: Path, run: Path, console: Console) -> TranslationMemory:
-    from translucid.memory.database import is_database
-    from translucid.memory.opening import open_memory
-    from translucid.memory.translation_memory import TranslationMemory
-
-    if is_database(memory):
-        return TranslationMemory.open(memory, write=True)
-    return open_memory(memory, configuration_of(run).data.languages, console)
 
 
 def _trained(

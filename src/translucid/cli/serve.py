@@ -59,16 +59,6 @@ class Address(NamedTuple):
         host = f"[{self.host}]" if ":" in self.host else self.host  # an IPv6 address
         return f"http://{host}:{self.port}{self.url_prefix}/"
 
-    def refuse_wrong_prefix(self) -> None:
-        """Check the prefix.
-
-        Raises:
-            UserError: no path can begin with it.
-        """
-        if not re.fullmatch(r"(/[\w.~-]+)*", self.url_prefix, re.ASCII):
-            what = f"--url-prefix {self.url_prefix!r} is no beginning of a path"
-            raise UserError(what, fix="Write it as /translate-app.")
-
 
 class Access(NamedTuple):
     """Access."""
@@ -167,7 +157,9 @@ def serve(
     except ModuleNotFoundError as error:
         raise missing_package("the server", error.name, "serve") from error
 
-    address.refuse_wrong_prefix()
+    if not re.fullmatch(r"(/[\w.~-]+)*", address.url_prefix, re.ASCII):
+        what = f"--url-prefix {address.url_prefix!r} is no beginning of a path"
+        raise UserError(what, fix="Write it as /translate-app.")
     if models.suggestions and models.memory is None:
         raise UserError("--suggestions is for --memory", fix="Say where they go: --memory mine.memory.")
     forwarding = trusted_proxies(_listed(access.proxies))

@@ -55,10 +55,11 @@ class SegmentWorker(Worker):
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
             fitted = target.within(record["longest"])
-            lines.append(_target_line(fitted))
+            written = {"marked": _record(fitted.marked), "origin": fitted.origin, "confidence": fitted.confidence}
+            lines.append(json.dumps({**written, "doubts": fitted.doubts, "matches": fitted.matches}))
             for doubt in fitted.doubts:
                 warnings.append((i, doubt))
-        return window, Done("".join(lines).encode(), warnings)
+        return window, Done(as_lines(lines), warnings)
 
 
 def marked_lines(segments: Iterable[Segment]) -> bytes:
@@ -72,11 +73,6 @@ def target_of(line: bytes) -> Target:
     marked, matches, doubts = record.pop("marked"), record.pop("matches"), record.pop("doubts")
     matches = tuple(NearMatch(*match) for match in matches)
     return Target(_marked(marked), **record, doubts=tuple(doubts), matches=matches)
-
-
-def _target_line(target: Target) -> str:
-    record = {"marked": _record(target.marked), "origin": target.origin, "confidence": target.confidence}
-    return json.dumps({**record, "doubts": target.doubts, "matches": target.matches}) + "\n"
 
 
 def _record(marked: TaggedText) -> dict[str, Any]:

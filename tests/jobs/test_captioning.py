@@ -4,6 +4,7 @@ import io
 import json
 import math
 import tarfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.jobs import running
-from translucid.jobs.captioning import CaptionJob
+from translucid.jobs.captioning import CaptionJob, read_named
 from translucid.models.captioner.image_encoder import ImageEncoder
 
 TINY = [
@@ -142,3 +143,12 @@ def test_perplexity_and_accuracy_are_those_of_the_references_one_by_one(eyes, sc
     assert forced.tokens == len(log_probs)
     assert forced.perplexity == pytest.approx(math.exp(-sum(log_probs) / len(log_probs)), rel=1e-5)
     assert forced.accuracy == pytest.approx(sum(right) / len(right))
+
+
+def test_an_image_in_a_tar_is_found_however_its_path_is_written(eyes, scenes, monkeypatch):
+    monkeypatch.chdir(scenes)
+    captioner = Captioner.load(eyes, "cpu")
+    name = ImageFiles.open([Path("images.tar")]).names()[0]
+    plain, dotted = (read_named(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
+    assert (plain.pixels == dotted.pixels).all()
+    assert dotted.name == f"./images.tar/{name}"

@@ -116,8 +116,9 @@ def read_named(captioner: Captioner, name: str) -> Picture:
     Raises:
         UserError: it can't be read.
     """
-    if tar := _tar_of(name):
-        inside = name[len(str(tar)) + 1 :]
+    before, ending, inside = name.partition(".tar/")
+    tar = Path(before + ".tar")
+    if ending and tar.is_file():
         return captioner.picture(_opened(tar).read(inside), name)._replace(name=name)
     return captioner.picture(Path(name))
 
@@ -139,13 +140,6 @@ def names_of(given: Sequence[Path]) -> list[str]:
         if "\n" in name or "\t" in name:
             raise UserError("has a tab or a line feed in its name", file=name, fix="Rename it.")
     return names
-
-
-def _tar_of(name: str) -> Path | None:
-    """Return the tar that holds a named image, if it is in one."""
-    before, found, _ = name.partition(".tar/")
-    tar = Path(before + ".tar")
-    return tar if found and tar.is_file() else None
 
 
 # The index of a tar is read once for all images in it.

@@ -146,6 +146,18 @@ def test_self_critical_updates(name, kind):
         )
 
 
+@pytest.mark.parametrize("name", ["lm-transformer", "lm-lstm"])
+def test_a_language_model_reads_on_after_earlier_tokens(name):
+    def features(device):
+        model, ids = build_case(name).model.eval().to(device), torch.tensor([[5, 6, 7, 8, 9]], device=device)
+        _, state = model.read_on(ids[:, :2], model.begin(1, device))
+        return model.read_on(ids[:, 2:], state)[0].features.tolist()
+
+    with Emulation("cuda") as emulation:
+        found = features(emulation.device)
+    torch.testing.assert_close(torch.tensor(found), torch.tensor(features(CPU)), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["rnn-bahdanau", "rnn-none"])
 def test_gradients_explain_recurrent_layers_in_evaluation_mode(name):
     """cuDNN refuses their backward pass then, and so does the emulated GPU; see `Recurrence._run_for_gradients`."""

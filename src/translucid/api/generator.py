@@ -70,7 +70,7 @@ class Generator(LoadedModel):
         self.backwards = configuration.model.backwards
         """Whether the model reads texts from their end, and so writes the text before a prompt."""
         self._step = -1 if self.backwards else 1
-        self._word_starts = torch.tensor(tokenizer.target_word_starts(), device=device)
+        self._word_starts = torch.tensor(tokenizer.target_word_starts())
         self._drawn = 0
 
     @overload

@@ -8,7 +8,7 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Mark, TaggedText
-from translucid.serving.queue.job_files import Row
+from translucid.serving.queue.job_files import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 
 from .test_documents import ended, send
@@ -56,6 +56,20 @@ def test_the_progress_of_a_document(client):
     deleted = client.delete(f"/documents/{first['id']}")
     assert deleted.json() == {"state": "cancelled"}
     assert client.get(f"/documents/{first['id']}").status_code == 404
+
+
+def test_a_document_that_is_done_has_its_final_counts(jobs, serve, monkeypatch):
+    client = serve()
+    job = ended(client, send(client).json())
+    mine = jobs[-1].jobs[job["id"]]
+    mine.state = "translating"
+
+    def counts(files):
+        mine.state = "done"  # just after the segments were counted
+        return Counts(0, 0)
+
+    monkeypatch.setattr(JobFiles, "counts", counts)
+    assert client.get(f"/documents/{job['id']}").json()["state"] == "translating"
 
 
 def test_segments_and_corrections(client, of):

@@ -19,7 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.queue.job_files import Counts, Row
+from translucid.serving.queue.job_files import Row
 from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.shown_marks import read_shown, shown, tags_of
@@ -53,15 +53,15 @@ class Editing(Handlers):
         model = text_field(fields, "model", "") or None
         name = file.filename or ""
         job = await run_in_threadpool(self.jobs.submit, client, name, file.file, source, target, model)
-        return JSONResponse(_progress(job, Counts()))
+        return JSONResponse(_progress(job))
 
     async def progress(self, key: str) -> JSONResponse:
         """Return the progress of a document."""
         job = self.jobs.find(key)
-        counts = Counts()
+        progress = _progress(job)  # before the counts: those of a document that is done must be the final ones
         if job.segments:  # before, there is no database
-            counts = await run_in_threadpool(job.files.counts)
-        return JSONResponse(_progress(job, counts))
+            progress |= (await run_in_threadpool(job.files.counts))._asdict()
+        return JSONResponse(progress)
 
     async def delete(self, key: str) -> JSONResponse:
         """Cancel the translation of a document, and delete it."""
@@ -227,7 +227,7 @@ def _texts(fields: Mapping[str, Any], segments: int) -> dict[int, str]:
     return numbered
 
 
-def _progress(job: Job, counts: Counts) -> dict[str, Any]:
+def _progress(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name,
@@ -238,8 +238,8 @@ def _progress(job: Job, counts: Counts) -> dict[str, Any]:
         "error": job.error,
         "segments": job.segments,
         "done": job.done,
-        "accepted": counts.accepted,
-        "doubtful": counts.doubtful,
+        "accepted": 0,
+        "doubtful": 0,
         "seconds_left": job.seconds_left,
     }
 

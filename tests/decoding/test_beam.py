@@ -7,7 +7,7 @@ import torch
 
 from translucid.decoding.beam import beam_search, likeliest
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.decoding.greedy import greedy_search
+from translucid.decoding.sampling import greedy_search
 from translucid.decoding.search import prepare, search
 
 EOS = 3

@@ -24,7 +24,7 @@ WHERE = {
     "tag projection": "documents/tag_projection.py",
     "hypothesis": "decoding/hypothesis.py",
     "beam search": "decoding/beam.py",
-    "greedy search": "decoding/greedy.py",
+    "greedy search": "decoding/sampling.py",
     "nucleus sampling": "decoding/sampling.py",
     "length normalisation": "decoding/limits.py",
     "n-best": "decoding/hypothesis.py",

@@ -24,14 +24,13 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
 from translucid.decoding.constraints import Constraint, Constraints, Phrases, Unconstrained
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
-from translucid.decoding.greedy import greedy_search
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
 from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rows import Rows
 from translucid.decoding.rules import rules_for
-from translucid.decoding.sampling import sample
+from translucid.decoding.sampling import greedy_search, sample
 from translucid.decoding.shortlist import Narrowed, Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
 from translucid.kernels.transfer import upload

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs, refuse_documents, refuse_file_names
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
+from translucid.ground.reading import reading
 from translucid.inspection import refuse_picture
 
 
@@ -142,7 +143,5 @@ def input_bytes(file: Path | None) -> BinaryIO:
         if sys.stdin is None:
             raise UserError("standard input is closed", fix="Give a text, or a file with --input.")
         return sys.stdin.buffer
-    try:
+    with reading(file):
         return file.open("rb")
-    except OSError as error:
-        raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check the path.") from error

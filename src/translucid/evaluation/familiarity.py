@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from translucid.data.non_translatable import without_fixed
 from translucid.data.tokenizing.pieces import SPACE
@@ -58,10 +58,8 @@ class Measured(NamedTuple):
     """These words."""
 
 
-class Spread(BaseModel):
+class Spread(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The mean and standard deviation of a measure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mean: float
     deviation: float
@@ -76,10 +74,8 @@ class Spread(BaseModel):
         return (value - self.mean) / max(self.deviation, LEAST_DEVIATION)
 
 
-class ValidationScores(BaseModel):
+class ValidationScores(BaseModel, frozen=True, extra="forbid"):
     """The measures of a run's validation sentences, and the words of its training text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sentences: int
     """The number of measured sentences."""

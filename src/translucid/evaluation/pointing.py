@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, PositiveInt, ValidationError, model_validator
 from torch import Tensor
 
 from translucid.corpora.scenes import GROUND
@@ -174,11 +174,7 @@ def _table(weights: ArrayLike | Tensor) -> NDArray[Any]:
     return np.asarray(weights, float)
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Look(_Line):
+class Look(BaseModel, frozen=True):
     """The properties of a thing, without its position."""
 
     shape: str
@@ -187,7 +183,7 @@ class Look(_Line):
     material: str
 
 
-class GoldCaption(_Line):
+class GoldCaption(BaseModel, frozen=True):
     """A true sentence about a scene."""
 
     words: tuple[str, ...]
@@ -195,7 +191,7 @@ class GoldCaption(_Line):
     """The things that each word refers to."""
 
 
-class GoldImage(_Line):
+class GoldImage(BaseModel, frozen=True):
     """A line of `gold.jsonl`."""
 
     image: str

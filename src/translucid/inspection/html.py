@@ -21,8 +21,7 @@ from translucid.decoding.hypothesis import percent
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.inspected import Inspected, title_of
-from translucid.inspection.plain_values import plain, rounded
+from translucid.inspection.inspected import Inspected, plain, rounded, title_of
 from translucid.inspection.words import WordMap
 
 WEB = Path(str(files("translucid.inspection") / "web"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -24,9 +24,24 @@ from translucid.decoding.pair_scores import paired_batches
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
-from translucid.inspection.plain_values import plain, rounded
 from translucid.inspection.words import WordMap, parted, span_words, word_map, word_spans
 from translucid.models.protocol import Maps, SequenceModel
+
+
+def rounded(values: Iterable[float], digits: int) -> list[float]:
+    """Round numbers to this many decimals."""
+    return [round(value, digits) for value in values]
+
+
+def rounded_probability(log_prob: float) -> float:
+    """Return the probability of a log-probability, rounded to six decimals."""
+    return round(min(1.0, math.exp(log_prob)), 6)  # a rounding error may make a log-probability positive
+
+
+def plain(tensor: Tensor, digits: int = 4) -> Any:
+    """Round a tensor of any shape to this many decimals, as nested lists."""
+    # In float64, because JSON would write a float32 such as 0.12345 with all the digits of 0.12345000356435776.
+    return (tensor.cpu().double() * 10**digits).round().div(10**digits).tolist()
 
 
 def title_of(layer: int | None, head: int | None) -> str:

@@ -19,7 +19,7 @@ from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.atomic import write_atomically
 from translucid.inspection.equation import equation
-from translucid.inspection.plain_values import plain
+from translucid.inspection.inspected import plain
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded

@@ -217,7 +217,7 @@ class TextStore:
 
     def __init__(self, folder: Path) -> None:
         """Describe a folder, which need not exist; read and write nothing yet."""
-        self.files = ChunkedFiles(folder, TEXT_FILES, lambda width: [np.dtype(np.uint16 if width == 2 else np.int32)])
+        self.files = ChunkedFiles(folder, TEXT_FILES, lambda width: _types(width)[:1])
 
     def open(self, identity: str) -> StoredTexts | None:
         """Return the texts, or None if the folder is incomplete or of another identity.

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, entropy, measured
 from translucid.evaluation.confidence.logistic import sigmoid
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class _Record(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """Values in the file of a run."""
 
 
 Bounded: TypeAlias = Annotated[float, Field(ge=-1e6, le=1e6)]

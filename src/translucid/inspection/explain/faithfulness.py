@@ -11,7 +11,7 @@ from torch import Tensor
 
 from translucid.inspection.explain.case import Case, Explained
 from translucid.inspection.explain.explanation import Explanation, explain
-from translucid.inspection.plain_values import plain, rounded
+from translucid.inspection.inspected import plain, rounded
 
 RANDOM_SUBSETS = 32
 """The number of random subsets of the parts over which the baseline is averaged."""

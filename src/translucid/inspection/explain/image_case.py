@@ -19,7 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
-from translucid.inspection.plain_values import plain, rounded
+from translucid.inspection.inspected import plain, rounded
 from translucid.inspection.saliency_overlay import SaliencyOverlay, cell_names, look_at
 from translucid.models.protocol import Memory, SequenceModel
 

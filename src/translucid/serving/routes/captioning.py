@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from translucid.decoding.limits import length_penalty
 from translucid.ground.cancellation import between_steps
 from translucid.inspection.explain.image_case import image_case, why_lit_record
-from translucid.inspection.plain_values import plain, rounded_probability
+from translucid.inspection.inspected import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field

@@ -12,7 +12,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
 from translucid.inspection.explain.case import LabelCase
-from translucid.inspection.plain_values import rounded_probability
+from translucid.inspection.inspected import rounded_probability
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import number_field, text_field
 from translucid.serving.queue.request_context import Handlers

@@ -13,8 +13,8 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import fixed_settings, resolve
 from translucid.runs.corpus_files import read_corpora
 from translucid.runs.run_folder import RunFolder
+from translucid.training.dataset import _counted
 from translucid.training.experiment import run_experiment
-from translucid.training.text import counted
 
 from ..conftest import SETTINGS
 
@@ -208,7 +208,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_progress_is_told_of_every_thousand_pairs():
     told, pairs = [], [Pair("a", "b")] * 2500
-    assert list(counted(pairs, told.append)) == pairs
+    assert list(_counted(pairs, told.append)) == pairs
     assert told == [1000, 1000]
 
 

@@ -149,11 +149,14 @@ def test_a_model_that_reads_backwards(call, folder, tmp_path):
 def test_the_word_that_decides_is_named(call, mood, method):
     for package in ("sklearn", "captum"):
         pytest.importorskip(package)
-    found = call("explain", mood, "the film was awful and so", "--method", method, "--json")
+    # The word decides only if the sentence without it has the other label, which depends on the processor.
+    without = TextClassifier.load(mood).classify("the film was and so")
+    word, label = ("awful", "bad") if without.label == "good" else ("good", "good")
+    found = call("explain", mood, f"the film was {word} and so", "--method", method, "--json")
     assert found.code == 0
     record = json.loads(found.out)
-    assert record["target"] == ["bad"]
-    assert record["source"][int(np.argmax(record["importance"][0]))] == "awful"
+    assert record["target"] == [label]
+    assert record["source"][int(np.argmax(record["importance"][0]))] == word
     faithful = record["faithfulness"]
     assert faithful[method]["comprehensiveness"] > faithful["random"]["comprehensiveness"]
 

@@ -14,7 +14,7 @@ import translucid
 from tests.platforms.emulated import MacOS, Windows
 from translucid.cli import main, serve
 from translucid.data.stores.store import CorpusStore
-from translucid.ground import atomic, cache, paths
+from translucid.ground import atomic, cache
 from translucid.ground.errors import UserError
 from translucid.jobs.output import FileOutput, PartRecord
 from translucid.jobs.windows import Place
@@ -71,12 +71,12 @@ def test_a_folder_in_use_is_neither_replaced_nor_removed(tmp_path):
     out, new = (write_folder(tmp_path / name, name) for name in ("out", "new"))
     with Windows(), (out / "file").open():
         with pytest.raises(PermissionError):
-            paths.replace_folder(new, out)
-        paths.remove_folder(out)
+            atomic.replace_folder(new, out)
+        atomic.remove_folder(out)
     assert [(tmp_path / name / "file").read_text() for name in ("out", "new")] == ["out", "new"]
-    paths.replace_folder(new, out)
+    atomic.replace_folder(new, out)
     assert (out / "file").read_text() == "new"
-    paths.remove_folder(out)
+    atomic.remove_folder(out)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -233,4 +233,4 @@ def test_an_adapter_gets_no_name_that_some_system_refuses(name, small_run, capsy
 
 def test_an_adapter_may_have_a_usual_name():
     for name in ("legal", "legal-2024", "Recht_über", "console", "v1.2"):
-        paths.refuse_unusable_name(name)
+        atomic.refuse_unusable_name(name)

@@ -21,7 +21,6 @@ from statistics import fmean
 from typing import Any
 
 from common import DOCS, facts, mean_interval, show, table, train_once, write
-from translucid.evaluation.scene_gold import read_gold
 
 from translucid.api.caption_scoring import score_captions
 from translucid.api.captioner import Captioner
@@ -29,6 +28,7 @@ from translucid.corpora.scenes.writing import write_corpus
 from translucid.data.images.image_files import ImageFiles
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.evaluation.pointing import read_gold
 from translucid.ground.atomic import write_atomically
 from translucid.ground.console import Console
 from translucid.inspection.explain import explain, faithfulness, part_count

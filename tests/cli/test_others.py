@@ -228,7 +228,7 @@ def asked(monkeypatch):
         calls.append({name: None if value == [] else value for name, value in bound.arguments.items()})
         raise UserError("enough")
 
-    # What validation sentences measure has tests of its own (tests/test_validation_fitting.py).
+    # What validation sentences measure has tests of its own (tests/api/test_validation_fitting.py).
     monkeypatch.setattr("translucid.api.validation_fitting.fit_validation_scores", lambda *arguments, **named: None)
     monkeypatch.setattr("translucid.engines.tuning.find_fastest", spy)
     monkeypatch.setattr("translucid.training.post_training.find_fastest", spy)

@@ -134,9 +134,9 @@ def test_a_model_that_reads_backwards(call, folder, tmp_path):
     settings = [*LANGUAGE, "model.backwards=true"]
     trained("--model", "lm-lstm", "--train", folder / "texts.txt", "--out", tmp_path / "language", "--set", *settings)
     trained(*judging(folder, tmp_path / "language", tmp_path / "mood"))
-    judge = TextClassifier.load(tmp_path / "mood").judges[0]
-    (ids,) = judge.ids(["the film was good"])
-    assert judge.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
+    member = TextClassifier.load(tmp_path / "mood").members[0]
+    (ids,) = member.ids(["the film was good"])
+    assert member.tokenizer.target_pieces(ids[1:-1][::-1])[0] == "▁the"
     found = json.loads(call("evaluate", tmp_path / "mood", "--test", folder / "test.jsonl", "--json").out)
     assert found["accuracy"] > 0.9
     words = json.loads(call("explain", tmp_path / "mood", "the film was really awful and so", "--json").out)
@@ -166,9 +166,9 @@ def test_gradients_add_up_to_what_the_label_gains(mood):
     from translucid.inspection.explain.case import LabelCase
     from translucid.inspection.explain.explanation import integrated_gradients
 
-    judge = TextClassifier.load(mood).judges[0]
-    (ids,) = judge.ids(["the film was awful and so"])
-    case = LabelCase(judge.model, judge.tokenizer, ids, "bad")
+    member = TextClassifier.load(mood).members[0]
+    (ids,) = member.ids(["the film was awful and so"])
+    case = LabelCase(member.model, member.tokenizer, ids, "bad")
     baseline, source = case.interpolation_path()
     with torch.no_grad():
         gained = (case.along(source, 0, 1) - case.along(baseline, 0, 1)).item()
@@ -180,11 +180,11 @@ def test_looking_shows_where_the_judgement_moves(call, mood, tmp_path):
     record = json.loads((tmp_path / "seen.json").read_text())
     assert record["label"] == "bad"
     assert record["words"] == ["the", "film", "was", "awful", "and", "so"]
-    judge = TextClassifier.load(mood).judges[0]
+    member = TextClassifier.load(mood).members[0]
     for place, found in enumerate(record["probability_after"], 1):  # each is what is said of a text without its end
-        (ids,) = judge.ids([" ".join(record["words"][:place])])
+        (ids,) = member.ids([" ".join(record["words"][:place])])
         with torch.inference_mode():
-            own = judge.model(torch.tensor([ids[:-1]]))[0].softmax(-1)[0]
+            own = member.model(torch.tensor([ids[:-1]]))[0].softmax(-1)[0]
         assert found == pytest.approx(own.item(), abs=1e-3)
     shown = call("look", mood, "the film was awful and so", "--save", tmp_path / "seen.html")
     assert "awful" in shown.out
@@ -291,9 +291,9 @@ def test_one_that_reads_from_both_ends(call, folder, tmp_path):
 def test_more_of_a_text_is_read_than_in_training(folder, language, tmp_path):
     trained(*judging(folder, language, tmp_path / "mood", "data.max_tokens=8", "training.max_epochs=1"))
     classifier = TextClassifier.load(tmp_path / "mood")
-    (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 9])
+    (ids,) = classifier.members[0].ids(["the film was good and its end was lovely " * 9])
     assert 80 < len(ids) < 1024
-    (ids,) = classifier.judges[0].ids(["the film was good and its end was lovely " * 900])
+    (ids,) = classifier.members[0].ids(["the film was good and its end was lovely " * 900])
     assert len(ids) == 1024
     said = [classifier.classify(text).probability for text in ("awful " + "the film " * 9, "the film " * 9)]
     assert said[0] != said[1]

@@ -55,18 +55,18 @@ def test_a_required_option_of_a_group_is_required(call):
 
 
 def test_given_are_options_that_differ_from_their_defaults():
-    assert option.given(option.Languages(), option.Terms(), option.Sampling()) == {}
-    changed = option.given(option.Search(length_penalty=0.0), option.Terms(terms_mode="constrain"))
+    assert option.changed_flags(option.Languages(), option.Terms(), option.Sampling()) == {}
+    changed = option.changed_flags(option.Search(length_penalty=0.0), option.Terms(terms_mode="constrain"))
     assert changed == {"--length-penalty": True, "--terms-mode": True}
 
 
 def test_given_options_are_named_by_the_flags_of_the_command():
     output = translate.Output(output_format="jsonl")
-    assert option.given(translate.Input(split_sentences=False), output) == {
+    assert option.changed_flags(translate.Input(split_sentences=False), output) == {
         "--no-split-sentences": True,
         "--format": True,
     }
-    assert option.given(explain.Output(as_json=True)) == {"--json": True}
+    assert option.changed_flags(explain.Output(as_json=True)) == {"--json": True}
 
 
 def test_sampling_leaves_to_the_run_what_is_not_given():

@@ -75,8 +75,8 @@ class Reverse:
 class Constraint:
     """Replaces the best hypothesis of a piece, and keeps the first alone for a ranking."""
 
-    def __init__(self, name, pointed_out=False):
-        self.name, self.pointed_out = name, pointed_out
+    def __init__(self, name, annotated=False):
+        self.name, self.annotated = name, annotated
         self.asked = []
 
     def __str__(self):
@@ -131,7 +131,7 @@ def test_samples_depend_on_the_place_of_a_piece():
 
 
 def test_constraints_and_the_ranking_follow_the_search():
-    first, second = Constraint("x"), Constraint("y", pointed_out=True)
+    first, second = Constraint("x"), Constraint("y", annotated=True)
     made = stages(Step(), constraints=(first,), ranking=Reverse()).constrained(second)
     assert str(made) == "an engine, x, y, ranked by a ranking" and str(stages()) == "an engine"
     pieces = [piece("a", 4)]

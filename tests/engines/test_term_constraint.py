@@ -76,9 +76,7 @@ def test_sampling_is_refused(translator):
         translator.with_terms([("soccer", "fútbol")]).translate(TEXTS[0], sample=True)
 
 
-@pytest.mark.parametrize(
-    ("known", "refused"), [({}, True), ({"pointed_out": False}, True), ({"pointed_out": True}, False)]
-)
+@pytest.mark.parametrize(("known", "refused"), [({}, True), ({"annotated": False}, True), ({"annotated": True}, False)])
 def test_a_model_that_is_shown_its_terms_can_be_sampled_from(translator, known, refused):
     own, terms = translator.torch_engine, TermList(terms_of([("soccer", "la")]))
     constraint = TermConstraint(lambda: own, terms, translator.tokenizer, **known)

@@ -159,7 +159,7 @@ def test_a_constrained_search_has_a_beam_of_five(monkeypatch):
         assert found[0] == ["found"] and found[1] == []
         assert beams[-1] == (wide, [[5]])
     assert asked[0] == (["ball", "sun"], [[7, 8], []])
-    assert str(constraint) == "constrained by 3 terms" and constraint.pointed_out is False
+    assert str(constraint) == "constrained by 3 terms" and constraint.annotated is False
 
 
 def test_substituted_texts_are_scored_by_forced_decoding(monkeypatch):
@@ -185,7 +185,7 @@ def test_substituted_texts_are_scored_by_forced_decoding(monkeypatch):
     assert constraint._scored(own, {"y": [5]}, {"y": "?"}, options) == {}
     constraint.tokenizer.target_opening = (8,)
     assert constraint._scored(own, {"x": [4]}, {"x": "ab"}, options)["x"].token_log_probabilities == [0.0, -0.5, -0.5]
-    assert str(TermConstraint(None, TermList([]), Letters(), pointed_out=True)) == "constrained by 0 terms"
+    assert str(TermConstraint(None, TermList([]), Letters(), annotated=True)) == "constrained by 0 terms"
 
 
 def test_the_names_and_nouns_that_a_model_knows_best_come_first():
@@ -203,7 +203,7 @@ def test_attempts_begin_with_a_noun_and_then_with_other_names(monkeypatch):
     monkeypatch.setattr(NameStandIns, "_lost", lambda self, read, found, more=False: [(0, 0, 0)])
     monkeypatch.setattr(NameStandIns, "_for_model", lambda self, piece: piece)
     words = []
-    monkeypatch.setattr(NameStandIns, "_stood_in", lambda self, piece, of: words.append([*of]) or None)
+    monkeypatch.setattr(NameStandIns, "_with_stand_ins", lambda self, piece, of: words.append([*of]) or None)
     forced = []
 
     def search_again(terms):

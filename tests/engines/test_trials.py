@@ -15,7 +15,7 @@ from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import Comparison, Trial, all_ways, fastest, trials
+from translucid.engines.trials import Comparison, Trial, all_configurations, fastest, trials
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
@@ -199,7 +199,7 @@ def test_every_way_is_tried_and_leaves_the_model_as_it_was(model, tokenizer, sho
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     options = DecodingOptions(beam=2, max_length_ratio=1, max_length_extra=3)
     lists = {"small shortlist": shortlist}
-    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_ways(model, lists), lists))
+    tried = list(trials(model, tokenizer, PAIRS[:10], options, all_configurations(model, lists), lists))
     assert [trial.tuned for trial in tried] == [
         Tuned(),
         Tuned(quantization="int8"),
@@ -241,7 +241,7 @@ def test_an_export_that_can_not_be_judged_is_refused():
     right = [pair.target for pair in pairs]
     half = [*right[:3], "x", "x"]
     found = Comparison.of(right, half, pairs, "int8", "es")
-    assert (found.metric, found.ours, found.tells) == ("chrF", 100, True)
+    assert (found.metric, found.original, found.tells) == ("chrF", 100, True)
     with pytest.raises(UserError, match=r"int8 costs \d+\.\d\d chrF"):
         found.refuse_loss(Path("run"))
     Comparison.of(right, right, pairs, "int8", "es").refuse_loss(Path("run"))

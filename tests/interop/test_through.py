@@ -12,7 +12,7 @@ from translucid.decoding.continuations import continuations
 from translucid.decoding.search import TorchEngine
 from translucid.decoding.shortlist import read_shortlist
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import all_ways
+from translucid.engines.trials import all_configurations
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain import explain
@@ -232,7 +232,7 @@ def test_a_shortlist_holds_for_its_languages_and_has_them_all(run, m2m, consider
 
 def test_ctranslate2_is_given_no_lists_by_words_with_a_beginning(m2m):
     lists = ["seen pieces", "small shortlist", "large shortlist"]
-    ways = all_ways(m2m.model, lists, opened=True)
+    ways = all_configurations(m2m.model, lists, opened=True)
     assert {way.considered for way in ways if way.engine == "ctranslate2"} == {"all pieces", "seen pieces"}
     assert {way.considered for way in ways if way.engine == "torch"} == {"all pieces", *lists}
 

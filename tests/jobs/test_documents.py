@@ -8,7 +8,7 @@ import pytest
 from translucid.documents.document import NearMatch, Segment
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.jobs.documents import asked_for, translate_document
+from translucid.jobs.documents import segments_to_translate, translate_document
 from translucid.jobs.job import Done
 from translucid.jobs.segments import marked_lines, target_of
 
@@ -60,7 +60,7 @@ def answered(window):
 
 def translate(output, stop_before=None, numbers=None, said=None, **identity):
     document = read_document("a.txt", CONTENT)
-    numbers = asked_for(document, again=False) if numbers is None else numbers
+    numbers = segments_to_translate(document, again=False) if numbers is None else numbers
     advanced = []
     say = (said if said is not None else []).append
     way = shouting(stop_before)

@@ -130,7 +130,7 @@ def test_with_the_demo_alone_the_lessons_of_recurrent_translators_are_recorded(l
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "demo").symlink_to(lesson_runs / "demo")
     models = Models(tmp_path / "runs")
-    assert models.there() == ["demo"]
+    assert models.trained() == ["demo"]
     assert [lesson.name for lesson in LESSONS if not models.has(lesson)] == ["bottleneck", "alignment"]
     (tmp_path / "runs" / "lessons").symlink_to(lesson_runs / "lessons")
     assert run(["learn", "--runs", str(tmp_path / "runs"), "--save", str(tmp_path / "lessons")]) == 0

@@ -106,9 +106,9 @@ def test_models_that_do_not_translate_are_found_by_name():
     assert [others.captioner().name, others.captioner("two").name, others.generator().name] == ["one", "two", "one"]
     unknown = f"there is no model {'x' * 50!r} that "
     assert refused(others.captioner, "x" * 60) == (400, unknown + "writes about images")
-    assert refused(others.generator, "x" * 60) == (400, unknown + "goes on with a text")
+    assert refused(others.generator, "x" * 60) == (400, unknown + "continues texts")
     for name in (None, "one"):
-        assert refused(others.classifier, name) == (400, "No model that says what a text is is served here")
+        assert refused(others.classifier, name) == (400, "No model that classifies texts is served here")
     paths = "No translator is served here, only other models (/caption, /generate)"
     for work, given in ((others.need_translators, ()), (others.find, ("en", "es")), (others.candidates, ("es",))):
         assert refused(work, *given) == (400, paths)

@@ -297,7 +297,7 @@ def test_large_segments_are_refused(make, monkeypatch):
             limits.append(most_segments())
             return SimpleNamespace(segments=[segment], filled=lambda targets: b"")
 
-        monkeypatch.setattr(document_jobs, "asked_for", lambda document, again: [0])
+        monkeypatch.setattr(document_jobs, "segments_to_translate", lambda document, again: [0])
         monkeypatch.setattr(document_jobs, "read_document", read)
         monkeypatch.setattr(document_jobs, "LONGEST", 5)
         monkeypatch.setattr(document_jobs, "MOST_MARKS", 3)
@@ -329,7 +329,7 @@ def test_progress_counts_what_is_already_translated(make, monkeypatch, clock):
 
 def test_short_requests_come_between_the_parts_of_a_document(make, monkeypatch, clock):
     paused = []
-    monkeypatch.setattr(document_jobs, "_give_way", lambda served, seconds: paused.append(seconds))
+    monkeypatch.setattr(document_jobs, "_pause_for_short_requests", lambda served, seconds: paused.append(seconds))
     monkeypatch.setattr(document_jobs, "in_chunks", lambda numbers, size: [[0], [1]])
     jobs = make()
     send(jobs)

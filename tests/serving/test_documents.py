@@ -290,7 +290,7 @@ def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
 def test_short_requests_go_first_for_some_time(monkeypatch):
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
     begun = time.monotonic()
-    document_jobs._give_way(served, 0.3)
+    document_jobs._pause_for_short_requests(served, 0.3)
     assert 0.3 <= time.monotonic() - begun < 5
     steps = []
 
@@ -299,7 +299,7 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
         served.batcher.sentences = 5 - len(steps)
 
     monkeypatch.setattr(document_jobs, "between_steps", step)
-    document_jobs._give_way(served, 1000)  # until nobody waits
+    document_jobs._pause_for_short_requests(served, 1000)  # until nobody waits
     assert len(steps) == 5
 
 
@@ -320,10 +320,10 @@ def test_a_document_gives_way_for_some_time_while_requests_wait(monkeypatch):
     monkeypatch.setattr(document_jobs, "time", clock)
     monkeypatch.setattr(document_jobs, "between_steps", lambda: steps.append(clock.now))
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    document_jobs._give_way(served, 0.025)
+    document_jobs._pause_for_short_requests(served, 0.025)
     assert steps == pytest.approx([100, 100.01, 100.02, 100.03])
     served.batcher.sentences = 0
-    document_jobs._give_way(served, 9)
+    document_jobs._pause_for_short_requests(served, 9)
     assert len(steps) == 5
 
 

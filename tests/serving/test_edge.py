@@ -16,8 +16,8 @@ from translucid.ground.errors import UserError
 from translucid.serving.edge import host_check
 from translucid.serving.edge.assets import Asset
 from translucid.serving.edge.failures import (
+    CLIENT_CLOSED_REQUEST,
     INTERNAL,
-    LEFT,
     NO_ROOM,
     ApiError,
     ClientLeft,
@@ -210,7 +210,7 @@ def test_headers_of_error_answers():
     assert answers_to(HTTPException(405, "no", {"Allow": "POST"})).headers["allow"] == "POST"
     for error in (ClientLeft(), ClientDisconnect()):
         answer = answers_to(error)
-        assert (answer.status_code, answer.content) == (LEFT, b"") and LEFT == 499
+        assert (answer.status_code, answer.content) == (CLIENT_CLOSED_REQUEST, b"") and CLIENT_CLOSED_REQUEST == 499
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from translucid.serving.edge.failures import (
     ApiError,
     GoneError,
     ServerError,
+    as_server_errors,
     error_body,
-    no_request_to_blame,
     status_of,
 )
 
@@ -52,9 +52,9 @@ def test_whose_fault_it_is_decides_on_the_status(error, status, message, caplog)
 
 
 def test_a_model_that_fails_in_the_middle_of_a_request_is_no_fault_of_the_request():
-    with pytest.raises(ServerError, match="weights"), no_request_to_blame():
+    with pytest.raises(ServerError, match="weights"), as_server_errors():
         raise UserError("the weights are not finite")
-    with pytest.raises(KeyError), no_request_to_blame():
+    with pytest.raises(KeyError), as_server_errors():
         raise KeyError("name")
 
 

@@ -155,7 +155,7 @@ def test_the_workshop_has_room_for_others_than_one_client():
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(turns, "_LOOK_AGAIN", 0.001)
+    monkeypatch.setattr(turns, "_POLL_SECONDS", 0.001)
     return stopped_clock(monkeypatch, turns, 100.0)
 
 

@@ -44,9 +44,9 @@ def client(serve_for_all, models):
 
 
 def case_of(run, label):
-    judge = TextClassifier.load(run).judges[0]
-    (ids,) = judge.ids([BAD])
-    return LabelCase(judge.model, judge.tokenizer, ids, label)
+    member = TextClassifier.load(run).members[0]
+    (ids,) = member.ids([BAD])
+    return LabelCase(member.model, member.tokenizer, ids, label)
 
 
 def test_models_are_listed_by_what_they_read(client):
@@ -98,7 +98,7 @@ def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
         ("/classify", {"q": "x " * 1500, "explain": "erasure"}, "limit of 2000 for explain"),
         ("/classify", {"q": "good", "label": "soso"}, "no label 'soso'"),
         ("/classify", {"q": "good", "explain": "attention"}, "no explanation by 'attention'"),
-        ("/classify", {"q": "good", "model": "language"}, "no model 'language' that says what a text is"),
+        ("/classify", {"q": "good", "model": "language"}, "no model 'language' that classifies texts"),
         ("/generate", {"q": "good", "max_tokens": 201}, "max_tokens is more than 200"),
         ("/generate", {"q": "good", "temperature": "hot"}, "temperature is not a number"),
         ("/generate", {"q": "good", "temperature": -1}, "temperature"),
@@ -229,7 +229,7 @@ def test_the_settings_of_a_language_model(client, models):
         ({"seed": 2**31 + 1}, "seed is more than 2147483648"),
         ({"beam": 11}, "beam is more than 10"),
         ({"beam": 1.5}, "beam is not a whole number"),
-        ({"model": "mood"}, "there is no model 'mood' that goes on with a text"),
+        ({"model": "mood"}, "there is no model 'mood' that continues texts"),
     ],
 )
 def test_settings_of_a_language_model_that_are_refused(client, fields, message):

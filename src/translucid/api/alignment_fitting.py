@@ -34,13 +34,13 @@ class LearnedAlignment(NamedTuple):
     """The number of pairs that were held out for evaluation."""
     skipped: int
     """The number of pairs without links, or too long, or whose words are different for the tokenizer."""
-    ways: dict[AlignmentOptions, AlignmentScore]
+    scores: dict[AlignmentOptions, AlignmentScore]
     """The scores of alignments from the attention and from the alignment layer, on held-out pairs, the better first."""
 
     @property
     def chosen(self) -> AlignmentOptions:
         """The better way to align words; the attention if both have the same error rate."""
-        return next(iter(self.ways))
+        return next(iter(self.scores))
 
     @property
     def kept(self) -> bool:
@@ -94,15 +94,15 @@ def fit_alignment(
         layer = learn_alignment(t.model, learned, t.device, advance)
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer)
     scores = {}
-    for way in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
-        scores[way] = alignment_score([read_alignment(one, way) for one in inspected], references)
+    for options in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
+        scores[options] = alignment_score([read_alignment(inspection, options) for inspection in inspected], references)
     # Sorting is stable: the attention stays the first if both have the same error rate.
-    ways = dict(sorted(scores.items(), key=lambda way: way[1].error_rate))
-    found = LearnedAlignment(len(learned), len(references), len(texts) - len(usable), ways)
-    if found.kept:
+    ranked = dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
+    alignment = LearnedAlignment(len(learned), len(references), len(texts) - len(usable), ranked)
+    if alignment.kept:
         save_alignment_layer(RunFolder(run), layer, data.chosen_languages)
-        save_alignment_options(run, ways)
-    return found
+        save_alignment_options(run, ranked)
+    return alignment
 
 
 def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[Linked, Gold]]:
@@ -111,7 +111,7 @@ def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[
     for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
         if right.possible and pair.longest <= t.longest:
             words = len(text.source.split()), len(text.target.split())
-            one = linked(t.tokenizer, *pair.ids, right, words)
-            if one:
-                usable.append((one, right))
+            pair_links = linked(t.tokenizer, *pair.ids, right, words)
+            if pair_links:
+                usable.append((pair_links, right))
     return usable

@@ -54,7 +54,7 @@ class CaptionEvaluation:
         if self.forced:
             record |= dict(zip(("perplexity", "token_accuracy", "tokens"), self.forced, strict=True))
         if self.pointing:
-            record["pointing"] = {kind: found._asdict() for kind, found in self.pointing.items()}
+            record["pointing"] = {kind: score._asdict() for kind, score in self.pointing.items()}
         return record
 
     def render(self) -> Iterator[RenderableType]:

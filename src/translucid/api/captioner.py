@@ -105,28 +105,28 @@ class Captioner(LoadedModel):
         """
         options = options or self.configuration.decoding
         for window in batched(pictures, WINDOW):
-            seen: list[Picture] = []
+            encoded: list[Picture] = []
             for part in batched(window, TOGETHER):
-                seen += self.seen(part)
-            found = decode_images(
+                encoded += self.seen(part)
+            nbest_lists = decode_images(
                 self.model,
-                (picture.source for picture in seen),
+                (picture.source for picture in encoded),
                 options,
                 word_starts=self._word_starts,
                 on_batch=on_done,
                 numbers=range(first, first + len(window)),
             )
             first += len(window)
-            found = self._distinct(seen, found, options)
-            for picture, hypotheses in zip(seen, found, strict=True):
+            nbest_lists = self._distinct(encoded, nbest_lists, options)
+            for picture, hypotheses in zip(encoded, nbest_lists, strict=True):
                 yield Caption(picture, self._alternatives(hypotheses), self)
 
     def _alternatives(self, hypotheses: Iterable[Hypothesis]) -> list[AlternativeCaption]:
         """Return hypotheses with their texts."""
-        return [AlternativeCaption(self.tokenizer.decode(one.tokens), one) for one in hypotheses]
+        return [AlternativeCaption(self.tokenizer.decode(hypothesis.tokens), hypothesis) for hypothesis in hypotheses]
 
     def _distinct(
-        self, pictures: Sequence[Picture], found: Sequence[list[Hypothesis]], options: DecodingOptions
+        self, pictures: Sequence[Picture], nbest_lists: Sequence[list[Hypothesis]], options: DecodingOptions
     ) -> list[list[Hypothesis]]:
         """Return the n-best lists of pictures without repeated captions."""
 
@@ -137,7 +137,7 @@ class Captioner(LoadedModel):
             sources = (pictures[number].source for number in numbers)
             return decode_images(self.model, sources, wider, word_starts=self._word_starts)
 
-        return distinct_texts(found, options, text_of, search)
+        return distinct_texts(nbest_lists, options, text_of, search)
 
     def seen(self, pictures: Sequence[Picture]) -> list[Picture]:
         """Return pictures with the grids of the image encoder, so that it need not encode them again."""
@@ -169,8 +169,8 @@ class Captioner(LoadedModel):
         source = self._source(picture)
         prefix = self.tokenizer.encode_target([words])[0] if words else []
         settings = options or self.configuration.decoding
-        found = continuations(self.model, source, prefix, count, settings, self._word_starts)
-        return self._alternatives(found)
+        hypotheses = continuations(self.model, source, prefix, count, settings, self._word_starts)
+        return self._alternatives(hypotheses)
 
     def trace(self, picture: Picture, beam: int) -> BeamTrace:
         """Caption an image and return the tree of its beam search."""

@@ -68,7 +68,10 @@ class ConfidenceFeatures:
             seen = list(map(self._seen, parts, self.token_log_probs(parts)))
         if "dropout" not in kinds:
             return seen
-        return [replace(one, dropped=figures) for one, figures in zip(seen, self._dropped(parts, passes), strict=True)]
+        return [
+            replace(sentence, dropped=figures)
+            for sentence, figures in zip(seen, self._dropped(parts, passes), strict=True)
+        ]
 
     def with_attention(self, part: Part, inspected: Inspected) -> Seen:
         """Return the figures of a translation, given the result of forced decoding."""
@@ -140,23 +143,25 @@ class ConfidenceFeatures:
             figures.append(np.array(log_probs, np.float64))
         return figures
 
-    def tokens(self, ways: Sequence[Sequence[Hypothesis]], pieces: Sequence[Piece]) -> list[list[tuple[str, float]]]:
+    def tokens(
+        self, translations: Sequence[Sequence[Hypothesis]], pieces: Sequence[Piece]
+    ) -> list[list[tuple[str, float]]]:
         """Return the target pieces of several translations of a text, each with its log-probability.
 
-        `ways`: for each translation, the hypotheses of those pieces that were translated.
+        `translations`: for each translation, the hypotheses of those pieces that were translated.
         """
         searched = translatable(pieces)
         parts: list[Part] = []
-        for hypotheses in ways:
+        for hypotheses in translations:
             parts += zip(searched, hypotheses, strict=True)
         if not parts:
-            return [[] for _ in ways]
+            return [[] for _ in translations]
         inspected = iter(self._inspected(self.stages.pairs(parts), look=False))
         rows = []
-        for _ in ways:
+        for _ in translations:
             row: list[tuple[str, float]] = []
-            for one in islice(inspected, len(searched)):
-                row += list(zip(one.target, one.log_probs, strict=True))[self._prefix_length :]
+            for inspection in islice(inspected, len(searched)):
+                row += list(zip(inspection.target, inspection.log_probs, strict=True))[self._prefix_length :]
             rows.append(row)
         return rows
 
@@ -173,13 +178,13 @@ class ConfidenceFeatures:
 
         from translucid.decoding.pair_scores import pair_scores
 
-        device, found = self.torch_engine().device, []
+        device, log_probs = self.torch_engine().device, []
         with own_random_state(device):
             for pair in self.stages.pairs(parts):
                 torch.manual_seed(SEED)
                 scores = pair_scores(self._dropping, [pair] * passes, device, prefix_length=self._prefix_length)
-                found.append(np.array([score.log_probability for score in scores], np.float64))
-        return found
+                log_probs.append(np.array([score.log_probability for score in scores], np.float64))
+        return log_probs
 
     @cached_property
     def _dropping(self) -> SequenceModel:

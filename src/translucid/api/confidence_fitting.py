@@ -74,10 +74,10 @@ def fit_confidence(
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with counting(console, "translating", len(pairs)) as advance:
-        found = list(t.stream(sources_of(pairs), split=False, on_done=advance))
+        translations = list(t.stream(sources_of(pairs), split=False, on_done=advance))
     spent = time.perf_counter() - started
     parts, texts, references = [], [], []
-    for translation, pair in zip(found, pairs, strict=True):
+    for translation, pair in zip(translations, pairs, strict=True):
         # The figures of a sentence that was split could not be compared with one chrF.
         if len(translation.parts) == 1:
             parts += translation.parts

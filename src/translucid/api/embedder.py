@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.api.loaded_model import LoadedModel
-from translucid.api.translation import given_texts, refuse_one_text
+from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.words import places
@@ -101,9 +101,9 @@ class Embedder(LoadedModel):
         """
         if isinstance(texts, str):
             return self.embed([texts], layers)[0]
-        texts = given_texts(texts)
+        texts = text_list(texts)
         self.check(layers)
-        found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
+        vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
         pieces = self._pieces(texts)
         lengths = [len(text.ids) + 1 for text in pieces]
         order = sorted(range(len(texts)), key=lambda number: -lengths[number])
@@ -111,8 +111,8 @@ class Embedder(LoadedModel):
         for batch in batches(order, lengths, TOKENS):
             states = self._states(list(map(pieces.__getitem__, batch)), layer)
             for number, of_text in zip(batch, states, strict=True):
-                found[number] = self._together(of_text, layers).cpu().numpy()
-        return found
+                vectors[number] = self._together(of_text, layers).cpu().numpy()
+        return vectors
 
     def check(self, layers: Layer) -> None:
         """Check that there are such layers; errors as for `embed`."""
@@ -183,7 +183,7 @@ class Embedder(LoadedModel):
         words = list(map(str.split, texts))
         # One call for all words: SentencePiece encodes them in several threads.
         encoded = iter(self.tokenizer.encode_target(list(chain.from_iterable(words))))
-        found = []
+        pieces = []
         for of_text in words:
             text = Pieces([], [], [])
             for ids in islice(encoded, len(of_text)):
@@ -192,8 +192,8 @@ class Embedder(LoadedModel):
                 text.first.append(len(text.ids) + lettered[0])
                 text.last.append(len(text.ids) + lettered[-1])
                 text.ids.extend(ids)
-            found.append(text)
-        return found
+            pieces.append(text)
+        return pieces
 
     @torch.inference_mode()
     def _states(self, texts: Sequence[Pieces], layer: int | None) -> list[list[Tensor]]:
@@ -211,7 +211,7 @@ class Embedder(LoadedModel):
         if len(sides) == 1:
             layers = [states[:, None] for states in layers]
         # Each layer is [B, directions, T, D] now.
-        found = []
+        by_text = []
         for row, text in enumerate(texts):
             positions = []
             for backwards in self.backwards:
@@ -225,8 +225,8 @@ class Embedder(LoadedModel):
             for states in layers:
                 sides = [states[row, side, at] for side, at in enumerate(positions)]
                 of_text.append(torch.cat(sides, -1))
-            found.append(of_text)
-        return found
+            by_text.append(of_text)
+        return by_text
 
     @torch.inference_mode()
     def _together(self, states: list[Tensor], layers: Layer) -> Tensor:
@@ -248,7 +248,7 @@ def bare(word: str) -> str:
 def _places(words: Sequence[str], word: str) -> list[int]:
     """Return the places of a word among others, whatever its case and the punctuation attached to it."""
     wanted = bare(word)
-    return [i for i, other in enumerate(words) if bare(other) == wanted]
+    return [i for i, candidate in enumerate(words) if bare(candidate) == wanted]
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

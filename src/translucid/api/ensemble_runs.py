@@ -34,16 +34,16 @@ class EnsembleRuns:
         """
         runs = [(run, configuration)]
         for folder in map(RunFolder, map(Path, others)):
-            theirs = folder.configuration()
-            theirs.refuse_other_reader("text", folder.path)
+            member_configuration = folder.configuration()
+            member_configuration.refuse_other_reader("text", folder.path)
             # Probabilities are averaged token by token, so equal ids must mean equal pieces.
             if folder.tokenizer().fingerprint != tokenizer.fingerprint:
                 fix = "Train it with train --init-from, which keeps the vocabulary, or on the same pairs and settings."
                 raise UserError(f"has another vocabulary than {run.path}", file=folder.path, fix=fix)
-            if theirs.data.reverse != configuration.data.reverse:
+            if member_configuration.data.reverse != configuration.data.reverse:
                 fix = "To rank translations by it, give it with --rerank-with."
                 raise UserError(f"translates the other way round than {run.path}", file=folder.path, fix=fix)
-            runs.append((folder, theirs))
+            runs.append((folder, member_configuration))
         return cls(runs, tokenizer)
 
     @property

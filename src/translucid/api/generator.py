@@ -12,7 +12,7 @@ import torch
 
 from translucid.api.generation import Continuation, Generated, Piece, TextScore
 from translucid.api.loaded_model import LoadedModel
-from translucid.api.translation import given_texts, refuse_one_text
+from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts
 from translucid.data.stream import nothing
@@ -39,7 +39,7 @@ SAMPLING = ("temperature", "top_k", "top_p")
 """The options that only sampling uses."""
 
 
-def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOptions:
+def writing(settings: DecodingOptions, options: Mapping[str, Any]) -> DecodingOptions:
     """Change settings by name: `beam` without `sample` turns sampling off, an option of sampling turns it on.
 
     Options that are None do not change.
@@ -47,7 +47,7 @@ def writing(settings: DecodingOptions, given: Mapping[str, Any]) -> DecodingOpti
     Raises:
         UserError: an option has a wrong name or value, or two do not go together.
     """
-    before, changes = settings.model_dump(), without_none(given)
+    before, changes = settings.model_dump(), without_none(options)
     if "sample" not in changes and "beam" in changes:
         before["sample"] = False
         for name in SAMPLING:  # which are refused without sampling
@@ -110,7 +110,7 @@ class Generator(LoadedModel):
         seeded = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
         if changes:
             options = writing(options or self.configuration.decoding, changes)
-        prompts = given_texts(prompt)
+        prompts = text_list(prompt)
         # With a seed, equal calls give equal samples; without one, the numbers go on from call to call.
         first = self._drawn
         if seeded:
@@ -153,7 +153,7 @@ class Generator(LoadedModel):
                 raise UserError(what, fix="Give its end.")
             # The limit of a search counts the prompt, that of the user does not.
             limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + most}
-            (found,) = search(
+            (hypotheses,) = search(
                 self.model,
                 nothing(1).to(self.device),
                 options.model_copy(update=limits),
@@ -161,7 +161,7 @@ class Generator(LoadedModel):
                 [number],
                 prefix=prefix,
             )
-            nbest = [self._continuation(prompt, prefix, hypothesis, most) for hypothesis in found]
+            nbest = [self._continuation(prompt, prefix, hypothesis, most) for hypothesis in hypotheses]
             yield Generated(prompt, nbest, self, self.backwards)
             if on_done:
                 on_done(1)
@@ -173,23 +173,23 @@ class Generator(LoadedModel):
         length = stride(self.model, WINDOW)
         # Parts of `length` tokens, as logits of all tokens at once might not fit in memory.
         parts = map(partial(Batch, nothing(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
-        found, correct = [], 0
+        token_log_probs, correct = [], 0
         with torch.inference_mode():
             for features, labels in readings(self.model, parts):
                 log_probs = self.model.output(features[0]).float().log_softmax(-1)
-                found += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
+                token_log_probs += log_probs.gather(1, labels[0][:, None])[:, 0].tolist()
                 correct += int((log_probs.argmax(-1) == labels[0]).sum())
         names = self.tokenizer.target_pieces(encoded.ids[1:].tolist())
-        pieces = list(map(Piece, names, found))
-        return TextScore(-sum(found), correct, len(found), encoded.size, text=text, pieces=pieces)
+        pieces = list(map(Piece, names, token_log_probs))
+        return TextScore(-sum(token_log_probs), correct, len(token_log_probs), encoded.size, text=text, pieces=pieces)
 
     def evaluate(self, texts: Sequence[str]) -> TextScores:
         """Return the perplexity of texts, read one after the other as in validation."""
         refuse_one_text(texts)
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
-        found = together(measured(self.model, encoded, self.configuration.training.window, self.device))
-        return replace(found, seconds=time.perf_counter() - started)
+        scores = together(measured(self.model, encoded, self.configuration.training.window, self.device))
+        return replace(scores, seconds=time.perf_counter() - started)
 
     @torch.inference_mode()
     def considered(self, tokens: Sequence[int], first: int, count: int) -> list[list[Piece]]:
@@ -198,7 +198,7 @@ class Generator(LoadedModel):
         Padding, start and unknown token are never written, and so never among them.
         """
         never = [SPECIAL.pad, SPECIAL.unknown, SPECIAL.start]
-        state, found = self.model.start(self.model.encode(nothing(1).to(self.device))), []
+        state, candidates = self.model.start(self.model.encode(nothing(1).to(self.device))), []
         for number, token in enumerate([SPECIAL.start, *tokens]):
             between_steps()
             logits, state = self.model.step(torch.tensor([token], device=self.device), state)
@@ -207,8 +207,8 @@ class Generator(LoadedModel):
                 log_probs[never] = -torch.inf
                 best = log_probs.topk(min(count, len(log_probs) - len(never)))
                 names = self.tokenizer.target_pieces(best.indices.tolist())
-                found.append(list(map(Piece, names, best.values.tolist())))
-        return found
+                candidates.append(list(map(Piece, names, best.values.tolist())))
+        return candidates
 
     def _ids(self, text: str) -> list[int]:
         """Return the ids of a text in the order in which the model reads."""
@@ -218,9 +218,9 @@ class Generator(LoadedModel):
         """Return the text of ids in the order in which the model reads."""
         return self.tokenizer.decode(ids[:: self._step])
 
-    def _continuation(self, prompt: str, prefix: list[int], found: Hypothesis, most: int) -> Continuation:
+    def _continuation(self, prompt: str, prefix: list[int], hypothesis: Hypothesis, most: int) -> Continuation:
         """Return a hypothesis that continues a prompt with the ids `prefix` by at most so many tokens."""
-        ids, prompt = found.tokens, prompt.strip()
+        ids, prompt = hypothesis.tokens, prompt.strip()
         decoded_prompt, whole = self._text(prefix), self._text(ids)
         # Decoding normalises spaces and characters: the text keeps the original prompt.
         if self.backwards and whole.endswith(decoded_prompt):
@@ -229,8 +229,8 @@ class Generator(LoadedModel):
             whole = prompt + whole.removeprefix(decoded_prompt)
         ended = len(ids) - len(prefix) < most
         if ended:
-            ids = found.with_end
+            ids = hypothesis.with_end
         new = ids[len(prefix) :]
-        log_probs = found.token_log_probabilities[len(prefix) :]
+        log_probs = hypothesis.token_log_probabilities[len(prefix) :]
         written = list(map(Piece, self.tokenizer.target_pieces(new), log_probs[: len(new)]))
-        return Continuation(whole, written, ended, found)
+        return Continuation(whole, written, ended, hypothesis)

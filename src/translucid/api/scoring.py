@@ -128,8 +128,8 @@ def score_terms(
     return term_score(translator), term_score(constrained)
 
 
-def save_alignment_options(run: Path, ways: Mapping[AlignmentOptions, object]) -> None:
+def save_alignment_options(run: Path, ranked: Mapping[AlignmentOptions, object]) -> None:
     """Save the first of some alignment options, which is the best, in a run's configuration."""
     folder = RunFolder(run)
     # Read from the run again: the configuration of the command may be restricted to two languages.
-    folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ways))}))
+    folder.save_configuration(folder.configuration().model_copy(update={"alignment": next(iter(ranked))}))

@@ -47,7 +47,7 @@ class Classified:
         return self.probabilities[self.label]
 
 
-class Judge(LoadedModel):
+class SingleClassifier(LoadedModel):
     """One classifier of an ensemble, with its tokenizer and settings."""
 
     model: Classifier
@@ -64,25 +64,25 @@ class Judge(LoadedModel):
     ) -> NDArray[np.floating]:
         """Return [texts, labels]; `on_batch` is called with the number of texts after each batch."""
         ids = self.ids(texts)
-        found = np.zeros((len(texts), len(self.model.options.labels)))
+        probabilities = np.zeros((len(texts), len(self.model.options.labels)))
         lengths = list(map(len, ids))
         order = sorted(range(len(texts)), key=lambda place: -lengths[place])
         for rows in batches(order, lengths, TOKENS):
             source = padded(list(map(ids.__getitem__, rows)), SPECIAL.pad).to(self.device)
             # In float64 on the CPU: not every device has it.
-            found[rows] = self.model(source).cpu().double().softmax(-1).numpy()
+            probabilities[rows] = self.model(source).cpu().double().softmax(-1).numpy()
             if on_batch:
                 on_batch(len(rows))
-        return found
+        return probabilities
 
 
 class TextClassifier:
     """A trained classifier, or several whose probabilities are averaged, such as one of each direction."""
 
-    def __init__(self, judges: Sequence[Judge]) -> None:
+    def __init__(self, members: Sequence[SingleClassifier]) -> None:
         """Use loaded classifiers; `TextClassifier.load` loads them."""
-        self.judges = list(judges)
-        self.labels = self.judges[0].model.options.labels
+        self.members = list(members)
+        self.labels = self.members[0].model.options.labels
 
     @classmethod
     def load(cls, *runs: str | Path, device: str = "auto") -> TextClassifier:
@@ -95,11 +95,11 @@ class TextClassifier:
         Raises:
             UserError: this is no run, or a run is damaged, does not classify texts, or has other labels than the first.
         """
-        judges = [Judge.load(run, device) for run in runs]
-        for run, judge in zip(runs, judges, strict=True):
-            if judge.model.options.labels != judges[0].model.options.labels:
+        members = [SingleClassifier.load(run, device) for run in runs]
+        for run, member in zip(runs, members, strict=True):
+            if member.model.options.labels != members[0].model.options.labels:
                 raise UserError(f"has other labels than {runs[0]}", file=run, fix="Give runs with the same labels.")
-        return cls(judges)
+        return cls(members)
 
     def classify(self, text: str) -> Classified:
         """Classify one text.
@@ -119,7 +119,7 @@ class TextClassifier:
         refuse_one_text(texts)
         for window in batched(texts, WINDOW):
             # Each text is reported once, when the last classifier has read it.
-            found = [judge.probabilities(window) for judge in self.judges[:-1]]
-            found.append(self.judges[-1].probabilities(window, on_done))
-            for text, row in zip(window, np.mean(found, 0).tolist(), strict=True):
+            probabilities = [member.probabilities(window) for member in self.members[:-1]]
+            probabilities.append(self.members[-1].probabilities(window, on_done))
+            for text, row in zip(window, np.mean(probabilities, 0).tolist(), strict=True):
                 yield Classified(text, dict(zip(self.labels, row, strict=True)))

@@ -1,4 +1,4 @@
-"""A translation, with the pieces of its text, their attention and further results on demand."""
+"""A translation, with its pieces, their attention and further results on demand; and checks of text arguments."""
 
 from __future__ import annotations
 
@@ -51,11 +51,16 @@ class Translation(NBest):
 
     @classmethod
     def of(
-        cls, source: str, pieces: list[Piece], found: Sequence[list[Hypothesis]], count: int, translator: Translator
+        cls,
+        source: str,
+        pieces: list[Piece],
+        nbest_lists: Sequence[list[Hypothesis]],
+        count: int,
+        translator: Translator,
     ) -> Translation:
         """Return the `count` best translations of a text, given the hypotheses of its pieces."""
         nbest: dict[str, Alternative] = {}
-        for hypotheses in best_together(found, count):
+        for hypotheses in best_together(nbest_lists, count):
             text = translator.pipeline.join(pieces, [hypothesis.tokens for hypothesis in hypotheses])
             score, unit = total_score(hypotheses)
             nbest.setdefault(text, Alternative(text, score, hypotheses, unit))
@@ -215,11 +220,11 @@ class Translation(NBest):
         inspected, translated = iter(self.inspected), iter(self.nbest[0].hypotheses)
         for piece in self.pieces:
             if piece.ids:
-                one = next(inspected)
+                inspection = next(inspected)
                 # A name that something stood in for may have several words.
-                source, target = one.text_words
+                source, target = inspection.text_words
                 source_sizes, target_sizes = piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)
-                of_piece = spread(read(one), [source_sizes, target_sizes])
+                of_piece = spread(read(inspection), [source_sizes, target_sizes])
                 text = self._translator.pipeline.text(piece, next(translated).tokens)
                 of_piece = self._translator.with_term_links(of_piece, piece.text, text)
             else:  # a copied piece is linked word by word
@@ -257,10 +262,10 @@ class Translations(list[Translation]):
         return f"<table>{rows}</table>"
 
 
-def best_together(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
+def best_together(nbest_lists: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
     """Return the `count` best combinations of one hypothesis for each piece, by the sum of their scores."""
     best: list[tuple[Hypothesis, ...]] = [()]
-    for nbest in found:
+    for nbest in nbest_lists:
         # Only the best beginnings can be part of the best combinations, since scores are added.
         longer = ((*beginning, hypothesis) for beginning, hypothesis in product(best, nbest))
         best = nlargest(count, longer, key=_sum_of_scores)
@@ -271,27 +276,27 @@ def _sum_of_scores(hypotheses: Sequence[Hypothesis]) -> float:
     return sum(hypothesis.score for hypothesis in hypotheses)
 
 
-def refuse_one_text(given: object) -> None:
+def refuse_one_text(argument: object) -> None:
     """Check that an argument is not one text instead of several: its characters would be taken for texts.
 
     Raises:
         TypeError: it is one text, or bytes.
     """
-    if isinstance(given, str | bytes | bytearray):
-        raise TypeError(f"several texts are wanted, not one {type(given).__name__}: put it into a list")
+    if isinstance(argument, str | bytes | bytearray):
+        raise TypeError(f"several texts are wanted, not one {type(argument).__name__}: put it into a list")
 
 
-def given_texts(given: str | Iterable[str]) -> list[str]:
+def text_list(argument: str | Iterable[str]) -> list[str]:
     """Return one text or several as a list.
 
     Raises:
         TypeError: the argument is something else.
     """
-    if isinstance(given, str):
-        return [given]
-    if isinstance(given, bytes | bytearray | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(f"a text or a list of texts is translated, not {type(given).__name__}")
-    texts = list(given)
+    if isinstance(argument, str):
+        return [argument]
+    if isinstance(argument, bytes | bytearray | Mapping) or not isinstance(argument, Iterable):
+        raise TypeError(f"a text or a list of texts is translated, not {type(argument).__name__}")
+    texts = list(argument)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"text {i} of the list is {type(text).__name__}, not a text")

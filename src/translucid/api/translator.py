@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import Translation, Translations, given_texts, refuse_one_text
+from translucid.api.translation import Translation, Translations, refuse_one_text, text_list
 from translucid.data.text_pipeline import TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
@@ -71,13 +71,13 @@ class Translator(Examiner):
         """The constraint that enforces the terms, unless they are only annotated for the model."""
         if self.terms is None or self.terms_mode == "annotate":
             return None
-        return self._constraint(self.terms, pointed_out=self.tokenizer.marks_terms and self.terms_mode != "constrain")
+        return self._constraint(self.terms, annotated=self.tokenizer.marks_terms and self.terms_mode != "constrain")
 
-    def _constraint(self, terms: TermList, *, pointed_out: bool = False) -> TermConstraint:
+    def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
         alignment = None
         if self.can_look():
             alignment = self.configuration.alignment
-        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, pointed_out=pointed_out)
+        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, annotated=annotated)
 
     @cached_property
     def quality_checks(self) -> QualityChecks:
@@ -243,7 +243,7 @@ class Translator(Examiner):
             TypeError: `text` is neither a text nor texts; bytes are not.
             UserError: an option has a wrong name or value.
         """
-        texts, first = given_texts(text), None
+        texts, first = text_list(text), None
         if "seed" in changes or (options is not None and "seed" in options.model_fields_set):
             first = 0
         if changes:
@@ -284,14 +284,14 @@ class Translator(Examiner):
             if self.terms and not options.sample:
                 again = partial(self._search_again, options, number)
                 names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
-                pieces, found = names.search(pieces, search, again)
+                pieces, nbest_lists = names.search(pieces, search, again)
             else:
-                found = search(pieces)
+                nbest_lists = search(pieces)
             number += len(window)
             if first is None:
                 # Before the first translation is yielded, since the caller may stop reading there.
                 self.counter.next_number = number
-            for text, of_text, hypotheses in zip(window, pieces, found, strict=True):
+            for text, of_text, hypotheses in zip(window, pieces, nbest_lists, strict=True):
                 yield Translation.of(text, of_text, hypotheses, options.nbest, self)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
@@ -312,7 +312,7 @@ class Translator(Examiner):
         The pieces of the text's sentences follow one another, each sentence's end token included, but no language
         token. The figures are the model's own, by forced decoding.
         """
-        return self.observer.tokens([way.hypotheses for way in translation.nbest], translation.pieces)
+        return self.observer.tokens([alternative.hypotheses for alternative in translation.nbest], translation.pieces)
 
     @property
     def estimator(self) -> Estimator | None:

@@ -70,4 +70,4 @@ def caption(
     executor = executor_of(job, workers)
     total = len(names) or None
     if unread := run_with_progress(job, lines, output, executor, "captioning", total=total, hidden=lone):
-        raise UserError(f"{unread} images could not be read", fix="Each is told of above.")
+        raise UserError(f"{unread} images could not be read", fix="Each is reported above.")

@@ -57,9 +57,9 @@ def stats(
 
     refuse_twice(train, valid, test)
     files = {}
-    for name, given in (("train", train), ("valid", valid), ("test", test)):
-        if given:
-            files[name] = pair_up(given)
+    for name, split_files in (("train", train), ("valid", valid), ("test", test)):
+        if split_files:
+            files[name] = pair_up(split_files)
     if not files:
         raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
     log = Console(stderr=True)

@@ -63,8 +63,8 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     with log.status("finding the layer whose attention aligns words best"):
         find_alignments(out, translator)
     pairs = list(read_pairs(phrasebook_files(out)["test"]))
-    found, _ = score(translator, pairs, perplexity=False, console=log)
-    bleu = found.scores[0]
+    evaluation, _ = score(translator, pairs, perplexity=False, console=log)
+    bleu = evaluation.scores[0]
     figure = f"\nBLEU {bleu.value:.1f}", "bold"
     console.print(Text.assemble(figure, f" on {len(pairs):,} held-out sentences ({bleu.signature})"))
     for text in ENGLISH_BOOK:

@@ -57,7 +57,7 @@ def translate_file(
 ) -> None:
     """Translate a document, also segments that have a translation if `again`."""
     from translucid.documents.kinds import read_document
-    from translucid.jobs.documents import asked_for, translate_document
+    from translucid.jobs.documents import segments_to_translate, translate_document
 
     kind = kind_of(file.name)
     # Word files, for example, are ZIP archives.
@@ -68,7 +68,7 @@ def translate_file(
         content = stream.read()
     languages = job.configuration.data.languages
     document = read_document(str(file), content, (languages[0], languages[1]))
-    numbers = asked_for(document, again=again)
+    numbers = segments_to_translate(document, again=again)
     console = Console(stderr=True)
 
     def say(line: str) -> None:

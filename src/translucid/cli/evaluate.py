@@ -128,31 +128,31 @@ def evaluate(
     if not test:
         raise UserError("there is nothing to test on", fix="Give sentence pairs with --test FILES.")
     refuse_twice(test, data.reference)
-    given = option.given(data, scoring, report, translation, terms)
-    refuse_together(given)
+    flags = option.changed_flags(data, scoring, report, translation, terms)
+    refuse_together(flags)
     refuse_to_replace(report.hypotheses, report.overwrite)
     configuration = configuration_of(run).between(*languages)
     data = data._replace(test=test)
     match configuration.model.reads:
         case "images":
-            refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), given)
+            refuse_for("texts", (*FOR_TRANSLATORS, "--ensemble"), flags)
             from translucid.cli.images import evaluate_captions
 
             evaluate_captions(run, configuration, data, scoring, report, translation)
         case "texts with labels":
-            refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), given)
+            refuse_for("translations", (*FOR_TRANSLATORS, "--beam", *FOR_CAPTIONERS), flags)
             from translucid.cli.texts import evaluate_labels
 
             evaluate_labels([run, *(translation.ensemble or [])], test, report, translation.device)
         case "running text":
             for name in (*FOR_TRANSLATORS, *FOR_CAPTIONERS, *FOR_SOURCES):
-                if name in given:
+                if name in flags:
                     raise UserError(f"{name} is for models that write about a source", fix="Leave it out.")
             from translucid.cli.texts import evaluate_texts
 
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator
-            refuse_for("images", FOR_CAPTIONERS, given)
+            refuse_for("images", FOR_CAPTIONERS, flags)
             _evaluate_translations(run, configuration, data, scoring, report, translation, terms)
 
 

@@ -85,20 +85,20 @@ def explain(
     refuse_method(options.method)
     if options.share is not None and not 0 < options.share <= 1:
         raise UserError(f"--share {options.share} is no share of an image", fix="Give more than 0, at most 1.")
-    given = option.given(options, output)
+    flags = option.changed_flags(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
     if captioner := captioner_of(run, options.device):
-        refuse_for("texts", ["--k"], given)
+        refuse_for("texts", ["--k"], flags)
         _explain_image(captioner, run, text, options, output)
         return
     refuse_file_names([text])
-    refuse_for("images", ["--share"], given)
+    refuse_for("images", ["--share"], flags)
     if classifier := classifier_of(run, options.device):
         from translucid.cli.texts import explain_label
 
         explain_label(classifier, text, options, output)
         return
-    refuse_for("images", ["--save"], given)
+    refuse_for("images", ["--save"], flags)
     _explain_translation(run, text, options, languages, as_json=output.as_json)
 
 

@@ -107,7 +107,7 @@ class _Request:
     """The pairs of --check."""
     overwrite: bool
 
-    def judge(self, exported: list[str], engine: str) -> None:
+    def compare(self, exported: list[str], engine: str) -> None:
         """Compare translations of the exported model with ours.
 
         Raises:
@@ -116,12 +116,12 @@ class _Request:
         from translucid.engines.trials import Comparison, greedy_texts
         from translucid.engines.tuned import Tuned
 
-        ours = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
+        translations = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
         target_language = self.translator.configuration.data.languages[1]
-        found = Comparison.of(ours, exported, self.pairs, self.quantization, target_language)
-        compared = f"{found.metric} {found.ours:.2f} here, {found.exported:.2f} by {engine} with {self.quantization}"
-        Console(stderr=True).print(f"{compared}, greedy, on {len(self.pairs):,} pairs")
-        found.refuse_loss(self.run)
+        comparison = Comparison.of(translations, exported, self.pairs, self.quantization, target_language)
+        scores = f"{comparison.metric} {comparison.original:.2f} here, {comparison.exported:.2f} by {engine}"
+        Console(stderr=True).print(f"{scores} with {self.quantization}, greedy, on {len(self.pairs):,} pairs")
+        comparison.refuse_loss(self.run)
 
 
 def _to_marian(request: _Request) -> None:
@@ -140,12 +140,12 @@ def _to_onnx(request: _Request) -> None:
     translator = request.translator
 
     # `export_onnx` calls it before the folder gets its name, so that a bad export leaves nothing behind.
-    def judge_folder(folder: Path) -> None:
+    def check_folder(folder: Path) -> None:
         if request.pairs:
             from translucid.interop.onnx.running import exported_texts
 
             texts = exported_texts(folder, translator.tokenizer, request.pairs, translator.model.eos)
-            request.judge(texts, "onnxruntime")
+            request.compare(texts, "onnxruntime")
 
     with Console(stderr=True).status("writing down what the model computes"):
         export_onnx(
@@ -156,7 +156,7 @@ def _to_onnx(request: _Request) -> None:
             longest=translator.longest,
             languages=translator.configuration.data.languages,
             overwrite=request.overwrite,
-            check=judge_folder,
+            check=check_folder,
         )
 
 
@@ -169,7 +169,7 @@ def _to_ctranslate2(request: _Request) -> None:
     _refuse_edited(request.translator.torch_engine, tokenizer, request.run)
     if request.pairs:
         texts = greedy_texts(model, tokenizer, request.pairs, Tuned(quantization=request.quantization))
-        request.judge(texts, "CTranslate2")
+        request.compare(texts, "CTranslate2")
     export_ctranslate2(model, tokenizer, request.out, request.quantization, overwrite=request.overwrite)
 
 
@@ -187,7 +187,7 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")
 
 
-def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
+def _refuse_edited(torch_engine: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
     """Check that a Transformer computes the same as it would in other toolkits.
 
     Raises:
@@ -196,5 +196,5 @@ def _refuse_edited(own: TorchEngine, tokenizer: Tokenizer, run: Path) -> None:
     from translucid.engines.ctranslate2.conventions import is_supported
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
-    if is_supported(own.model.options):
-        refuse_disagreement(CTranslate2Engine.difference_from(own, tokenizer), run)
+    if is_supported(torch_engine.model.options):
+        refuse_disagreement(CTranslate2Engine.difference_from(torch_engine, tokenizer), run)

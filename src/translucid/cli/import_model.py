@@ -12,7 +12,9 @@ from translucid.ground.console import Console
 
 
 def import_model(
-    given: Annotated[Path, Argument(metavar="FOLDER|FILE", help="A model of another toolkit; its format is detected.")],
+    model_path: Annotated[
+        Path, Argument(metavar="FOLDER|FILE", help="A model of another toolkit; its format is detected.")
+    ],
     out: Annotated[Path, Argument(metavar="RUN", help="The run folder to make.")],
     source_language: option.SourceLanguage = None,
     target_language: option.TargetLanguage = None,
@@ -37,11 +39,13 @@ def import_model(
 
     console = Console(stderr=True)
     with console.status("reading the model"):
-        found, configuration = importing(
-            given, out, source_language=source_language, target_language=target_language, overwrite=overwrite
+        imported, configuration = importing(
+            model_path, out, source_language=source_language, target_language=target_language, overwrite=overwrite
         )
     tokenizer = configuration.data.tokenizer
-    console.print(f"{found.kind}: {found.parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.vocabulary:,}")
+    console.print(
+        f"{imported.kind}: {imported.parameters / 1e6:.1f}M parameters, vocabulary of {tokenizer.vocabulary:,}"
+    )
     if tokenizer.languages:
         console.print(f"{len(tokenizer.languages)} languages: {', '.join(sorted(tokenizer.languages))}", soft_wrap=True)
     console.print(f"written: {out}")

@@ -94,8 +94,10 @@ def _live(models: Models, port: int, show: bool, console: Console) -> None:
     # The port is taken before models are loaded.
     with bound("127.0.0.1", port) as listening:
         options = ServerOptions()
-        there = [str(models.runs / name) for name in models.there()]
-        app = create_app(load(there, "cpu", options), options, lessons=lambda desk: Live(models, desk).routes())
+        run_folders = [str(models.runs / name) for name in models.trained()]
+        app = create_app(
+            load(run_folders, "cpu", options), options, lessons=lambda context: Live(models, context).routes()
+        )
         listening.listen(128)
         _say_where(port, show, console)
         Listening(uvicorn.Config(app, http=Connection, ws="none", log_level="error", access_log=False)).run(

@@ -101,19 +101,19 @@ def look(
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
-    given = option.given(view, saving)
+    flags = option.changed_flags(view, saving)
     for_texts = "--flow", "--tsv", "--why"
     if captioner := captioner_of(run, view.device):
         from translucid.cli.images import look_at_image
 
-        refuse_for("texts", for_texts, given)
+        refuse_for("texts", for_texts, flags)
         look_at_image(captioner, run, text, view, saving.save)
         return
     refuse_file_names([text or ""])
     if classifier := classifier_of(run, view.device):
         from translucid.cli.texts import look_at_text
 
-        refuse_for("translations", (*for_texts, "--layer", "--head"), given)
+        refuse_for("translations", (*for_texts, "--layer", "--head"), flags)
         look_at_text(classifier, text, view.target, saving.save)
         return
     _look_at_translation(run, text, view, saving, languages)
@@ -200,13 +200,13 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         console.print(looked_at(words))
 
 
-def _trees(translator: Translator, found: Translation) -> list[dict[str, Any]]:
+def _trees(translator: Translator, translation: Translation) -> list[dict[str, Any]]:
     """Return the search tree of each part of a text."""
     from translucid.inspection.html import beam_record
 
     options = translator.configuration.decoding
     trees = []
-    for piece, _ in found.parts:
+    for piece, _ in translation.parts:
         trace = translator.trace(piece.text, options.beam)
         trees.append(beam_record(trace, options.beam, translator.tokenizer, options.length_penalty))
     return trees

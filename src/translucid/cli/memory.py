@@ -102,14 +102,14 @@ def search(
     from translucid.memory.opening import open_memory
 
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
-        found = opened.matches(text, least, most)
+        matches = opened.matches(text, least, most)
     if as_json:
-        print_json([match.record() for match in found])
+        print_json([match.record() for match in matches])
         return
     console = Console()
-    for match in found:
+    for match in matches:
         _show(console, match)
-    if not found:
+    if not matches:
         Console(stderr=True).print(f"nothing has {least} % of these words")
 
 
@@ -144,8 +144,8 @@ def find(
     sides = SIDES if side == "both" else (side,)
     with open_memory(memory, (source_language, target_language), Console(stderr=True)) as opened:
         # One entry more than shown tells whether there are others.
-        found = list(islice(opened.find(text, sides=sides, whole_words=words), most + 1))
-    entries, log = found[:most], Console(stderr=True)
+        matching_entries = list(islice(opened.find(text, sides=sides, whole_words=words), most + 1))
+    entries, log = matching_entries[:most], Console(stderr=True)
     if as_json:
         rows = [{**asdict(entry), "when": _day(entry.when)} for entry in entries]
         print_json(rows)
@@ -160,7 +160,7 @@ def find(
                 console.print(line, soft_wrap=True)
     if not entries:
         log.print(f"no entry has {text!r}", soft_wrap=True)
-    elif len(found) > most:
+    elif len(matching_entries) > most:
         log.print(f"there are more than {most:,}: raise --most", soft_wrap=True)
 
 
@@ -225,8 +225,10 @@ def _show(console: Console, match: Match) -> None:
     about = f"{match.entry.who}, {_day(match.entry.when)}"
     console.print(Text.assemble((f"{match.percent:>3} % ", "bold"), match.entry.source, (f"  ({about})", "dim")))
     console.print(Text(f"      {match.target}"))
-    for ours, theirs in match.differing:
-        console.print(Text.assemble("      ", (ours or "∅", "yellow"), " here, ", (theirs or "∅", "yellow"), " there"))
+    for query_words, entry_words in match.differing:
+        console.print(
+            Text.assemble("      ", (query_words or "∅", "yellow"), " here, ", (entry_words or "∅", "yellow"), " there")
+        )
 
 
 @app.command()

@@ -20,15 +20,15 @@ Format = Literal["text", "jsonl"]
 """The format of the output."""
 
 
-def resolved(context: typer.Context, given: Path | list[Path] | None) -> Path | list[Path] | None:
+def resolved(context: typer.Context, runs: Path | list[Path] | None) -> Path | list[Path] | None:
     """Let every command find a run in the same way; a callback of arguments and options."""
-    if given is None or context.resilient_parsing:  # a shell that completes a line imports no model
-        return given
+    if runs is None or context.resilient_parsing:  # a shell that completes a line imports no model
+        return runs
     from translucid.interop.run_resolution import resolve_run
 
-    if isinstance(given, list):
-        return [resolve_run(run) for run in given]
-    return resolve_run(given)
+    if isinstance(runs, list):
+        return [resolve_run(run) for run in runs]
+    return resolve_run(runs)
 
 
 def run(help_text: str) -> Any:
@@ -140,7 +140,7 @@ class Terms(NamedTuple):
     ] = "auto"
 
 
-def given(*groups: Any) -> dict[str, object]:
+def changed_flags(*groups: Any) -> dict[str, object]:
     """Return by flag the options of groups that differ from their defaults; all have the value True.
 
     That is what `refuse_together` and `refuse_for` check.

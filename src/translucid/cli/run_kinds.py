@@ -1,4 +1,4 @@
-"""What the model of a run reads, which decides what commands do with it and which options they have."""
+"""Loading of a run by what its model reads, and checks that options are for that kind of model."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
     return TextClassifier.load(run, device=device)
 
 
-def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], given: Container[str]) -> None:
+def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], flags: Container[str]) -> None:
     """Check that no option was given that is for another kind of model.
 
     Args:
         wanted: what the options are for.
         names: the options.
-        given: the options that were given.
+        flags: the options that were given.
 
     Raises:
         UserError: one of them was given.
     """
     does = {"texts": "reads images", "images": "reads text", "translations": "classifies texts"}[wanted]
     for name in names:
-        if name in given:
+        if name in flags:
             raise UserError(f"{name} is for {wanted}, this model {does}", fix="Leave it out.")

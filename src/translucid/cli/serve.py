@@ -177,7 +177,7 @@ def serve(
         try:
             listening.listen(2048)
         except OSError as error:  # another server on this port, which loaded its models sooner
-            raise _not_ours(address.host, address.port, error.strerror) from error
+            raise _cannot_listen(address.host, address.port, error.strerror) from error
         page = f"page and API on {address.url} (documentation on {address.url}docs); Ctrl-C ends it"
         Console(stderr=True).print(page, soft_wrap=True)
         _run(app, listening, forwarding, behind_proxy=bool(access.proxies))
@@ -232,8 +232,8 @@ def _announce(catalogue: Catalogue) -> None:
         ("labels", catalogue.classifiers),
         ("prompts", catalogue.generators),
     ):
-        for other in others:
-            console.print(f"{kind}: {other.name}", soft_wrap=True)
+        for model in others:
+            console.print(f"{kind}: {model.name}", soft_wrap=True)
 
 
 def _named(languages: Collection[str]) -> str:
@@ -263,9 +263,9 @@ def _run(app: FastAPI, listening: socket.socket, forwarding: list[str], *, behin
     Listening(config).run(sockets=[listening])
 
 
-def _listed(given: str) -> tuple[str, ...]:
+def _listed(text: str) -> tuple[str, ...]:
     """Split a list at commas and spaces."""
-    return tuple(given.replace(",", " ").split())
+    return tuple(text.replace(",", " ").split())
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -283,13 +283,13 @@ def bound(host: str, port: int) -> socket.socket:
             bound_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound_socket.bind(address)
     except OSError as error:
-        raise _not_ours(host, port, error.strerror) from error
+        raise _cannot_listen(host, port, error.strerror) from error
     except ValueError as error:  # from Python, for names that can't be looked up, such as too long ones
-        raise _not_ours(host, port, "no name of a host") from error
+        raise _cannot_listen(host, port, "no name of a host") from error
     return bound_socket
 
 
-def _not_ours(host: str, port: int, why: str | None) -> UserError:
+def _cannot_listen(host: str, port: int, why: str | None) -> UserError:
     return UserError(f"can't listen on {host} port {port} ({why})", fix="Choose another --port or --host.")
 
 

@@ -94,12 +94,12 @@ def _show_errors(texts: Sequence[Pair], classified: Sequence[Classified], wanted
     """Print wrongly classified texts, the most confident errors first."""
     console = Console()
     errors = []
-    for text, found in zip(texts, classified, strict=True):
-        if found.label != text.target:
-            errors.append((text, found))
+    for text, prediction in zip(texts, classified, strict=True):
+        if prediction.label != text.target:
+            errors.append((text, prediction))
     errors.sort(key=lambda error: -error[1].probability)
-    for text, found in errors[:wanted]:
-        console.print(f"\n{text.target}, taken for {found.label} ({percent(found.probability)})")
+    for text, prediction in errors[:wanted]:
+        console.print(f"\n{text.target}, taken for {prediction.label} ({percent(prediction.probability)})")
         console.print(Text(text.source))
 
 
@@ -110,7 +110,7 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
         UserError: there are no words, or the file to save has another ending than `KINDS`.
     """
     _refuse_kind(save)
-    found, case = _classified(classifier, text, target)
+    prediction, case = _classified(classifier, text, target)
     after = case.unfolding().tolist()
     order = range(len(after))
     if case.backwards:
@@ -122,13 +122,13 @@ def look_at_text(classifier: TextClassifier, text: str | None, target: str | Non
     for place in order:
         steps[place], before = after[place] - before, after[place]
     words, label = HighlightedText(case.source_words, steps), case.target_words[0]
-    heading = f"{label} {percent(found.probabilities[label])}"
+    heading = f"{label} {percent(prediction.probabilities[label])}"
     direction = "from the last word to the first" if case.backwards else "word by word"
     note = f"Read {direction}: a word is blue where the probability of {label} rises with it, orange where it falls."
     _print_words(heading, words)
     Console().print(Text(note, "dim"))
     if save:
-        content = {"label": label, "probabilities": found.probabilities, "words": case.source_words}
+        content = {"label": label, "probabilities": prediction.probabilities, "words": case.source_words}
         content["probability_after"] = [round(value, 5) for value in after]
         _save(save, content, heading, {"as it was read": words}, [note])
         Console().print(f"\nsaved: {save}", soft_wrap=True)
@@ -142,12 +142,12 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
     """
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
-    found, case = _classified(classifier, text, options.target)
+    prediction, case = _classified(classifier, text, options.target)
     explanation = explain(case, method, samples=options.samples)
     scores = compare_with_random(case, explanation, k)
-    content = {"probabilities": found.probabilities, **record(explanation, scores)}
+    content = {"probabilities": prediction.probabilities, **record(explanation, scores)}
     label = case.target_words[0]
-    heading = f"{label} {percent(found.probabilities[label])}"
+    heading = f"{label} {percent(prediction.probabilities[label])}"
     words = HighlightedText(case.source_words, explanation.importance[0].tolist())
     lines = []
     if explanation.fit:
@@ -202,8 +202,8 @@ def _classified(classifier: TextClassifier, text: str | None, target: str | None
     """Return the label of a text, and the text with the label to explain, which is the model's if there is no other."""
     if not text or not text.strip():
         raise UserError("there are no words to look at", fix="Give a text with words in it.")
-    judge, found = classifier.judges[0], classifier.classify(text)
+    member, prediction = classifier.members[0], classifier.classify(text)
     # An ensemble is explained by its first model.
-    (ids,) = judge.ids([text])
-    label = found.label if target is None else target
-    return found, LabelCase(judge.model, judge.tokenizer, ids, label, text)
+    (ids,) = member.ids([text])
+    label = prediction.label if target is None else target
+    return prediction, LabelCase(member.model, member.tokenizer, ids, label, text)

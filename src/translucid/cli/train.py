@@ -262,15 +262,15 @@ def shares(mix: list[str]) -> dict[str, float]:
         UserError: a share is no number.
     """
     shares = {}
-    for given in mix:
-        files, _, share = given.rpartition("=")
+    for value in mix:
+        files, _, share = value.rpartition("=")
         try:
             if not files:
                 raise ValueError
             number = float(share)
         except ValueError as error:
             fix = "Write --mix general.tsv=0.3."
-            raise UserError(f"--mix {given} has no share of the epoch", fix=fix) from error
+            raise UserError(f"--mix {value} has no share of the epoch", fix=fix) from error
         (corpus,) = pair_up([files])
         shares[corpus] = number
     return shares

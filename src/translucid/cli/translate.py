@@ -170,7 +170,7 @@ def translate(
     if document:
         near_matches = shows_near_matches(document)
         job = SegmentJob(run, options, configuration=configuration, near_matches=near_matches, **settings)
-    _refuse_conflicts(option.given(source, output, models, ranking, terms, memory, execution), job, document)
+    _refuse_conflicts(option.changed_flags(source, output, models, ranking, terms, memory, execution), job, document)
     job = _prepared(job, ranking, Console(stderr=True))
     executor = execution.executor(job, document or source.input_file)
     if document and isinstance(job, SegmentJob):
@@ -181,10 +181,10 @@ def translate(
     refuse_unreadable(bad, "; their unreadable bytes were translated as �", source.input_file)
 
 
-def _refuse_conflicts(given: dict[str, object], job: Job, document: Path | None) -> None:
+def _refuse_conflicts(flags: dict[str, object], job: Job, document: Path | None) -> None:
     refuse_together(
         {
-            **given,
+            **flags,
             CONSTRAINED: job.terms and job.terms_mode == "constrain",
             DOCUMENT: document,
             "--beam 1": job.options.beam == 1,

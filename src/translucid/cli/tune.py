@@ -137,7 +137,7 @@ def _refuse_options(data: Data, speed: Speed, confidence: Confidence, alignments
         use = "--confidence"
     # --pairs and --allow, for example, have defaults and are not checked.
     of_some_use = set().union(*_OPTIONS_OF.values())
-    for name in option.given(data, speed, confidence):
+    for name in option.changed_flags(data, speed, confidence):
         if name not in of_some_use or name in _OPTIONS_OF[use]:
             continue
         if use:
@@ -205,25 +205,25 @@ def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
     Console().print(table)
 
 
-def _show_links(found: LearnedAlignment) -> None:
+def _show_links(learned: LearnedAlignment) -> None:
     """Print the error rates of the alignment layer and of the attention."""
     from translucid.inspection.terminal import alignment_table
 
     console = Console()
-    skipped = f"; {found.skipped:,} could not be used" if found.skipped else ""
-    console.print(f"learned from {found.pairs:,} pairs, compared on {found.held_out:,} others{skipped}")
-    console.print(alignment_table(found.ways, found.chosen))
-    if not found.kept:
+    skipped = f"; {learned.skipped:,} could not be used" if learned.skipped else ""
+    console.print(f"learned from {learned.pairs:,} pairs, compared on {learned.held_out:,} others{skipped}")
+    console.print(alignment_table(learned.scores, learned.chosen))
+    if not learned.kept:
         console.print("\nnot kept: the attention is right at least as often; give more pairs, or better links")
 
 
-def _show_confidence(found: Fitted, diagram: Path | None) -> None:
+def _show_confidence(fit: Fitted, diagram: Path | None) -> None:
     """Print quality and cost of each kind of features, and the reliability of the chosen one; draw the latter."""
-    console, fitted = Console(), found.estimator
+    console, fitted = Console(), fit.estimator
     console.print(f"{fitted.pairs:,} translations, {fitted.bad:,} of them with a chrF under {fitted.threshold:g}")
     table = table_of("features", figures=("time", "cross-entropy", "calibration", "worst fifth", ""))
     for figures in fitted.figures:
-        cost, mark = f"{found.costs[figures.kind]:.2f} x", "← chosen" if figures.kind == fitted.kind else ""
+        cost, mark = f"{fit.costs[figures.kind]:.2f} x", "← chosen" if figures.kind == fitted.kind else ""
         quality = f"{figures.cross_entropy:.3f}", f"{figures.calibration_error:.3f}", f"{figures.lift:.1f} x"
         table.add_row(figures.kind, cost, *quality, mark)
     console.print(table)

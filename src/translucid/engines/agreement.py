@@ -91,8 +91,8 @@ def equations_digest() -> str:
     return fingerprint.hexdigest()
 
 
-def _mean_difference(ours: list[float], theirs: list[float]) -> float:
+def _mean_difference(first: list[float], second: list[float]) -> float:
     """Return the mean absolute difference of the log-probabilities of a sentence."""
-    if not all(map(math.isfinite, ours)):  # the weights are damaged, which the search reports by itself
+    if not all(map(math.isfinite, first)):  # the weights are damaged, which the search reports by itself
         return 0.0
-    return sum(map(abs, map(operator.sub, ours, theirs))) / len(ours)
+    return sum(map(abs, map(operator.sub, first, second))) / len(first)

@@ -43,15 +43,15 @@ NEEDS = {
 """The option that each of these options modifies."""
 
 
-def refuse_together(given: Mapping[str, object]) -> None:
+def refuse_together(options: Mapping[str, object]) -> None:
     """Check that the options in use, those with a true value, go together.
 
     Raises:
         UserError: two options exclude each other, or an option modifies one that is not in use.
     """
     for first, second, why in CONFLICTS:
-        if given.get(first) and given.get(second):
+        if options.get(first) and options.get(second):
             raise UserError(f"{first} and {second} do not go together: {why}", fix="Leave one of them out.")
     for name, needed in NEEDS.items():
-        if given.get(name) and not given.get(needed):
+        if options.get(name) and not options.get(needed):
             raise UserError(f"{name} is for {needed}", fix=f"Add {needed}, or leave {name} out.")

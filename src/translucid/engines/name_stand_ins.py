@@ -61,8 +61,8 @@ class NameStandIns:
             search_again: returns a search for some of them, constrained by these terms if there are any.
         """
         read = [list(map(self._for_model, pieces)) for pieces in texts]
-        found = search(read)
-        lost = self._lost(read, found)
+        nbest_lists = search(read)
+        lost = self._lost(read, nbest_lists)
         unforced = [self._nouns, *(self._names[first:] for first in OTHER_NAMES)]
         if self.writes_names_anew:
             # A transcribed stand-in can't be recognised in the translation unless the search is forced to write it.
@@ -71,32 +71,36 @@ class NameStandIns:
         for words in (*unforced, self._names, no_words):
             if not lost:
                 break
-            pieces = [self._stood_in(texts[i][k], words) or texts[i][k] for i, _, k in lost]
+            pieces = [self._with_stand_ins(texts[i][k], words) or texts[i][k] for i, _, k in lost]
             is_forced = words is self._names
             again = _searched(pieces, search_again, is_forced=is_forced)
             for (i, place, k), piece, hypotheses in zip(lost, pieces, again, strict=True):
-                read[i][k], found[i][place] = piece, hypotheses
+                read[i][k], nbest_lists[i][place] = piece, hypotheses
             # A name too many, where nothing else was found, is better than one that the model has to spell.
-            lost = self._lost(read, found, more=is_forced)
-        return read, found
+            lost = self._lost(read, nbest_lists, more=is_forced)
+        return read, nbest_lists
 
     def _lost(
-        self, read: Sequence[Sequence[Piece]], found: Sequence[list[list[Hypothesis]]], *, more: bool = False
+        self, read: Sequence[Sequence[Piece]], nbest_lists: Sequence[list[list[Hypothesis]]], *, more: bool = False
     ) -> list[Lost]:
         """Remove hypotheses that lack a stand-in, and return the pieces of which none is left.
 
         Args:
             read: the pieces of each text.
-            found: the hypotheses of those that were searched for.
+            nbest_lists: the hypotheses of those that were searched for.
             more: whether a translation may have stand-ins more often than the source.
         """
         lost = []
         for i, pieces in enumerate(read):
             searched = [k for k, piece in enumerate(pieces) if piece.ids]
             for place, k in enumerate(searched):
-                complete = [one for one in found[i][place] if self._came_through(pieces[k], one, more=more)]
+                complete = [
+                    hypothesis
+                    for hypothesis in nbest_lists[i][place]
+                    if self._has_stand_ins(pieces[k], hypothesis, more=more)
+                ]
                 if complete:
-                    found[i][place] = complete
+                    nbest_lists[i][place] = complete
                 else:
                     lost.append((i, place, k))
         return lost
@@ -118,9 +122,9 @@ class NameStandIns:
         stand_ins = self._names
         if self.tokenizer.has_placeholders:
             stand_ins = [*PLACEHOLDERS, *stand_ins]
-        return self._stood_in(piece, stand_ins) or piece
+        return self._with_stand_ins(piece, stand_ins) or piece
 
-    def _stood_in(self, piece: Piece, words: Sequence[str]) -> Piece | None:
+    def _with_stand_ins(self, piece: Piece, words: Sequence[str]) -> Piece | None:
         """Return a piece with some of the words in the place of its unfamiliar names; None if it has none."""
         masked = piece.masked
         matches = [match for match in terms_in(self.terms, masked.text) if self._is_unfamiliar(match)]
@@ -175,7 +179,7 @@ class NameStandIns:
             pieces[word] = len(source) + len(target)
         return sorted(words, key=pieces.__getitem__)
 
-    def _came_through(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
+    def _has_stand_ins(self, piece: Piece, hypothesis: Hypothesis, *, more: bool) -> bool:
         """Whether a translation has each stand-in of a piece as often as the source, or at least as often if `more`."""
         if not piece.masked.names:
             return True
@@ -213,12 +217,12 @@ def _searched(
         if is_forced:
             stand_ins += [name.word for name in piece.masked.names]
         groups.setdefault(tuple(stand_ins), []).append(number)
-    found: list[list[Hypothesis]] = [[]] * len(pieces)
+    nbest_lists: list[list[Hypothesis]] = [[]] * len(pieces)
     for words, numbers in groups.items():
         terms = None
         if words:
             terms = TermList(Term(word, "", case=True) for word in words)
         again = search_again(terms)([[pieces[number]] for number in numbers])
         for number, (hypotheses,) in zip(numbers, again, strict=True):
-            found[number] = hypotheses
-    return found
+            nbest_lists[number] = hypotheses
+    return nbest_lists

@@ -86,18 +86,20 @@ class NoisyChannel:
                 direction.
         """
         folder = RunFolder(run)
-        theirs = folder.configuration()
-        theirs.refuse_other_reader("text", run)
+        reverse_configuration = folder.configuration()
+        reverse_configuration.refuse_other_reader("text", run)
         source, target = configuration.data.languages
-        if theirs.data.tokenizer.languages:
-            theirs = theirs.between(target, source)
-        elif source and target and theirs.data.languages == (source, target):
+        if reverse_configuration.data.tokenizer.languages:
+            reverse_configuration = reverse_configuration.between(target, source)
+        elif source and target and reverse_configuration.data.languages == (source, target):
             fix = f"Give one from {target} to {source}."
             raise UserError(f"translates from {source} to {target} itself", file=run, fix=fix)
-        tokenizer = folder.tokenizer().between(*theirs.data.languages, theirs.data.tokenizer)
+        tokenizer = folder.tokenizer().between(
+            *reverse_configuration.data.languages, reverse_configuration.data.tokenizer
+        )
         chosen = choose_device(device)
-        model = folder.load_sequence_model(theirs, tokenizer).to(chosen)
-        reverse = TextPipeline(tokenizer, theirs.longest, theirs.data.languages[0])
+        model = folder.load_sequence_model(reverse_configuration, tokenizer).to(chosen)
+        reverse = TextPipeline(tokenizer, reverse_configuration.longest, reverse_configuration.data.languages[0])
         return cls(pipeline, model, reverse, chosen, weights)
 
     def __str__(self) -> str:

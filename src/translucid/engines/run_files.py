@@ -1,6 +1,6 @@
-"""What `translucid tune` and validation have fitted to the model of a run: files in its folder, for no other model.
+"""Files in the run folder that `translucid tune` and validation have fitted to the model; they hold for no other model.
 
-These are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
+They are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
 and the alignment layer of `translucid tune --alignments`.
 """
 

@@ -139,7 +139,7 @@ class SearchStages:
         """
         refuse_together(
             {
-                CONSTRAINED: not all(constraint.pointed_out for constraint in self.constraints),
+                CONSTRAINED: not all(constraint.annotated for constraint in self.constraints),
                 "--sample": options.sample,
                 "--beam 1": options.beam == 1,
                 "--rerank-with": self.ranking is not None and self.ranking.needs_beam,

@@ -90,7 +90,7 @@ class TermConstraint:
         tokenizer: Tokenizer,
         alignment: AlignmentOptions | None = None,
         *,
-        pointed_out: bool = False,
+        annotated: bool = False,
     ) -> None:
         """Constrain translations by terms.
 
@@ -99,9 +99,9 @@ class TermConstraint:
             terms: the terms that translations have to use.
             tokenizer: the model's tokenizer.
             alignment: how to derive word alignments from the model's attention; None if it has no attention.
-            pointed_out: whether terms are annotated for the model, so that sampling needs no constraints.
+            annotated: whether terms are annotated for the model, so that sampling needs no constraints.
         """
-        self.pointed_out = pointed_out
+        self.annotated = annotated
         self.torch_engine, self.terms, self.tokenizer, self.alignment = torch_engine, terms, tokenizer, alignment
         self._forms = TermForms(tokenizer, terms.forms_of)
 
@@ -113,7 +113,7 @@ class TermConstraint:
         self,
         pieces: Sequence[Piece],
         read: Sequence[list[int]],
-        found: Sequence[list[Hypothesis]],
+        nbest_lists: Sequence[list[Hypothesis]],
         options: DecodingOptions,
         engine: Engine,
     ) -> list[list[Hypothesis]]:
@@ -122,12 +122,12 @@ class TermConstraint:
         Args:
             pieces: the source pieces.
             read: the source ids that the model has read for each piece.
-            found: the hypotheses of each piece, the best first.
+            nbest_lists: the hypotheses of each piece, the best first.
             options: the options of the search.
             engine: the engine that has found them.
         """
-        constrained = [*found]
-        sentences = self._free_translations(pieces, read, found)
+        constrained = [*nbest_lists]
+        sentences = self._free_translations(pieces, read, nbest_lists)
         tasks = [sentence for sentence in sentences if sentence.missing]
         if tasks:
             for task, best in zip(tasks, self._with_missing(tasks, options), strict=True):
@@ -153,11 +153,11 @@ class TermConstraint:
         return sum(use.outcome == "missing" for use in self.terms.uses(matches, text))
 
     def _free_translations(
-        self, pieces: Sequence[Piece], read: Sequence[list[int]], found: Sequence[list[Hypothesis]]
+        self, pieces: Sequence[Piece], read: Sequence[list[int]], nbest_lists: Sequence[list[Hypothesis]]
     ) -> list[FreeTranslation]:
         """Return all sentences with their best translations."""
         sentences: list[FreeTranslation] = []
-        for number, (piece, ids, nbest) in enumerate(zip(pieces, read, found, strict=True)):
+        for number, (piece, ids, nbest) in enumerate(zip(pieces, read, nbest_lists, strict=True)):
             source, text = piece.masked.text, self.tokenizer.decode(nbest[0].tokens)
             matches = terms_in(self.terms, source)
             uses = self.terms.uses(matches, text)
@@ -170,10 +170,10 @@ class TermConstraint:
         drafts = list(map(_draft, tasks, linked))
         substituted = self._substituted(tasks, drafts, options)
         constrained = self._constrained(tasks, linked, options)
-        found = []
+        chosen = []
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
-            found.append(self._chosen(task, draft, [*substituted[i], *constrained[i]]))
-        return found
+            chosen.append(self._chosen(task, draft, [*substituted[i], *constrained[i]]))
+        return chosen
 
     def _constrained(
         self, tasks: Sequence[FreeTranslation], linked: Sequence[Links], options: DecodingOptions
@@ -194,13 +194,13 @@ class TermConstraint:
                     instead[-1] += [word.token for word in of_term]
             if phrases := self._forms.wanted(constrained, instead):
                 wanted[i] = phrases
-        found = defaultdict[int, list[Hypothesis]](list)
+        hypotheses = defaultdict[int, list[Hypothesis]](list)
         if wanted:
             constraints = Constraints([*wanted.values()], self._forms.edges)
             wide = options.model_copy(update={"beam": max(options.beam, NARROWEST)})
             again = self.torch_engine().decode([tasks[i].read for i in wanted], wide, constraints=constraints)
-            found.update(zip(wanted, again, strict=True))
-        return found
+            hypotheses.update(zip(wanted, again, strict=True))
+        return hypotheses
 
     def _substituted(
         self, tasks: Sequence[FreeTranslation], drafts: Sequence[Draft], options: DecodingOptions
@@ -211,10 +211,10 @@ class TermConstraint:
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
             for k, text in enumerate(dict.fromkeys(self._with_terms(draft))):
                 texts[i, k], reads[i, k] = text, task.read
-        found = defaultdict[int, list[Hypothesis]](list)
+        hypotheses = defaultdict[int, list[Hypothesis]](list)
         for (i, _), hypothesis in self._scored(self.torch_engine(), reads, texts, options).items():
-            found[i].append(hypothesis)
-        return found
+            hypotheses[i].append(hypothesis)
+        return hypotheses
 
     def _scored(
         self, engine: Engine, read: Mapping[Key, list[int]], texts: Mapping[Key, str], options: DecodingOptions
@@ -236,12 +236,12 @@ class TermConstraint:
         if not encoded:
             return {}
         opening = [0.0] * len(self.tokenizer.target_opening)
-        found: dict[Key, Hypothesis] = {}
+        hypotheses: dict[Key, Hypothesis] = {}
         for (key, tokens), log_probs in zip(encoded.items(), engine.forced(pairs), strict=True):
             total = min(sum(log_probs), 0.0)
             score = total / length_penalty(len(log_probs), options.length_penalty)
-            found[key] = Hypothesis(tokens, total, score, [*opening, *log_probs])
-        return found
+            hypotheses[key] = Hypothesis(tokens, total, score, [*opening, *log_probs])
+        return hypotheses
 
     def _with_terms(self, draft: Draft) -> list[str]:
         """Return texts with the preferred targets, and with other targets or forms in the place of one of them."""
@@ -307,7 +307,7 @@ class TermConstraint:
 
 def below(best: Hypothesis, others: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Return the chosen hypothesis and those of the others without a higher score, so that it stays the first."""
-    return [best, *in_order([other for other in others if other.score <= best.score])]
+    return [best, *in_order([hypothesis for hypothesis in others if hypothesis.score <= best.score])]
 
 
 def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
@@ -317,21 +317,21 @@ def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
         UserError: it was not trained with terms.
     """
     if mode == "annotate" and not tokenizer.marks_terms:
-        fix = "Train it with data.terms, or leave the constrained search to see to them."
-        raise UserError("the model was not trained with terms that are pointed out to it", fix=fix)
+        fix = "Train it with data.terms, or rely on the constrained search."
+        raise UserError("the model was not trained with annotated terms", fix=fix)
 
 
 def _words(task: FreeTranslation, words: Sequence[tuple[str, int, int]]) -> list[LinkedWord]:
     """Return the words of a free translation, given each word, the number of its first token, and the next word's."""
-    found, at = [], 0
+    linked, at = [], 0
     for word, token, _ in words:
         start, span = task.text.find(word, at), None
         end = start + len(word)
         at = max(at, end)
         if start >= 0:
             span = start, end
-        found.append(LinkedWord(task.free.tokens[token], span))
-    return found
+        linked.append(LinkedWord(task.free.tokens[token], span))
+    return linked
 
 
 def _source_words(source: str, match: Match, count: int) -> range:

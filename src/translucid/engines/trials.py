@@ -1,4 +1,4 @@
-"""Trials of engines and weights, which show what translates fastest on this machine without loss."""
+"""Trials of engines, weights and shortlists, to find the fastest without loss; and comparisons with exported models."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def trials(
     tokenizer: Tokenizer,
     pairs: Sequence[Pair],
     options: DecodingOptions,
-    ways: Sequence[Tuned],
+    configurations: Sequence[Tuned],
     shortlists: Mapping[CandidateVocabulary, Path],
     language: str | None = None,
 ) -> Iterator[Trial]:
@@ -59,7 +59,7 @@ def trials(
         tokenizer: the model's tokenizer.
         pairs: the sources to translate, with references.
         options: the options of the search.
-        ways: the ways to translate.
+        configurations: the ways to translate.
         shortlists: the files of the shortlists, by the candidates that they name.
         language: the code of the target language, if it is known.
     """
@@ -70,13 +70,13 @@ def trials(
     criterion = Criterion([targets_of(pairs)], language)
     first: list[str] = []
     tells = True
-    for tuned in ways:
+    for tuned in configurations:
         engine = _engine(whole, tokenizer, tuned, shortlists.get(tuned.considered))
         engine.decode(sources[:8], options)  # the first batch allocates memory and starts threads: it is not timed
         started = time.perf_counter()
-        found = engine.decode(sources, options)
+        nbest_lists = engine.decode(sources, options)
         spent = time.perf_counter() - started
-        texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, found, strict=True)]
+        texts = [pipeline.text(piece, nbest[0].tokens) for piece, nbest in zip(pieces, nbest_lists, strict=True)]
         if first:
             score = criterion.score(texts)
         else:
@@ -95,22 +95,24 @@ def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: P
     )
 
 
-def all_ways(model: SequenceModel, lists: Iterable[CandidateVocabulary], *, opened: bool = False) -> list[Tuned]:
+def all_configurations(
+    model: SequenceModel, lists: Iterable[CandidateVocabulary], *, opened: bool = False
+) -> list[Tuned]:
     """Return every way to translate with a model and these shortlists, the one without any loss first.
 
     `opened`: whether outputs begin with a given token, for which CTranslate2 supports no lists by source words.
     """
     considered: list[CandidateVocabulary] = ["all pieces", *lists]
-    ways = []
+    configurations = []
     if is_supported(model.options):
         for candidates in considered:
             if opened and candidates in BY_WORDS:
                 continue
             for weights in get_args(Quantization):
-                ways.append(Tuned(quantization=weights, considered=candidates))
+                configurations.append(Tuned(quantization=weights, considered=candidates))
     for candidates in considered:
-        ways.append(Tuned(engine="torch", considered=candidates))
-    return ways
+        configurations.append(Tuned(engine="torch", considered=candidates))
+    return configurations
 
 
 def fastest(tried: Sequence[Trial], allowed: float) -> Trial:
@@ -133,8 +135,8 @@ def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pai
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
-    found = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
-    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+    nbest_lists = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
+    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in nbest_lists]
 
 
 class Comparison(NamedTuple):
@@ -142,7 +144,7 @@ class Comparison(NamedTuple):
 
     metric: str
     """The metric of the scores, BLEU or chrF."""
-    ours: float
+    original: float
     exported: float
     quantization: Quantization
     tells: bool
@@ -151,7 +153,7 @@ class Comparison(NamedTuple):
     @classmethod
     def of(
         cls,
-        ours: Sequence[str],
+        original: Sequence[str],
         exported: Sequence[str],
         pairs: Sequence[Pair],
         quantization: Quantization,
@@ -159,8 +161,8 @@ class Comparison(NamedTuple):
     ) -> Comparison:
         """Compare translations of the run and of the exported model."""
         criterion = Criterion([targets_of(pairs)], language)
-        score = criterion.settle(ours)
-        tells = criterion.tells(score) or list(ours) == list(exported)
+        score = criterion.settle(original)
+        tells = criterion.tells(score) or list(original) == list(exported)
         return cls(criterion.name, score, criterion.score(exported), quantization, tells)
 
     def refuse_loss(self, run: Path) -> None:
@@ -170,10 +172,10 @@ class Comparison(NamedTuple):
             UserError: the exported model has lost more than is allowed, or the scores are too low for a comparison.
         """
         if not self.tells:
-            what = f"can't be compared on --check: {self.metric} {self.ours:.2f} of its own translations is too low"
+            what = f"can't be compared on --check: {self.metric} {self.original:.2f} of its own translations is too low"
             raise UserError(what, file=run, fix="Give pairs that it translates well, or leave out --check.")
-        if self.ours - self.exported >= ALLOWED:
-            what, fix = f"{self.quantization} costs {self.ours - self.exported:.2f} {self.metric}", "Leave"
+        if self.original - self.exported >= ALLOWED:
+            what, fix = f"{self.quantization} costs {self.original - self.exported:.2f} {self.metric}", "Leave"
             if self.quantization == "int8":
                 fix = "Export with --quantization float32, or leave"
             raise UserError(what, file=run, fix=f"{fix} out --check if that does not matter.")

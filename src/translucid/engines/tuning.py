@@ -23,7 +23,7 @@ from translucid.engines.agreement import TOLERANCE, disagreement
 from translucid.engines.choosing import choose_engine
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.piece_links import learn_links, seen_pieces
-from translucid.engines.trials import Trial, all_ways, fastest, trials
+from translucid.engines.trials import Trial, all_configurations, fastest, trials
 from translucid.engines.tuned import Tuned, save_tuned
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
@@ -156,26 +156,30 @@ class _Tuning:
             for name, content in lists.items():
                 files[name] = Path(place) / f"{name}.tsv"
                 files[name].write_text(content, encoding="utf-8")
-            ways = self._ways(files)
+            configurations = self._configurations(files)
             options, language = self.configuration.decoding, self.configuration.data.languages[1]
-            with counting(self.console, "trying ways to translate", len(ways)) as advance:
-                for trial in trials(self.model, self.tokenizer, test, options, ways, files, language):
+            with counting(self.console, "trying ways to translate", len(configurations)) as advance:
+                for trial in trials(self.model, self.tokenizer, test, options, configurations, files, language):
                     tried.append(trial)
                     advance(1)
         return tried
 
-    def _ways(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
-        ways = all_ways(self.model, lists, opened=bool(self.tokenizer.target_opening))
-        if ways[0].engine == "ctranslate2":
+    def _configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
+        configurations = all_configurations(self.model, lists, opened=bool(self.tokenizer.target_opening))
+        if configurations[0].engine == "ctranslate2":
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)
             difference = CTranslate2Engine.difference_from(whole, self.tokenizer)
             if not difference <= TOLERANCE:  # not `>`: NaN is too large too
                 self.console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
-                return [way.model_copy(update={"difference": difference}) for way in ways if way.engine == "torch"]
-        if len(ways) == 1:
+                return [
+                    tuned.model_copy(update={"difference": difference})
+                    for tuned in configurations
+                    if tuned.engine == "torch"
+                ]
+        if len(configurations) == 1:
             what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
             raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
-        return ways
+        return configurations
 
     def save(self, best: Trial, score: float, shortlist: str | None) -> None:
         """Save the fastest way with its shortlist; `score`: that of the first trial."""

@@ -92,16 +92,16 @@ class CaptionWorker(AnyWorker):
         except UserError as error:
             return error
 
-    def _line(self, name: str, found: Caption) -> str:
+    def _line(self, name: str, caption: Caption) -> str:
         if self.job.form == "text":
-            fields = found.alternatives[: self.job.columns]
+            fields = caption.alternatives[: self.job.columns]
             if self.job.named:
                 fields.insert(0, name)
             return "\t".join(fields)
-        record: dict[str, object] = {"image": name, "caption": found.text, "score": round(found.score, 6)}
+        record: dict[str, object] = {"image": name, "caption": caption.text, "score": round(caption.score, 6)}
         if self.job.columns > 1:
-            record["alternatives"] = found.alternatives
-            record["scores"] = [round(caption.score, 6) for caption in found.nbest]
+            record["alternatives"] = caption.alternatives
+            record["scores"] = [round(alternative.score, 6) for alternative in caption.nbest]
         return json.dumps(record, ensure_ascii=False)
 
     def _refused(self, name: str, error: UserError) -> str:
@@ -123,14 +123,14 @@ def read_named(captioner: Captioner, name: str) -> Picture:
     return captioner.picture(Path(name))
 
 
-def names_of(given: Sequence[Path]) -> list[str]:
+def names_of(paths: Sequence[Path]) -> list[str]:
     """Return the names of image files, and of all images in folders and tars.
 
     Raises:
         UserError: a file is missing, a folder holds no images, or a name has a tab or a line feed.
     """
     names: list[str] = []
-    for path in given:
+    for path in paths:
         if path.is_dir() or (path.suffix == ".tar" and path.is_file()):
             for name in ImageFiles.open([path]).names():
                 names.append(f"{path}/{name}")

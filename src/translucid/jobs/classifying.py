@@ -57,7 +57,7 @@ class ClassifyWorker(AnyWorker):
         same_sums_on_any_threads()
         self.job = job
         self.classifier = TextClassifier.load(job.run, *job.others, device=job.device)
-        self.device = self.classifier.judges[0].device.type
+        self.device = self.classifier.members[0].device.type
 
     def work(self, window: Window) -> tuple[Window, Done]:
         """Classify the lines of a window; a line that is blank or not UTF-8 has no label."""
@@ -70,11 +70,11 @@ class ClassifyWorker(AnyWorker):
             lines.append(self._line(next(labels)) if labelled else self._line_without_label(text))
         return window, Done(as_lines(lines), bad=bad)
 
-    def _line(self, found: Classified) -> str:
+    def _line(self, classified: Classified) -> str:
         if self.job.form == "text":
-            return f"{found.label}\t{found.probability:.4f}"
-        probabilities = dict(rounded_pairs(found.probabilities.items()))
-        record = {"text": found.text, "label": found.label, "probabilities": probabilities}
+            return f"{classified.label}\t{classified.probability:.4f}"
+        probabilities = dict(rounded_pairs(classified.probabilities.items()))
+        record = {"text": classified.text, "label": classified.label, "probabilities": probabilities}
         return json.dumps(record, ensure_ascii=False)
 
     def _line_without_label(self, text: str) -> str:

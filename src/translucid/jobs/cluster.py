@@ -51,8 +51,8 @@ def ray_cluster(job: Job, file: Path, address: str, workers: int | None = None) 
     connects = not ray.is_initialized()
     if connects:
         try:
-            own = {"include_dashboard": False} if address == HERE else {}
-            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
+            options = {"include_dashboard": False} if address == HERE else {}
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             reason = str(error).strip().split("\n")[0].rstrip(".")
             fix = "Start a cluster with ray start --head, or use --ray local."
@@ -116,7 +116,7 @@ class _Mapping:
         except errors.RayError as error:
             if isinstance(error, errors.RayTaskError):  # an error in our code, not of the cluster
                 raise
-            fix = "The same command goes on with what is written."
+            fix = "The same command continues from what is written."
             raise UserError(f"Ray has given up ({str(error).splitlines()[0]})", fix=fix) from error
 
     def _dataset(self, rows: list[dict[str, int]]) -> Any:

@@ -16,7 +16,7 @@ from translucid.jobs.running import run
 from translucid.jobs.segments import SegmentJob, marked_lines, target_of
 
 
-def asked_for(document: Document, *, again: bool) -> list[int]:
+def segments_to_translate(document: Document, *, again: bool) -> list[int]:
     """Return the numbers of the segments to translate; those that have a translation only if `again`."""
     return [i for i, segment in enumerate(document.segments) if again or not segment.existing]
 

@@ -68,20 +68,20 @@ class GenerateWorker(AnyWorker):
         texts = self.generator.stream(prompts, job.options, max_tokens=job.max_tokens, first=first)
         return window, Done(as_lines(map(self._line, texts)), bad=bad)
 
-    def _line(self, found: Generated) -> str:
-        job, best = self.job, found.nbest[0]
+    def _line(self, generated: Generated) -> str:
+        job, best = self.job, generated.nbest[0]
         if job.form == "text":
-            return "\t".join(found.alternatives[: job.columns])
+            return "\t".join(generated.alternatives[: job.columns])
         record: dict[str, object] = {
-            "prompt": found.prompt,
-            "text": found.text,
+            "prompt": generated.prompt,
+            "text": generated.text,
             "log_probability": round(best.log_probability, 6),
             "ended": best.ended,
             "tokens": rounded_pairs(best.written),
         }
         if job.considered:
-            record["considered"] = [rounded_pairs(step) for step in found.considered(job.considered)]
+            record["considered"] = [rounded_pairs(step) for step in generated.considered(job.considered)]
         if job.columns > 1:
-            record["alternatives"] = found.alternatives
-            record["log_probabilities"] = [round(text.log_probability, 6) for text in found.nbest]
+            record["alternatives"] = generated.alternatives
+            record["log_probabilities"] = [round(text.log_probability, 6) for text in generated.nbest]
         return json.dumps(record, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The job of translating a text, and the worker that translates its windows."""
+"""Jobs and workers: their base classes, the job of translating a text, and the worker that translates its windows."""
 
 from __future__ import annotations
 
@@ -266,44 +266,48 @@ class Worker(AnyWorker):
             return {}
         return {"origin": origin, "matches": [match.record() for match in self.recall.shown(source)]}
 
-    def _line(self, found: Translation) -> str:
+    def _line(self, translation: Translation) -> str:
         job = self.job
         if job.form == "jsonl":
-            return json.dumps(self._record(found), ensure_ascii=False)
-        columns = [found.text]
+            return json.dumps(self._record(translation), ensure_ascii=False)
+        columns = [translation.text]
         if job.columns > 1:
-            columns = found.alternatives
+            columns = translation.alternatives
         if job.alignments:
-            columns.append(to_pharaoh(found.alignment))
+            columns.append(to_pharaoh(translation.alignment))
         return "\t".join(columns)
 
-    def _record(self, found: Translation) -> dict[str, object]:
+    def _record(self, translation: Translation) -> dict[str, object]:
         job = self.job
-        record: dict[str, object] = {"source": found.source, "translation": found.text, "score": round(found.score, 6)}
-        record |= self._matches(found.source, "model")
+        record: dict[str, object] = {
+            "source": translation.source,
+            "translation": translation.text,
+            "score": round(translation.score, 6),
+        }
+        record |= self._matches(translation.source, "model")
         if job.columns > 1:
-            record["alternatives"] = found.alternatives
-            record["scores"] = [round(alternative.score, 6) for alternative in found.nbest]
+            record["alternatives"] = translation.alternatives
+            record["scores"] = [round(alternative.score, 6) for alternative in translation.nbest]
         if self.translator.estimator:
-            record["confidence"] = found.confidence
-            if found.confidence is not None:
-                record["confidence"] = round(found.confidence, 4)
+            record["confidence"] = translation.confidence
+            if translation.confidence is not None:
+                record["confidence"] = round(translation.confidence, 4)
         if job.token_scores:
             # One list for each translation, a pair of piece and log-probability for each token.
-            of_translations = self.translator.token_log_probabilities(found)[: job.columns]
+            of_translations = self.translator.token_log_probabilities(translation)[: job.columns]
             record["token_log_probabilities"] = list(map(rounded_pairs, of_translations))
-            record["word_probabilities"] = rounded_pairs(found.word_probabilities)
+            record["word_probabilities"] = rounded_pairs(translation.word_probabilities)
         if job.alignments:
-            record["alignment"] = found.alignment
+            record["alignment"] = translation.alignment
         if job.terms:
-            record["terms"] = list(map(asdict, found.terms))
-        return {**record, "warnings": self._warnings(found)}
+            record["terms"] = list(map(asdict, translation.terms))
+        return {**record, "warnings": self._warnings(translation)}
 
-    def _warnings(self, found: Translation) -> list[str]:
+    def _warnings(self, translation: Translation) -> list[str]:
         """Return the warnings; those about attention only with alignments, which compute the attention anyway."""
         if self.job.alignments:
-            return [*found.warnings, *found.attention_warnings]
-        return list(found.warnings)
+            return [*translation.warnings, *translation.attention_warnings]
+        return list(translation.warnings)
 
 
 def _source(texts: Sequence[str], group: Sequence[int]) -> str:

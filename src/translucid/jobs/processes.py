@@ -48,13 +48,13 @@ class _Process:
     """A worker process, which has one window at a time."""
 
     def __init__(self, job: AnyJob, threads: int) -> None:
-        self.pipe, theirs = get_context("spawn").Pipe()
+        self.pipe, worker_end = get_context("spawn").Pipe()
         self.process: SpawnProcess = get_context("spawn").Process(
-            target=_work, args=(job, threads, theirs), daemon=True
+            target=_work, args=(job, threads, worker_end), daemon=True
         )
         with _no_ctrl_c():
             self.process.start()
-        theirs.close()  # else the pipe would not end with the process
+        worker_end.close()  # else the pipe would not end with the process
         self.number: int | None = None
         """The number of the window that it has."""
 
@@ -84,7 +84,7 @@ class _Process:
         code = self.process.exitcode or 0
         # `exitcode` is negative after a signal.
         how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"has ended with exit code {code}"
-        fix = "If memory has run out, take fewer --workers; the same command goes on with what is written."
+        fix = "If memory has run out, take fewer --workers; the same command continues from what is written."
         return UserError(f"a worker process {how}", fix=fix)
 
 

@@ -54,12 +54,12 @@ def tune_weights(
         raise UserError("there is no pair to tune the weights on", fix="Give sentence pairs with --tune-on.")
     wide = channel.widened(options)
     with counting(console, "searching", len(pieces)) as advance:
-        found = translator.stages.decode(pieces, wide, advance)
+        nbest_lists = translator.stages.decode(pieces, wide, advance)
     with console.status("tuning the weights"):
         # Only the ranking depends on the weights: hypotheses are searched and scored once.
-        reverse = channel.reverse_log_probs(pieces, found)
+        reverse = channel.reverse_log_probs(pieces, nbest_lists)
         texts = []
-        for piece, nbest in zip(pieces, found, strict=True):
+        for piece, nbest in zip(pieces, nbest_lists, strict=True):
             texts.append([translator.pipeline.text(piece, hypothesis.tokens) for hypothesis in nbest])
         criterion = Criterion([references], translator.configuration.data.languages[1])
         before = criterion.settle([written[0] for written in texts])
@@ -69,7 +69,7 @@ def tune_weights(
         tried: dict[ChannelWeights, float] = {}
         for weights in starmap(ChannelWeights, product(REVERSE, LENGTH)):
             chosen = []
-            for nbest, log_probs, written in zip(found, reverse, texts, strict=True):
+            for nbest, log_probs, written in zip(nbest_lists, reverse, texts, strict=True):
                 scores = list(map(weights.score, nbest, log_probs))
                 chosen.append(written[scores.index(max(scores))])
             tried[weights] = criterion.score(chosen)

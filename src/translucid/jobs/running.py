@@ -14,7 +14,7 @@ from translucid.jobs.job import AnyJob, Executor, Say, alone
 from translucid.jobs.output import FileOutput, Output, PartRecord, output_to
 from translucid.jobs.windows import Reader
 
-SAID = 3
+REPORTED = 3
 """The number of unreadable lines that are reported one by one."""
 
 
@@ -108,7 +108,7 @@ def run(
             say(f"continued after line {record.place.lines:,} of an earlier, interrupted run")
         try:
             for window, done in translated(reader.windows()):
-                for i, what in done.bad[: max(0, SAID - record.bad)]:
+                for i, what in done.bad[: max(0, REPORTED - record.bad)]:
                     say(f"line {window.before.lines + i + 1}: {what}")
                 record = PartRecord(
                     identity=record.identity,

@@ -12,14 +12,14 @@ def paragraphs(lines: Sequence[str]) -> list[list[int]]:
     >>> paragraphs(["I like soccer and", "tennis.", "", "You sing."])
     [[0, 1], [2], [3]]
     """
-    found: list[list[int]] = []
+    line_groups: list[list[int]] = []
     for blank, group in groupby(range(len(lines)), lambda i: not lines[i].strip()):
         numbers = list(group)
         if blank:
-            found += [[i] for i in numbers]
+            line_groups += [[i] for i in numbers]
         else:
-            found.append(numbers)
-    return found
+            line_groups.append(numbers)
+    return line_groups
 
 
 def unwrapped(lines: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The recorded lessons on the server of models."""
+"""The routes of the recorded lessons on the model server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live lessons on the server of models, which accept the reader's own sentences."""
+"""Live lessons on the model server, which accept the reader's own sentences."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Models:
         """Return whether all models of a lesson are trained."""
         return all(map(self._finished, lesson.runs))
 
-    def there(self) -> list[str]:
+    def trained(self) -> list[str]:
         """Return the names of the trained runs."""
         return list(filter(self._finished, ("demo", *RECURRENT.values())))
 
@@ -55,9 +55,9 @@ def translated(translator: Translator, text: str) -> tuple[Translation, list[int
     Raises:
         UserError: there is nothing to translate, or the text is too long for the model.
     """
-    found = translator.translate(text, split=False)
+    translation = translator.translate(text, split=False)
     # The figures have room for one piece.
-    if len(found.parts) != 1:
+    if len(translation.parts) != 1:
         raise UserError("a lesson looks at one sentence", fix="Give a short one.")
-    ((piece, best),) = found.parts
-    return found, piece.ids, best.with_end
+    ((piece, best),) = translation.parts
+    return translation, piece.ids, best.with_end

@@ -145,8 +145,8 @@ def _neighbours(number: int) -> str:
     links = []
     for step, rel, arrow in ((-1, "prev", "← {}"), (1, "next", "{} →")):
         if 0 <= number + step < len(LESSONS):
-            other = LESSONS[number + step]
-            links.append(f'<a rel="{rel}" href="{other.name}.html">{arrow.format(escape(other.title))}</a>')
+            lesson = LESSONS[number + step]
+            links.append(f'<a rel="{rel}" href="{lesson.name}.html">{arrow.format(escape(lesson.title))}</a>')
     return f'<nav class="neighbours" aria-label="Previous and next lesson">{"".join(links)}</nav>'
 
 

@@ -96,8 +96,8 @@ def alignment_sentence(models: Models, text: str) -> Record:
     """Return for each alignment score the vectors whose products (additive: whose tanh, times v) sum to it."""
     scores: Record = {}
     for kind in ("dot", "general", "additive"):
-        found, _, _ = translated(models.recurrent(kind), text)
-        terms = found.equation()
+        translation, _, _ = translated(models.recurrent(kind), text)
+        terms = translation.equation()
         model = models.recurrent(kind).model
         assert isinstance(model, RecurrentModel)
         assert not isinstance(model.decoder, PlainDecoder)
@@ -117,11 +117,11 @@ def alignment_sentence(models: Models, text: str) -> Record:
 
 def memory_sentence(models: Models, text: str) -> Record:
     """Return queries, keys and values of each head of the demo's last cross-attention."""
-    found, _, _ = translated(models.demo, text)
-    name = f"decoder.{found.inspected[0].layers[-1]}.cross"
+    translation, _, _ = translated(models.demo, text)
+    name = f"decoder.{translation.inspected[0].layers[-1]}.cross"
     heads = []
-    for head in range(found.inspected[0].heads[name]):
-        terms = found.equation(name, head)
+    for head in range(translation.inspected[0].heads[name]):
+        terms = translation.equation(name, head)
         heads.append({"query": plain(terms.query), "key": plain(terms.key), "value": plain(terms.value)})
     return {"text": text, "name": name, "source": terms.seen, "target": terms.looks, "heads": heads}
 
@@ -143,8 +143,8 @@ def masks_sentence(models: Models, text: str) -> Record:
 
 def heads_sentence(models: Models, text: str) -> Record:
     """Return the weights of every head, and the probabilities of the translation without each head."""
-    found, ids, target = translated(models.demo, text)
-    inspected = found.inspected[0]
+    translation, ids, target = translated(models.demo, text)
+    inspected = translation.inspected[0]
     return {
         "text": text,
         "source": inspected.source,

@@ -39,8 +39,8 @@ PAIRS, VALID, WORDS = 40_000, 200, 12
 
 def runs_folder() -> Path:
     """Return the folder of the runs: TRANSLUCID_LEARN_RUNS, or the nearest `runs` with a demo, here or above."""
-    if given := os.environ.get("TRANSLUCID_LEARN_RUNS"):
-        return Path(given)
+    if setting := os.environ.get("TRANSLUCID_LEARN_RUNS"):
+        return Path(setting)
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "runs" / "demo").is_dir():

@@ -83,7 +83,7 @@ def create_app(
         async def add_slash() -> RedirectResponse:  # the page refers to its files by relative paths
             return RedirectResponse(options.url_prefix + "/")
 
-        app.add_middleware(_Below, prefix=options.url_prefix)
+        app.add_middleware(_UrlPrefix, prefix=options.url_prefix)
     return app
 
 
@@ -115,7 +115,7 @@ async def _tidy_up(jobs: DocumentJobs) -> None:
             log.exception("old documents could not be forgotten")
 
 
-class _Below:
+class _UrlPrefix:
     """Middleware for a server below a URL prefix, whether or not a proxy removes the prefix from paths."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
@@ -129,10 +129,10 @@ class _Below:
 
 def _page() -> dict[str, Path]:
     """Return the files of the page by their paths; no other file is served."""
-    own = Path(str(files("translucid.serving") / "page"))
+    page_folder = Path(str(files("translucid.serving") / "page"))
     swagger = Path(str(files(fastapi_offline.__name__) / "static"))
-    page = {"/": own / "index.html", "/docs": own / "docs.html"}
-    for file in (*own.iterdir(), *WEB.iterdir(), swagger / "swagger-ui.css", swagger / "swagger-ui-bundle.js"):
+    page = {"/": page_folder / "index.html", "/docs": page_folder / "docs.html"}
+    for file in (*page_folder.iterdir(), *WEB.iterdir(), swagger / "swagger-ui.css", swagger / "swagger-ui-bundle.js"):
         if file.suffix in (".css", ".js"):
             page[f"/{file.name}"] = file
     return page

@@ -79,7 +79,7 @@ class Catalogue:
         Raises:
             ApiError: 400, there is none.
         """
-        return _named(self.classifiers, name, "says what a text is")
+        return _named(self.classifiers, name, "classifies texts")
 
     def generator(self, name: str | None = None) -> Named[Generator]:
         """Return a language model, the first one if none is named.
@@ -87,7 +87,7 @@ class Catalogue:
         Raises:
             ApiError: 400, there is none.
         """
-        return _named(self.generators, name, "goes on with a text")
+        return _named(self.generators, name, "continues texts")
 
     @property
     def languages(self) -> list[str]:

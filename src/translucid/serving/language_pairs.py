@@ -73,9 +73,9 @@ class LanguagePairs:
         """Return the usual code of a language among `sources` or `targets` to which a code refers, if there is one."""
         if code in side:
             return code
-        usual = {own or code: code for code, own in side.items()}
-        own = find_code(code, usual)
-        return usual[own] if own else None
+        usual = {model_code or code: code for code, model_code in side.items()}
+        model_code = find_code(code, usual)
+        return usual[model_code] if model_code else None
 
     def has(self, code: str) -> bool:
         """Return whether a code refers to a source or a target language."""
@@ -112,18 +112,18 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
     tokenizer = configuration.data.tokenizer
     source = None if source == ANY else source
     target = None if target == ANY else target
-    own_source, own_target = configuration.data.languages
+    run_source, run_target = configuration.data.languages
     if not tokenizer.languages:
-        source, target = source or own_source, target or own_target
+        source, target = source or run_source, target or run_target
         if not source or not target:
             what, fix = "does not say which languages it translates", f"Write en-es={folder} (with its codes)."
             raise UserError(what, file=folder, fix=fix)
         return {source: None}, {target: None}
     every = _by_usual_code(tokenizer.languages)
-    targets = _chosen(every, target, own_target, folder)
+    targets = _chosen(every, target, run_target, folder)
     if tokenizer.told == "each on its own side":
-        return _chosen(every, source, own_source, folder), targets
-    source = source or own_source
+        return _chosen(every, source, run_source, folder), targets
+    source = source or run_source
     if not source:
         fix = f"Write 'en-*={folder}' (with its code)."
         raise UserError("does not say which language it reads", file=folder, fix=fix)
@@ -139,23 +139,23 @@ def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:
 def _by_usual_code(languages: Iterable[str]) -> dict[str, str]:
     """Return a model's own codes by their usual codes; codes without a usual one, or with one in use, by themselves."""
     by_code: dict[str, str] = {}
-    for own in sorted(languages):
-        code = usual_code(own)
+    for model_code in sorted(languages):
+        code = usual_code(model_code)
         if not code or code in by_code:
-            code = own
-        by_code[code] = own
+            code = model_code
+        by_code[code] = model_code
     return dict(sorted(by_code.items()))
 
 
-def _chosen(every: dict[str, str], named: str | None, own: str | None, folder: str) -> Codes:
+def _chosen(every: dict[str, str], named: str | None, run_language: str | None, folder: str) -> Codes:
     """Return the language of a label; without one all languages, that of the run first, or else English."""
     if named is not None:
         chosen = find_code(named, every.values())
         if not chosen:
             some = ", ".join([*every][:20]) + ", …" * (len(every) > 20)
             raise UserError(f"has no language {named!r}", file=folder, fix=f"It has {some}.")
-        return {code: one for code, one in every.items() if one == chosen}
-    default = next((code for code, one in every.items() if one == own), "en")
+        return {code: model_code for code, model_code in every.items() if model_code == chosen}
+    default = next((code for code, model_code in every.items() if model_code == run_language), "en")
     # `sorted` keeps the order of all others: False comes before True.
     return dict(sorted(every.items(), key=lambda item: item[0] != default))
 

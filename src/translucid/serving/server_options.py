@@ -1,4 +1,4 @@
-"""The limits of the server, its API keys, and the sites that may use it."""
+"""The settings of the server: limits, API keys, hosts and origins; and the headers and media types of its pages."""
 
 from __future__ import annotations
 

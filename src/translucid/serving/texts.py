@@ -22,7 +22,7 @@ from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
 from translucid.memory.recall import Recall
-from translucid.serving.edge.failures import no_request_to_blame
+from translucid.serving.edge.failures import as_server_errors
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
@@ -114,8 +114,8 @@ async def by_language(
     """
     results: dict[int, Result] = {}
     for code in dict.fromkeys(codes):
-        ours = [i for i, other in enumerate(codes) if other == code]
-        results |= zip(ours, await translate(code, [texts[i] for i in ours]), strict=True)
+        numbers = [i for i, other in enumerate(codes) if other == code]
+        results |= zip(numbers, await translate(code, [texts[i] for i in numbers]), strict=True)
     return [results[i] for i in range(len(texts))]
 
 
@@ -149,7 +149,7 @@ def translated(
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
-        with no_request_to_blame():
+        with as_server_errors():
             targets = list(segments.stream(part))
         yield from targets
 
@@ -167,8 +167,8 @@ def fill(context: RequestContext, served: Served, documents: Sequence[Document])
     targets = translated(context, served, sources)  # together, so that documents of a sentence share batches
     filled = []
     for document in documents:
-        ours = islice(targets, len(document.segments))
-        filled.append(document.filled(dict(enumerate(ours))))
+        document_targets = islice(targets, len(document.segments))
+        filled.append(document.filled(dict(enumerate(document_targets))))
     return filled
 
 
@@ -285,7 +285,7 @@ def _complete(source: TaggedText, translation: Translation) -> list[str]:
 def _of_target(target: Target, complete: Sequence[str]) -> TextTranslation:
     """Return a sentence that was translated again, its alternatives, and at last those of the first translation."""
     versions = [target.marked.whole]
-    versions += [other.whole for other in target.alternatives]
+    versions += [alternative.whole for alternative in target.alternatives]
     versions += complete
     return TextTranslation(list(dict.fromkeys(versions)), target.confidence)
 
@@ -296,12 +296,14 @@ def _filled(
     """Join the translations of sentences to those of texts."""
     results, remaining = [], iter(sentences)
     for layout in layouts:
-        ours = list(islice(remaining, len(layout.sentences)))
+        text_sentences = list(islice(remaining, len(layout.sentences)))
         versions: dict[str, None] = {}
         for rank in range(alternatives + 1):
-            versions[layout.fill([_version(sentence, rank) for sentence in ours])] = None
-        confidence = min((one.confidence for one in ours if one.confidence is not None), default=None)
-        origins = {sentence.origin for sentence in ours} or {"model"}
+            versions[layout.fill([_version(sentence, rank) for sentence in text_sentences])] = None
+        confidence = min(
+            (sentence.confidence for sentence in text_sentences if sentence.confidence is not None), default=None
+        )
+        origins = {sentence.origin for sentence in text_sentences} or {"model"}
         results.append(TextTranslation(list(versions), confidence, "mixed" if len(origins) > 1 else origins.pop()))
     return results
 

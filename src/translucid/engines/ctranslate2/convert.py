@@ -61,7 +61,7 @@ def save_ctranslate2(
         what = f"a model of the kind {type(model).__name__} can't become a CTranslate2 model"
         raise UserError(what, fix="CTranslate2 runs Transformers only; use the model as it is.")
     if model.options.elmo:
-        fix = "CTranslate2 has no bidirectional LSTM to tell of the source; use the model as it is."
+        fix = "CTranslate2 has no bidirectional LSTM; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become a CTranslate2 model", fix=fix)
     spec = _spec(model)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
@@ -109,9 +109,9 @@ def _spec(transformer: Transformer) -> specs.TransformerSpec:
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
     weights = transformer.state_dict()
-    for theirs, ours in layer_names(layers, pre=o.norm == "pre"):
-        part = index_spec(spec, theirs)
-        weight, bias = _joined(weights, ours, "weight"), _joined(weights, ours, "bias")
+    for part_name, names in layer_names(layers, pre=o.norm == "pre"):
+        part = index_spec(spec, part_name)
+        weight, bias = _joined(weights, names, "weight"), _joined(weights, names, "bias")
         if isinstance(part, LayerNormSpec):
             part.gamma, part.beta = weight, bias
         else:

@@ -1,7 +1,7 @@
-"""How CTranslate2 opens a converted model, on a CPU or a GPU, and where converted models are kept.
+"""Opening converted models with CTranslate2, on a CPU or a GPU, and caching them.
 
-They are kept in the user's cache: opening one needs no PyTorch, which takes longer to load than most texts take to
-translate. They are not kept in the run folder, which may come from a stranger.
+They are stored in the user's cache: opening one needs no PyTorch, which takes longer to load than most texts take to
+translate. They are not stored in the run folder, which may come from an untrusted source.
 """
 
 from __future__ import annotations

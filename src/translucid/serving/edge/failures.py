@@ -19,7 +19,7 @@ from translucid.ground.errors import UserError
 
 log = logging.getLogger("translucid.serving")
 
-LEFT = 499
+CLIENT_CLOSED_REQUEST = 499
 """The status in the log of a request whose client disconnected before the answer, as in nginx's logs."""
 
 INTERNAL = "Internal error; it is in the server's log"
@@ -84,11 +84,11 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
     async def client_left(_: Request, error: Exception) -> Response:
-        return Response(status_code=LEFT)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
 @contextmanager
-def no_request_to_blame() -> Iterator[None]:
+def as_server_errors() -> Iterator[None]:
     """Within the context, a `UserError` is about the server's own models and files, and becomes a `ServerError`.
 
     A model with damaged weights, for instance, fails during the search of any text.

@@ -82,8 +82,8 @@ class HostCheck:
             return JSONResponse({"error": error}, 421)
         origin = headers.get("origin")
         # Browsers send this header for our own page even if a proxy has replaced Host; no script can set it.
-        ours = headers.get("sec-fetch-site") == "same-origin"
-        if origin is not None and not ours and not self._welcome(origin, host):
+        same_origin = headers.get("sec-fetch-site") == "same-origin"
+        if origin is not None and not same_origin and not self._is_allowed_origin(origin, host):
             return JSONResponse({"error": "Pages of other sites may not use this server (--origins)"}, 403)
         return None
 
@@ -95,7 +95,7 @@ class HostCheck:
         name = _name(host)
         return ANY in self.options.hosts or name in self.options.hosts or is_loopback(name)
 
-    def _welcome(self, origin: str, host: str) -> bool:
+    def _is_allowed_origin(self, origin: str, host: str) -> bool:
         """Return whether pages of an origin may use the server."""
         allowed = self.options.origins
         return ANY in allowed or origin in allowed or urlsplit(origin).netloc.lower() == host.lower()

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from translucid.serving.edge.failures import LEFT
+from translucid.serving.edge.failures import CLIENT_CLOSED_REQUEST
 from translucid.serving.edge.rate_limits import KEY_NAME, address_of
 from translucid.serving.queue.request_context import RequestContext
 
@@ -51,7 +51,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
             # Clients may announce anything; the real bytes are limited elsewhere.
             size = int(announced) if announced.isdecimal() and len(announced) < 12 else 0
             characters.inc(size)
-            status = LEFT  # unless there is an answer
+            status = CLIENT_CLOSED_REQUEST  # unless there is an answer
 
             async def sent(message: Message) -> None:
                 nonlocal status
@@ -77,7 +77,7 @@ def measure(app: FastAPI, context: RequestContext) -> None:
     @app.api_route("/metrics", methods=["GET", "HEAD"], include_in_schema=False)
     async def metrics(request: Request) -> Response:
         if options.metrics == "key":
-            context.guard.key(request, {})
+            context.rate_limits.key(request, {})
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

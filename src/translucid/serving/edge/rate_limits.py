@@ -169,11 +169,11 @@ class RateLimits:
         authorization = request.headers.get("authorization", "")
         for scheme in ("Bearer ", "DeepL-Auth-Key "):  # LibreTranslate's clients send the key as a field, `api_key`
             authorization = authorization.removeprefix(scheme)
-        given = fields.get("api_key") or authorization.strip()
-        if not given:
+        credential = fields.get("api_key") or authorization.strip()
+        if not credential:
             raise ApiError(400, "Invalid request: an API key is needed (api_key)")
         address = network_of(request)
-        key = self._valid_key(str(given))
+        key = self._valid_key(str(credential))
         # A client that has a valid key is served even if others behind the same address try wrong ones.
         if key is None or (address, key) not in self.known:
             if (wait := self.wrong.wait(address, WRONG_KEYS)) is not None:
@@ -186,10 +186,10 @@ class RateLimits:
         request.scope[KEY_NAME] = settings.name  # for the log
         return key
 
-    def _valid_key(self, given: str) -> str | None:
+    def _valid_key(self, credential: str) -> str | None:
         """Return the key that equals a text, if there is one, in a time that does not depend on matching characters."""
         valid = None
         for key in self.options.api_keys:
-            if hmac.compare_digest(given.encode(), key.encode()):
+            if hmac.compare_digest(credential.encode(), key.encode()):
                 valid = key
         return valid

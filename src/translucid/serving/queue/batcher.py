@@ -14,7 +14,7 @@ from translucid.api.translation import Translation
 from translucid.api.translator import Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, between_steps
-from translucid.serving.edge.failures import ApiError, no_request_to_blame
+from translucid.serving.edge.failures import ApiError, as_server_errors
 from translucid.serving.queue.fair_scheduler import FairScheduler, Task
 
 Item = TypeVar("Item")
@@ -49,8 +49,8 @@ def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Itera
 
 def options_for(translator: Translator, nbest: int) -> DecodingOptions:
     """Return the decoding options of a translator for this many translations of each text."""
-    own = translator.configuration.decoding
-    return own.model_copy(update={"nbest": nbest, "beam": max(own.beam, nbest)})
+    decoding = translator.configuration.decoding
+    return decoding.model_copy(update={"nbest": nbest, "beam": max(decoding.beam, nbest)})
 
 
 def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> list[Translation]:
@@ -59,7 +59,7 @@ def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> l
     translations: dict[str, Translation] = {}
     for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()
-        with no_request_to_blame():
+        with as_server_errors():
             translations.update(zip(part, translator.stream(part, options), strict=True))
     return [translations[text] for text in texts]
 

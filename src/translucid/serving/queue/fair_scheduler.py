@@ -1,7 +1,7 @@
-"""Fair scheduling: one piece of work at a time, next the one that has used least time.
+"""Tasks with a time limit, and fair scheduling: one task runs at a time, next the one that has used the least time.
 
-So short work does not wait for long work. Waiting reduces the time that counts as used, so that no work waits for ever,
-and several long ones progress equally.
+Therefore short tasks do not wait for long ones. Waiting reduces the time that counts as used, so that every task gets
+its turn, and several long ones progress equally.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from translucid.ground.cancellation import Cancelled, asked_between_steps
 
-_LOOK_AGAIN = 0.2
+_POLL_SECONDS = 0.2
 """The interval in seconds at which waiting work checks whether its result is still wanted."""
 PATIENCE = 0.1
 """The seconds of work that do not count for each second of waiting."""
@@ -120,7 +120,7 @@ class FairScheduler:
         self._wait(turn)
 
     def _wait(self, turn: _Turn) -> None:
-        while not turn.go.wait(_LOOK_AGAIN):
+        while not turn.go.wait(_POLL_SECONDS):
             if turn.over():
                 with self.lock:
                     self._leave(turn)

@@ -1,4 +1,4 @@
-"""The context of all routes: the models, the limits, and the way from a request to its task."""
+"""What all routes share: models and limits, reading and checking requests, their tasks, and the base of handlers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RequestContext:
 
     catalogue: Catalogue
     options: ServerOptions
-    guard: RateLimits
+    rate_limits: RateLimits
     memory: MemoryRoutes | None = None
     lessons: bool = False
     """Whether the server has the interactive lessons."""
@@ -48,7 +48,7 @@ class RequestContext:
             ApiError: the request is invalid or refused.
         """
         fields = await read_fields(request, self.bodies, self.options)
-        return fields, RequestTask(self, request, self.guard.check(request, fields, light=light))
+        return fields, RequestTask(self, request, self.rate_limits.check(request, fields, light=light))
 
     async def upload(
         self, request: Request, without: str = "Invalid request: missing file parameter"
@@ -63,7 +63,7 @@ class RequestContext:
             ApiError: the request is invalid or refused.
         """
         fields, file = await read_upload(request, self.bodies, self.options)
-        client = self.guard.check(request, fields)
+        client = self.rate_limits.check(request, fields)
         if file is None:
             raise ApiError(400, without)
         return fields, file, client
@@ -75,7 +75,7 @@ class RequestContext:
             ApiError: the request is invalid or refused.
         """
         fields, image = await read_image(request, self.bodies, self.options)
-        return fields, image, RequestTask(self, request, self.guard.check(request, fields))
+        return fields, image, RequestTask(self, request, self.rate_limits.check(request, fields))
 
 
 class RequestTask(Task):

@@ -35,7 +35,7 @@ class CaptionRequest(NamedTuple):
     options: DecodingOptions
     prefix: str
     """The words with which the caption begins."""
-    ways: int
+    continuations: int
     """The number of continuations of the prefix."""
     caption: str
     """A caption to inspect in place of the model's own."""
@@ -69,36 +69,36 @@ class CaptionRoutes(Handlers):
 
         return await task.run(answer)
 
-    def _parsed(self, fields: dict[str, Any], own: DecodingOptions) -> CaptionRequest:
-        """Parse the fields of a request; `own` are the decoding options of the run.
+    def _parsed(self, fields: dict[str, Any], decoding: DecodingOptions) -> CaptionRequest:
+        """Parse the fields of a request; `decoding`: the decoding options of the run.
 
         Raises:
             ApiError: 400, a field is invalid or out of range.
         """
         nbest = number_field(fields, "nbest", 1, self.context.options.alternatives + 1, least=1)
-        beam = number_field(fields, "beam", own.beam, max(BEAM, own.beam), least=1)
-        ways = number_field(fields, "ways", 0, CHOICES)
+        beam = number_field(fields, "beam", decoding.beam, max(BEAM, decoding.beam), least=1)
+        continuations = number_field(fields, "ways", 0, CHOICES)
         prefix, caption = text_field(fields, "prefix", "").strip(), text_field(fields, "caption", "").strip()
         if max(len(prefix), len(caption)) > LOOKED:
             raise ApiError(400, f"Invalid request: prefix or caption exceeds the limit of {LOOKED} characters")
-        options = own.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
+        options = decoding.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
         method = method_field(fields, "explain", images=True)
-        return CaptionRequest(options, prefix, ways, caption, maps, tree, method)
+        return CaptionRequest(options, prefix, continuations, caption, maps, tree, method)
 
 
 def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> dict[str, Any]:
     """Return a caption with its words and everything else that is requested."""
     alpha = wanted.options.length_penalty
     prefix = _ids(captioner, wanted.prefix, "prefix")
-    given = _ids(captioner, wanted.caption, "caption")
+    caption_ids = _ids(captioner, wanted.caption, "caption")
     continued: list[AlternativeCaption] = []
-    if wanted.ways or prefix:
-        count = max(wanted.ways, wanted.options.nbest) if prefix else wanted.ways
+    if wanted.continuations or prefix:
+        count = max(wanted.continuations, wanted.options.nbest) if prefix else wanted.continuations
         continued = captioner.continued(picture, wanted.prefix, count, wanted.options)
     alternatives: Sequence[AlternativeCaption] = []
-    if given:
-        text, tokens = captioner.tokenizer.decode(given), given
+    if caption_ids:
+        text, tokens = captioner.tokenizer.decode(caption_ids), caption_ids
     else:
         if prefix:
             best, *alternatives = continued[: wanted.options.nbest]
@@ -108,9 +108,9 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
     between_steps()
     looked = captioner.look(picture, tokens)
     answer: dict[str, Any] = {"caption": text, "score": _score(looked.inspected.log_probs, alpha), "alternatives": []}
-    for other in alternatives:
-        score = _score(other.hypothesis.token_log_probabilities, alpha)
-        answer["alternatives"].append({"caption": other.text, "score": score})
+    for alternative in alternatives:
+        score = _score(alternative.hypothesis.token_log_probabilities, alpha)
+        answer["alternatives"].append({"caption": alternative.text, "score": score})
     answer |= {"words": _words(looked), "grid": None, "heads": 0, "size": captioner.size}
     if looked.looks:
         answer |= {"grid": list(looked.grid), "heads": len(looked.ways())}
@@ -124,8 +124,10 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
         case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
         answer["explanation"] = why_lit_record(case, wanted.method)
-    if wanted.ways:
-        answer["ways"] = [_continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.ways]]
+    if wanted.continuations:
+        answer["ways"] = [
+            _continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.continuations]
+        ]
     return answer
 
 

@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.serving.edge.failures import ApiError, GoneError, no_request_to_blame
+from translucid.serving.edge.failures import ApiError, GoneError, as_server_errors
 from translucid.serving.edge.incoming import are_texts, as_list, text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
 from translucid.serving.language_pairs import Codes, LanguagePairs, Served
@@ -181,7 +181,7 @@ class DeepL(Handlers):
             raise ApiError(400, "Value for 'source_lang' is needed with 'glossary_id'.")
         dictionary = glossary.find(source, target)
         if dictionary is None:
-            pairs = ", ".join(f"{other.source} to {other.target}" for other in glossary.dictionaries)
+            pairs = ", ".join(f"{dictionary.source} to {dictionary.target}" for dictionary in glossary.dictionaries)
             raise ApiError(400, f"The glossary is for {pairs or 'no languages'}.")
         return dictionary.entries
 
@@ -319,6 +319,6 @@ def _whole(served: Served, texts: Sequence[str]) -> list[str]:
     results: list[str] = []
     for part in in_chunks(texts, len):
         between_steps()
-        with no_request_to_blame():
+        with as_server_errors():
             results += [translation.text for translation in served.translator.stream(part, split=False)]
     return results

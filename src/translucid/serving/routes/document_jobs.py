@@ -24,7 +24,7 @@ from translucid.documents.document import Document, Segment, Target, at_most
 from translucid.documents.kinds import Kind, kind_of, read_document
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
-from translucid.jobs.documents import asked_for
+from translucid.jobs.documents import segments_to_translate
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.batcher import in_chunks
@@ -34,9 +34,9 @@ from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.detection import detect_sources
 from translucid.serving.texts import translated, with_terminology
 
-LOOK_AGAIN = 0.05
+POLL_SECONDS = 0.05
 """The interval in seconds at which a request that waits for a job checks whether it has ended."""
-GIVE_WAY = 3.0
+PAUSE_FACTOR = 3.0
 """While short requests wait, a document pauses for this many times the seconds that its last part took."""
 AT_ONCE = 2
 """The most documents that are translated at once; others wait."""
@@ -199,7 +199,7 @@ class DocumentJobs:
                 if gone.done():
                     self.delete(job)
                     raise ClientLeft
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(POLL_SECONDS)
         finally:
             gone.cancel()
         if job.state != "done":
@@ -338,7 +338,7 @@ class DocumentJobs:
         if job.source is None:
             job.source = self._detected(document, job.target)
         if not self.same(job.source, job.target):
-            self._translate(job, segments, lengths, asked_for(document, again=False))
+            self._translate(job, segments, lengths, segments_to_translate(document, again=False))
         self._write_result(job, document)
 
     def _translate(self, job: Job, segments: list[Segment], lengths: list[int], numbers: list[int]) -> None:
@@ -348,7 +348,7 @@ class DocumentJobs:
         job.characters_done = job.characters - sum(map(length_of, numbers))
         spent = 0.0
         for part in in_chunks(numbers, length_of):
-            _give_way(served, GIVE_WAY * spent)
+            _pause_for_short_requests(served, PAUSE_FACTOR * spent)
             began = time.monotonic()
             results = zip(part, translated(self.context, served, [segments[i].source for i in part]), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in results])
@@ -369,12 +369,12 @@ def _folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
     return temporary, Path(temporary.name)
 
 
-def _give_way(served: Served, seconds: float) -> None:
+def _pause_for_short_requests(served: Served, seconds: float) -> None:
     """Pause while short requests wait, but not longer than this."""
     end = time.monotonic() + seconds
     between_steps()
     while served.batcher.sentences and time.monotonic() < end:
-        time.sleep(LOOK_AGAIN / 5)
+        time.sleep(POLL_SECONDS / 5)
         between_steps()
 
 

@@ -38,8 +38,8 @@ def examples_of(run: Path, configuration: Configuration) -> list[str]:
         configuration: the configuration of the run.
     """
     try:
-        if own := _inside(run, FILE):
-            return _fitting(read_lines(own))[:MOST]
+        if examples_file := _inside(run, FILE):
+            return _fitting(read_lines(examples_file))[:MOST]
         examples = list(ENGLISH_BOOK) if configuration.preset == "demo" else []
         files = filter(None, map(partial(_inside, run), configuration.data.valid))
         source_of = attrgetter("target" if configuration.data.reverse else "source")

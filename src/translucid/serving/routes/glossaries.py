@@ -119,20 +119,20 @@ class Glossaries:
         Raises:
             ApiError: 456, this client has too many.
         """
-        counts = Counter(other.client for other in self.all.values())
-        own = counts[glossary.client]
-        if own < SHARE and len(self.all) >= MOST:
+        counts = Counter(stored.client for stored in self.all.values())
+        count = counts[glossary.client]
+        if count < SHARE and len(self.all) >= MOST:
             client = max(counts, key=counts.__getitem__)
-            if counts[client] > own:
-                del self.all[next(key for key, other in self.all.items() if other.client == client)]
-        if own >= SHARE or len(self.all) >= MOST:
+            if counts[client] > count:
+                del self.all[next(key for key, stored in self.all.items() if stored.client == client)]
+        if count >= SHARE or len(self.all) >= MOST:
             raise ApiError(456, "Too many glossaries: delete one first")
         self.all[glossary.id] = glossary
 
     def of(self, client: str) -> list[Glossary]:
         """Return the glossaries of a client, the oldest first."""
-        own = [glossary for glossary in self.all.values() if glossary.client == client]
-        return sorted(own, key=lambda glossary: glossary.created)
+        glossaries = [glossary for glossary in self.all.values() if glossary.client == client]
+        return sorted(glossaries, key=lambda glossary: glossary.created)
 
     def find(self, client: str, key: str) -> Glossary:
         """Return a glossary of a client by its id.

@@ -78,18 +78,18 @@ class InspectionRoutes(Handlers):
         (layout,), known = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
-        given = _given(fields, len(layout.sentences))
+        targets = _targets_field(fields, len(layout.sentences))
         translations: list[Translation] = []
-        if given is None:
+        if targets is None:
             for_model = [sentence for sentence in layout.sentences if sentence not in known]
             if for_model:
                 translations = await task.result(begin(task, served, for_model))
 
         def answer() -> Response:
-            if given is None:
+            if targets is None:
                 rows = inspector.translated(layout.sentences, known, iter(translations))
             else:
-                rows = inspector.given(layout.sentences, known, given)
+                rows = inspector.with_targets(layout.sentences, known, targets)
             translation = layout.fill([row["text"] for row in rows])
             return rendered(about | {"translation": translation, "sentences": rows})
 
@@ -173,20 +173,20 @@ async def _detect(context: RequestContext, text: str, target: str, name: str | N
         return catalogue.find(source, target), confidence
 
 
-def _given(fields: dict[str, Any], sentences: int) -> list[str] | None:
+def _targets_field(fields: dict[str, Any], sentences: int) -> list[str] | None:
     """Return the translations in a request, one for each sentence, which are inspected in place of the model's own.
 
     Raises:
         ApiError: 400, the field is not a list of texts, or they are too many or too long.
     """
-    given = fields.get("translations")
-    if given is None:
+    targets = fields.get("translations")
+    if targets is None:
         return None
-    if not isinstance(given, list) or not are_texts(given) or not all(map(str.strip, given)):
+    if not isinstance(targets, list) or not are_texts(targets) or not all(map(str.strip, targets)):
         raise ApiError(400, "Invalid request: translations is not a list of texts")
-    if len(given) != sentences or sum(map(len, given)) > 2 * LOOKED:
+    if len(targets) != sentences or sum(map(len, targets)) > 2 * LOOKED:
         raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {2 * LOOKED} characters")
-    return given
+    return targets
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,9 @@ class SentenceInspector:
                 rows.append(self._by_model(next(translations)))
         return rows
 
-    def given(self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]) -> list[dict[str, Any]]:
+    def with_targets(
+        self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]
+    ) -> list[dict[str, Any]]:
         """Return rows of translations in the request."""
         rows = []
         for source, target in zip(sentences, targets, strict=True):

@@ -129,7 +129,7 @@ class LibreTranslate(Handlers):
     async def key(self, request: Request) -> JSONResponse:
         """Return whether an API key is valid, or none is required; this does not count as a request."""
         fields = await read_fields(request, self.context.bodies, self.context.options)
-        self.context.guard.key(request, fields)
+        self.context.rate_limits.key(request, fields)
         return JSONResponse({"valid": True})
 
     async def settings(self) -> JSONResponse:

@@ -106,11 +106,11 @@ class MemoryRoutes:
             memory = OptionalMemory.open(file, wait=READ_SECONDS)
         else:
             memory = OptionalMemory.of(open_memory(file, languages))
-        own = memory.languages
-        if writer is not None and own == (None, None):  # a new memory
+        memory_languages = memory.languages
+        if writer is not None and memory_languages == (None, None):  # a new memory
             notes = {"source language": languages[0], "target language": languages[1]}
             writer.note({name: code for name, code in notes.items() if code})
-        return cls(memory, (own[0] or languages[0], own[1] or languages[1]), writer)
+        return cls(memory, (memory_languages[0] or languages[0], memory_languages[1] or languages[1]), writer)
 
     @property
     def grows(self) -> bool:
@@ -141,8 +141,8 @@ class MemoryRoutes:
         if self._writer is None:
             raise ApiError(403, "Suggestions are disabled on this server.")
         if not self._has(source, target):
-            ours = " to ".join(map(str, self.languages))
-            raise ApiError(400, f"Invalid request: suggestions are taken from {ours}")
+            direction = " to ".join(map(str, self.languages))
+            raise ApiError(400, f"Invalid request: suggestions are taken from {direction}")
         if len(pairs) == 1 and (match := UNWRITABLE.search("".join(pairs[0]))):
             name = f"U+{ord(match[0]):04X}"
             raise ApiError(400, f"Invalid request: a suggestion has the character {name}, which no file can hold")
@@ -175,7 +175,7 @@ class MemoryRoutes:
 
     def _has(self, source: str, target: str) -> bool:
         """Return whether the memory is of these languages; one that names no language is of any."""
-        for own, code in zip(self.languages, (source, target), strict=True):
-            if own is not None and not same_language(own, code):
+        for language, code in zip(self.languages, (source, target), strict=True):
+            if language is not None and not same_language(language, code):
                 return False
         return True

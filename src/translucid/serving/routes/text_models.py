@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from translucid.api.text_classifier import Judge
+from translucid.api.text_classifier import SingleClassifier
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
@@ -50,11 +50,11 @@ class TextModelRoutes(Handlers):
             raise ApiError(400, f"Invalid request: {len(text)} characters exceed the limit of {EXPLAINED} for explain")
 
         def answer() -> dict[str, Any]:
-            result, judge = served.model.classify(text), served.model.judges[0]
+            result, member = served.model.classify(text), served.model.members[0]
             between_steps()
             probabilities = {name: round(value, 6) for name, value in result.probabilities.items()}
             row = {"label": result.label, "probabilities": probabilities}
-            return row | _words(judge, text, label or result.label, method)
+            return row | _words(member, text, label or result.label, method)
 
         return JSONResponse({"model": served.name, **await task.run(answer)})
 
@@ -75,11 +75,11 @@ class TextModelRoutes(Handlers):
         return JSONResponse({"model": served.name, **await task.run(answer)})
 
 
-def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:
+def _words(member: SingleClassifier, text: str, label: str, method: str) -> dict[str, Any]:
     """Return each word with the label's probability after it, and with its importance if there is a method."""
-    (ids,) = judge.ids([text])
+    (ids,) = member.ids([text])
     try:
-        case = LabelCase(judge.model, judge.tokenizer, ids, label, text)
+        case = LabelCase(member.model, member.tokenizer, ids, label, text)
     except UserError:  # the tokenizer has removed all characters of the text
         return {"words": []}
     rows: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ def _words(judge: Judge, text: str, label: str, method: str) -> dict[str, Any]:
     return {"words": rows, "explanation": record}
 
 
-def _decoding(fields: dict[str, Any], own: DecodingOptions) -> DecodingOptions:
+def _decoding(fields: dict[str, Any], decoding: DecodingOptions) -> DecodingOptions:
     """Return the decoding options of a run with those of a request.
 
     Raises:
@@ -115,7 +115,7 @@ def _decoding(fields: dict[str, Any], own: DecodingOptions) -> DecodingOptions:
         if name in fields:
             changes[name] = number_field(fields, name, 0, most)
     try:
-        return writing(own.model_copy(update={"nbest": 1}), changes)
+        return writing(decoding.model_copy(update={"nbest": 1}), changes)
     except UserError as error:
         raise ApiError(400, f"Invalid request: {error}") from error
 

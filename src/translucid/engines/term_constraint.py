@@ -318,7 +318,7 @@ def refuse_mode(mode: TermsMode, tokenizer: Tokenizer) -> None:
     """
     if mode == "annotate" and not tokenizer.marks_terms:
         fix = "Train it with data.terms, or rely on the constrained search."
-        raise UserError("the model was not trained with annotated terms", fix=fix)
+        raise UserError("the model was not trained with terms annotated in the source", fix=fix)
 
 
 def _words(task: FreeTranslation, words: Sequence[tuple[str, int, int]]) -> list[LinkedWord]:

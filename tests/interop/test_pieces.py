@@ -65,9 +65,9 @@ def test_a_vocabulary_in_our_order(special, names, rows, said):
     assert vocabulary.names == [*OURS, *names]
     assert vocabulary.rows == [*rows, *range(2, 7)][: len(vocabulary.names)]
     if special["start"] is None:
-        assert vocabulary.said == [False, True, False, True, *[True] * 5]
+        assert vocabulary.can_output == [False, True, False, True, *[True] * 5]
     else:
-        assert vocabulary.said == [*said, True, *[True] * len(names)]
+        assert vocabulary.can_output == [*said, True, *[True] * len(names)]
 
 
 def test_rows_that_do_not_exist_are_refused(monkeypatch):
@@ -94,7 +94,7 @@ def test_weights_are_put_into_our_order():
     vocabulary = Vocabulary.of({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}, 4, pad=3, unknown=1, start=3, end=0)
     vocabulary.add_unknown(["x"])
     assert vocabulary.names == [*OURS, "a", "x"] and vocabulary.rows == [None, 1, 3, 0, 2, 1]
-    assert vocabulary.said == [False, True, True, True, True, False]
+    assert vocabulary.can_output == [False, True, True, True, True, False]
     matrix = torch.tensor([[0.5, 1.0], [1.5, 2.0], [2.5, 3.0], [3.5, 4.0]])
     matrices = {"source": matrix, "target": 10 * matrix, "output": 100 * matrix}
     rows = [[0, 0], [1.5, 2], [3.5, 4], [0.5, 1], [2.5, 3], [1.5, 2]]

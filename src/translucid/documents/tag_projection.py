@@ -296,7 +296,7 @@ class _Projection:
         translation = self.words.target[targets[np.argmax(shares)] if len(targets) else 0]
         start = translation.core_start
         core = self.target[start : translation.core_end]
-        places = [start + i for i, other in enumerate(core) if other.casefold() == letter.casefold()]
+        places = [start + i for i, candidate in enumerate(core) if candidate.casefold() == letter.casefold()]
         for place in [*places, start]:
             if free.containing(place, place):
                 return place

@@ -70,10 +70,10 @@ def tag_tree(source: TaggedText) -> TagNode:
     path = [root]
     for i, mark in enumerate(source.marks):
         at = min(max(mark.at, 0), length)
-        other = partner.get(i, -1)
-        if other > i and len(path) <= DEEPEST:
-            end = min(max(source.marks[other].at, at), length)
-            node = TagNode((at, end), [i, other])
+        partner_index = partner.get(i, -1)
+        if partner_index > i and len(path) <= DEEPEST:
+            end = min(max(source.marks[partner_index].at, at), length)
+            node = TagNode((at, end), [i, partner_index])
             path[-1].inside.append(node)
             path.append(node)
         elif path[-1].marks[1:] == [i]:

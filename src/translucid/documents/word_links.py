@@ -155,8 +155,8 @@ class WordLinks:
             inside: the source words of the element.
             around: the mass of the words of this element and its siblings.
         """
-        own = self.mass(inside)
-        return np.where(self.linked, 2 * own - around - _HALF, 0.0)
+        inside_mass = self.mass(inside)
+        return np.where(self.linked, 2 * inside_mass - around - _HALF, 0.0)
 
     def best_run(self, inside: set[int], around: Vector, free: FreePlaces) -> Run | None:
         """Return the run of target words with the greatest weight in one of the free places, if there is one.

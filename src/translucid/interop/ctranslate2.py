@@ -46,15 +46,15 @@ def from_ctranslate2(folder: Path) -> Imported:
         UserError: the folder is incomplete, damaged, or has a model of an unsupported kind.
     """
     file = folder / "model.bin"
-    found = read_model_file(file)
-    if found.specification != "TransformerSpec" or found.revision > _REVISION:
-        what = f"is a {found.specification[:50]!r} of revision {found.revision}, which is not supported"
+    model_file = read_model_file(file)
+    if model_file.specification != "TransformerSpec" or model_file.revision > _REVISION:
+        what = f"is a {model_file.specification[:50]!r} of revision {model_file.revision}, which is not supported"
         raise UserError(what, file=file, fix="Transformers that translate can be imported.")
     keys = Keys(read_json(folder / "config.json", 1 << 20), folder / "config.json")
     keys.refuse("add_source_bos", unless=False)
     if keys.values.get("layer_norm_epsilon") not in (None, 1e-5):
         keys.unsupported("layer_norm_epsilon", keys.values["layer_norm_epsilon"])
-    variables = Variables(found.variables, file)
+    variables = Variables(model_file.variables, file)
     model, arrays = _network(variables)
     variables.refuse_what_is_left()
     return _with_vocabulary(folder, keys, model, arrays)
@@ -91,10 +91,10 @@ def _network(variables: Variables) -> tuple[dict[str, Any], dict[str, NDArray[np
 
 def _same(variables: Variables, name: str) -> float:
     """Return a number that both sides must have."""
-    one, other = variables.scalar(f"encoder/{name}"), variables.scalar(f"decoder/{name}")
-    if one != other:
+    encoder_value, decoder_value = variables.scalar(f"encoder/{name}"), variables.scalar(f"decoder/{name}")
+    if encoder_value != decoder_value:
         raise UserError(f"has another {name} on each side, which is not supported", file=variables.file)
-    return one
+    return encoder_value
 
 
 def _scaled(variables: Variables, width: int) -> bool:
@@ -193,17 +193,17 @@ def read_pieces(folder: Path, side: str) -> list[str]:
         if not file.exists():
             continue
         if file.suffix == ".json":
-            found = read_json(file)
+            pieces = read_json(file)
         else:
             try:
-                found = read_file(file, LONGEST_JSON).decode().removesuffix("\n").split("\n")
+                pieces = read_file(file, LONGEST_JSON).decode().removesuffix("\n").split("\n")
             except UnicodeDecodeError as error:
                 raise UserError("is not UTF-8", file=file, fix="Get the folder again.") from error
-        if not isinstance(found, list) or not all_are(str, found):
+        if not isinstance(pieces, list) or not all_are(str, pieces):
             raise UserError("is not a list of pieces", file=file, fix="Get the folder again.")
-        if len({*found}) != len(found):
+        if len({*pieces}) != len(pieces):
             raise UserError("has a piece twice", file=file, fix="Get the folder again.")
-        return found
+        return pieces
     raise UserError(f"has no vocabulary: neither {' nor '.join(names)}", file=folder, fix="Is the folder complete?")
 
 

@@ -68,25 +68,25 @@ def read_model_file(file: Path) -> ModelFile:
         if version != VERSION:
             fix = f"Convert it again with CTranslate2 3.0 or newer: its format is {VERSION}."
             raise UserError(f"is a model.bin of the format {version}, or none", file=file, fix=fix)
-        found = ModelFile(place.text(), place.numbers("I")[0])
+        model_file = ModelFile(place.text(), place.numbers("I")[0])
         for _ in range(place.numbers("I")[0]):
             name = place.text()
-            if name in found.variables:
+            if name in model_file.variables:
                 raise DamagedError(f"has {name[:80]!r} twice")
-            found.variables[name] = place.array()
+            model_file.variables[name] = place.array()
         for _ in range(place.numbers("I")[0]):
             alias, name = place.text(), place.text()
-            if alias in found.variables or name not in found.variables:
+            if alias in model_file.variables or name not in model_file.variables:
                 raise DamagedError(f"has no {name[:80]!r} for {alias[:80]!r}, or both")
-            found.variables[alias] = found.variables[name]
+            model_file.variables[alias] = model_file.variables[name]
             scale = f"{name}_scale"
-            if scale in found.variables:  # the scale of a quantised array has no alias
-                found.variables.setdefault(f"{alias}_scale", found.variables[scale])
+            if scale in model_file.variables:  # the scale of a quantised array has no alias
+                model_file.variables.setdefault(f"{alias}_scale", model_file.variables[scale])
         if place.left:
             raise DamagedError(f"has {place.left:,} bytes too many")
     except DamagedError as error:
         raise UserError(f"is damaged: it {error}", file=file, fix="Get the file again.") from error
-    return found
+    return model_file
 
 
 class _Place:
@@ -137,9 +137,9 @@ class _Place:
 class Variables:
     """The arrays of a `model.bin`, and the names of those that were not used yet."""
 
-    def __init__(self, found: Mapping[str, NDArray[Any]], file: Path) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], file: Path) -> None:
         """Take arrays by name, and the file for messages."""
-        self._found, self._left, self.file = found, {*found}, file
+        self._arrays, self._left, self.file = arrays, {*arrays}, file
 
     def scalar(self, name: str, default: float | None = None) -> float:
         """Return a single number.
@@ -147,12 +147,12 @@ class Variables:
         Raises:
             UserError: there is no such number and no default, or the array is no number.
         """
-        if name not in self._found:
+        if name not in self._arrays:
             if default is None:
                 raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
             return default
         self._left.discard(name)
-        array = self._found[name]
+        array = self._arrays[name]
         value = float(_plain(array).flat[0]) if array.size == 1 else math.nan
         if not math.isfinite(value):
             raise UserError(f"{name} is not a number", file=self.file, fix="Get the file again.")
@@ -160,11 +160,11 @@ class Variables:
 
     def has(self, name: str) -> bool:
         """Whether there is such an array."""
-        return name in self._found
+        return name in self._arrays
 
     def is_flag(self, name: str) -> bool:
         """Whether a number is a flag."""
-        return self._found[name].dtype == np.int8
+        return self._arrays[name].dtype == np.int8
 
     def array(self, name: str, dimensions: int) -> NDArray[np.float32]:
         """Return an array, divided by its scale if it was quantised.
@@ -174,14 +174,14 @@ class Variables:
         Raises:
             UserError: there is no such array, or it has other dimensions or no scale.
         """
-        if name not in self._found:
+        if name not in self._arrays:
             raise UserError(f"has no {name}", file=self.file, fix="Is it a translator?")
         self._left -= {name, f"{name}_scale"}
-        array = self._found[name]
+        array = self._arrays[name]
         if array.ndim != dimensions:
             raise UserError(f"{name} has {array.ndim} dimensions, not {dimensions}", file=self.file, fix=_FIX)
         if array.dtype.kind == "i":
-            scale = self._found.get(f"{name}_scale")
+            scale = self._arrays.get(f"{name}_scale")
             if scale is None or scale.dtype != np.float32 or scale.size not in (1, len(array)):
                 raise UserError(f"{name} has no scale", file=self.file, fix="Get the file again.")
             with np.errstate(all="ignore"):  # a damaged scale of 0 is reported below, as the numbers are not finite
@@ -194,14 +194,14 @@ class Variables:
 
     def bias(self, name: str, size: int) -> NDArray[np.float32]:
         """Return a vector of `size` numbers; zeros if there is none."""
-        if name not in self._found:
+        if name not in self._arrays:
             return np.zeros(size, np.float32)
         return self.array(name, 1)
 
     def layers(self, side: str) -> int:
         """Return the number of blocks of a side without a gap; any others are found by `refuse_what_is_left`."""
         number = 0
-        while f"{side}/layer_{number}/ffn/linear_0/weight" in self._found:
+        while f"{side}/layer_{number}/ffn/linear_0/weight" in self._arrays:
             number += 1
         return number
 
@@ -239,13 +239,13 @@ def joined_arrays(
         UserError: an array is missing.
     """
     made: dict[str, NDArray[np.float32]] = {}
-    for theirs, ours in names:
-        if theirs.endswith("layer_norm"):
-            weight, bias = variables.array(f"{theirs}/gamma", 1), variables.array(f"{theirs}/beta", 1)
+    for layer_name, our_names in names:
+        if layer_name.endswith("layer_norm"):
+            weight, bias = variables.array(f"{layer_name}/gamma", 1), variables.array(f"{layer_name}/beta", 1)
         else:
-            weight = variables.array(f"{theirs}/weight", 2)
-            bias = variables.bias(f"{theirs}/bias", len(weight))
-        ends = [width] * (len(ours) - 1)
-        for name, rows, numbers in zip(ours, np.split(weight, ends), np.split(bias, ends), strict=True):
+            weight = variables.array(f"{layer_name}/weight", 2)
+            bias = variables.bias(f"{layer_name}/bias", len(weight))
+        ends = [width] * (len(our_names) - 1)
+        for name, rows, numbers in zip(our_names, np.split(weight, ends), np.split(bias, ends), strict=True):
             made[f"{name}.weight"], made[f"{name}.bias"] = rows, numbers
     return made

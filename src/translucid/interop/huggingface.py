@@ -64,8 +64,8 @@ def from_huggingface(folder: Path) -> Imported:
     for side in SIDES:
         depths.append(len({name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}))
     names = layer_names(depths, pre=model["norm"] == "pre")
-    told = "target in the source" if marian else "each on its own side"
-    options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": told}
+    placement = "target in the source" if marian else "each on its own side"
+    options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": placement}
     return Imported(
         kind=KINDS[kind],
         settings={
@@ -129,13 +129,13 @@ def _embeddings(tensors: Mapping[str, Tensor], *, shared: bool, tied: bool, fold
     Raises:
         UserError: a matrix is missing, or has other dimensions.
     """
-    found: dict[str, Tensor] = {}
+    matrices: dict[str, Tensor] = {}
     for side, coder in (("source", "encoder"), ("target", "decoder")):
         names = [f"model.{coder}.embed_tokens.weight", _SHARED]
-        found[side] = _first(tensors, names[::-1] if shared else names, folder)
+        matrices[side] = _first(tensors, names[::-1] if shared else names, folder)
     output = ["lm_head.weight", "model.decoder.embed_tokens.weight", _SHARED]
-    found["output"] = found["target"] if tied else _first(tensors, output, folder)
-    return found
+    matrices["output"] = matrices["target"] if tied else _first(tensors, output, folder)
+    return matrices
 
 
 def _first(tensors: Mapping[str, Tensor], names: Sequence[str], folder: Path) -> Tensor:
@@ -184,7 +184,7 @@ def _many_languages(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) 
     size = len(embeddings["source"])
     ids = {piece: row for piece, row in ids.items() if row < size}
     vocabulary = Vocabulary.of(ids, size, pad=pad, unknown=unknown, start=start, end=end)
-    vocabulary.said[SPECIAL.start] = False  # `generate` forbids it too: see `_generation` of the export
+    vocabulary.can_output[SPECIAL.start] = False  # `generate` forbids it too: see `_generation` of the export
     models, languages = adapted_models([parsed], [vocabulary], "m2m", "nllb")
     if not languages:
         raise UserError("names no languages", file=folder, fix="It needs tokenizer_config.json or tokenizer.json.")
@@ -193,12 +193,12 @@ def _many_languages(folder: Path, keys: Keys, embeddings: Mapping[str, Tensor]) 
 
 def _ids(file: Path) -> dict[str, int]:
     """Read the row of each piece."""
-    found = read_json(file)
-    if not isinstance(found, dict) or not all_are(int, found.values()):
+    rows = read_json(file)
+    if not isinstance(rows, dict) or not all_are(int, rows.values()):
         raise UserError("is not a list of pieces with their rows", file=file, fix="Get the folder again.")
-    if len({*found.values()}) != len(found):
+    if len({*rows.values()}) != len(rows):
         raise UserError("gives two pieces the same row", file=file, fix="Get the folder again.")
-    return found
+    return rows
 
 
 def _fairseq_ids(parsed: Any) -> dict[str, int]:
@@ -269,8 +269,8 @@ def _renamed(
     def read(name: str) -> tuple[Tensor, Tensor]:
         return take(f"{name}.weight"), take(f"{name}.bias")
 
-    ours = vocabulary_weights(source, target, embeddings, None if bias is None else bias.flatten())
-    return ours | joined(names, read)
+    weights = vocabulary_weights(source, target, embeddings, None if bias is None else bias.flatten())
+    return weights | joined(names, read)
 
 
 def layer_names(layers: Iterable[int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
@@ -288,13 +288,16 @@ def layer_names(layers: Iterable[int], *, pre: bool) -> Iterator[tuple[str, list
 
 
 def _block_names(side: str, layer: int) -> Iterator[tuple[str, list[str]]]:
-    theirs, ours = f"model.{side}.layers.{layer}", f"{side}.{layer}"
+    hf_block, block = f"model.{side}.layers.{layer}", f"{side}.{layer}"
     attentions = [("self_attention", "self_attn"), ("cross_attention", "encoder_attn")][: 1 + (side == "decoder")]
-    for place, (mine, other) in enumerate(attentions):
-        yield f"{ours}.{mine}.query", [f"{theirs}.{other}.q_proj"]
-        yield f"{ours}.{mine}.key_value", [f"{theirs}.{other}.k_proj", f"{theirs}.{other}.v_proj"]
-        yield f"{ours}.{mine}.output", [f"{theirs}.{other}.out_proj"]
-        yield f"{ours}.residuals.{place}.norm", [f"{theirs}.{other}_layer_norm"]
-    yield f"{ours}.feed_forward.inner", [f"{theirs}.fc1"]
-    yield f"{ours}.feed_forward.outer", [f"{theirs}.fc2"]
-    yield f"{ours}.residuals.{len(attentions)}.norm", [f"{theirs}.final_layer_norm"]
+    for place, (attention, hf_attention) in enumerate(attentions):
+        yield f"{block}.{attention}.query", [f"{hf_block}.{hf_attention}.q_proj"]
+        yield (
+            f"{block}.{attention}.key_value",
+            [f"{hf_block}.{hf_attention}.k_proj", f"{hf_block}.{hf_attention}.v_proj"],
+        )
+        yield f"{block}.{attention}.output", [f"{hf_block}.{hf_attention}.out_proj"]
+        yield f"{block}.residuals.{place}.norm", [f"{hf_block}.{hf_attention}_layer_norm"]
+    yield f"{block}.feed_forward.inner", [f"{hf_block}.fc1"]
+    yield f"{block}.feed_forward.outer", [f"{hf_block}.fc2"]
+    yield f"{block}.residuals.{len(attentions)}.norm", [f"{hf_block}.final_layer_norm"]

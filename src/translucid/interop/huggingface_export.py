@@ -85,13 +85,13 @@ def export_huggingface(
             save_marian(folder, tokenizer, rows, longest=longest, languages=languages)
         save_json(folder / "config.json", _config(kind, options, rows, longest))
         save_json(folder / HOLDS[0], _generation(configuration, rows["target"], longest))
-        theirs = _renamed(tensors, options, rows)
+        hf_weights = _renamed(tensors, options, rows)
         if kind == "m2m_100":
-            del theirs["final_logits_bias"]  # all zeros, which this class does not have
+            del hf_weights["final_logits_bias"]  # all zeros, which this class does not have
         if kind == "pegasus":  # the class computes the table as well, but warns if it is missing
             table = sinusoidal_positions(longest, options.width, kind="sinusoidal-halves")
-            theirs |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
-        write_atomically(folder / "model.safetensors", save(theirs, {"format": "pt"}))
+            hf_weights |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
+        write_atomically(folder / "model.safetensors", save(hf_weights, {"format": "pt"}))
         card = model_card(_CLASSES[kind], languages, pieces, by_language=kind == "m2m_100")
         write_atomically(folder / "README.md", card.encode())
     return _CLASSES[kind]
@@ -142,8 +142,8 @@ def _rows(
     if kind == "m2m_100":
         same_start = bool((target[SPECIAL.start] == target[SPECIAL.end]).all())
         rows = fairseq_rows(named, [*configuration.data.tokenizer.languages.values()], same_start=same_start)
-        said = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
-        if options.zero_start or bias[said].any():
+        output_ids = [our_id for our_id in rows.ids if our_id not in (SPECIAL.pad, SPECIAL.start)]  # see `_generation`
+        if options.zero_start or bias[output_ids].any():
             raise UserError("M2M100 adds no bias to its logits, and this model has learned one", fix=_ELSEWHERE)
         return {"source": rows, "target": rows}
     if options.share_embeddings:
@@ -206,12 +206,12 @@ def _generation(configuration: Configuration, rows: Rows, longest: int) -> dict[
     }
 
 
-def _renamed(ours: dict[str, Tensor], o: TransformerOptions, rows: dict[str, Rows]) -> dict[str, Tensor]:
+def _renamed(weights: dict[str, Tensor], o: TransformerOptions, rows: dict[str, Rows]) -> dict[str, Tensor]:
     """Return the weights by Hugging Face's names, under all names that a version of `transformers` expects."""
     source, target = rows["source"], rows["target"]
-    read = ours["source_embedding.tokens.weight"][source.ids]
-    written = ours["target_embedding.tokens.weight"][target.ids]
-    projection, bias = ours["output.weight"][target.ids], ours["output.bias"][target.ids]
+    read = weights["source_embedding.tokens.weight"][source.ids]
+    written = weights["target_embedding.tokens.weight"][target.ids]
+    projection, bias = weights["output.weight"][target.ids], weights["output.bias"][target.ids]
     if o.zero_start:
         if o.tie_output and written[target.start].any():  # its logit changes, but the token is never output
             bias[target.start] = NEVER
@@ -220,17 +220,17 @@ def _renamed(ours: dict[str, Tensor], o: TransformerOptions, rows: dict[str, Row
             read[source.start] = 0.0
         if o.tie_output:
             projection[target.start] = 0.0
-    theirs = {"model.encoder.embed_tokens.weight": read, "model.decoder.embed_tokens.weight": written}
+    hf_weights = {"model.encoder.embed_tokens.weight": read, "model.decoder.embed_tokens.weight": written}
     if source is target:
-        theirs["model.shared.weight"] = read.clone()
+        hf_weights["model.shared.weight"] = read.clone()
     if not o.tie_output:
-        theirs["lm_head.weight"] = projection
-    theirs["final_logits_bias"] = bias[None]
+        hf_weights["lm_head.weight"] = projection
+    hf_weights["final_logits_bias"] = bias[None]
     names = layer_names((o.encoder_layers, o.decoder_layers), pre=o.norm == "pre")
-    for name, weight, vector in separated(names, ours):
-        theirs[f"{name}.weight"], theirs[f"{name}.bias"] = weight, vector
+    for name, weight, vector in separated(names, weights):
+        hf_weights[f"{name}.weight"], hf_weights[f"{name}.bias"] = weight, vector
     # Copies, since safetensors does not save tensors that share memory.
-    return {name: tensor.contiguous().clone() for name, tensor in theirs.items()}
+    return {name: tensor.contiguous().clone() for name, tensor in hf_weights.items()}
 
 
 def sines_first(tensors: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:

@@ -182,15 +182,15 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
             with file.open("rb") as start:
                 if int.from_bytes(start.read(8), "little") > LONGEST_HEADER:
                     raise UserError("is damaged, or not safetensors", file=file, fix=_FIX)
-            found = load_file(file)
+            tensors = load_file(file)
         else:
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            tensors = torch.load(file, map_location="cpu", weights_only=True)
     except (SafetensorError, OSError, EOFError, json.JSONDecodeError) as error:
         raise UserError(f"is damaged or cut short ({error})", file=file, fix=_FIX) from error
     except (pickle.UnpicklingError, RuntimeError, ValueError, TypeError, KeyError) as error:
         what = "holds more than weights, or is damaged"
         raise UserError(what, file=file, fix="Use the model's safetensors.") from error
-    if not isinstance(found, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in found.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
     # Tensors of whole numbers, such as the numbers of positions, are no weights.
-    return {str(name): tensor.float() for name, tensor in found.items() if tensor.is_floating_point()}
+    return {str(name): tensor.float() for name, tensor in tensors.items() if tensor.is_floating_point()}

@@ -48,35 +48,35 @@ def import_model(
     run.refuse_to_lose(overwrite)
     read = _READERS[kind_of(given)]
     try:
-        found = read(given)
+        imported = read(given)
         if source_language:
-            found.settings["data"]["source_language"] = source_language
+            imported.settings["data"]["source_language"] = source_language
         if target_language:
-            found.settings["data"]["target_language"] = target_language
-        configuration, model = _built(found, given)
+            imported.settings["data"]["target_language"] = target_language
+        configuration, model = _built(imported, given)
     except _DAMAGE as error:
         # A stranger's files may be damaged in more ways than we can foresee; --debug shows where.
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
         raise UserError(what, file=given, fix="Get the folder again.") from error
-    tokenizer = found.tokenizer
+    tokenizer = imported.tokenizer
     if target_language and (source_language or configuration.data.tokenizer.told == "target in the source"):
         # Checks that the model has these languages, before the run is written.
         tokenizer.between(source_language, target_language, configuration.data.tokenizer)
     with run.locked(), staged(run, overwrite=overwrite) as new:
         new.begin(configuration, tokenizer)
-        new.save_model(model, tokenizer, {"imported": found.kind})
-        new.add_provenance({"imported": str(given), "kind": found.kind})
+        new.save_model(model, tokenizer, {"imported": imported.kind})
+        new.add_provenance({"imported": str(given), "kind": imported.kind})
         shutil.rmtree(new.path / "state")  # there is no training to resume
-    return found, configuration
+    return imported, configuration
 
 
-def _built(found: Imported, given: Path) -> tuple[Configuration, Model]:
+def _built(imported: Imported, path: Path) -> tuple[Configuration, Model]:
     """Return the configuration and the model, given the parts of a run."""
-    configuration = validated(found.settings, given)
-    model = hollow_model(configuration.model, found.tokenizer.source_size, found.tokenizer.target_size)
+    configuration = validated(imported.settings, path)
+    model = hollow_model(configuration.model, imported.tokenizer.source_size, imported.tokenizer.target_size)
     refuse_too_large(model)
     names = dict(model.named_parameters())
-    found.parameters = sum(weight.numel() for weight in names.values())
+    imported.parameters = sum(weight.numel() for weight in names.values())
     # A shared weight has one name in our model, and several in the other.
-    fill(model, {name: tensor for name, tensor in found.tensors.items() if name in names}, given)
+    fill(model, {name: tensor for name, tensor in imported.tensors.items() if name in names}, path)
     return configuration, model

@@ -15,16 +15,16 @@ Names: TypeAlias = Iterable[tuple[str, Sequence[str]]]
 
 def joined(names: Names, read: Callable[[str], tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
     """Return weights by our names; `read` returns the weight and the bias of one of the other toolkit's layers."""
-    ours: dict[str, Tensor] = {}
-    for name, theirs in names:
-        weights, biases = zip(*map(read, theirs), strict=True)
-        ours[f"{name}.weight"], ours[f"{name}.bias"] = torch.cat(weights), torch.cat(biases)
-    return ours
+    our_weights: dict[str, Tensor] = {}
+    for name, their_names in names:
+        weights, biases = zip(*map(read, their_names), strict=True)
+        our_weights[f"{name}.weight"], our_weights[f"{name}.bias"] = torch.cat(weights), torch.cat(biases)
+    return our_weights
 
 
-def separated(names: Names, ours: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+def separated(names: Names, our_weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
     """Yield the name of each of the other toolkit's layers, its weight and its bias, given weights by our names."""
-    for name, theirs in names:
-        weights = ours[f"{name}.weight"].chunk(len(theirs))
-        biases = ours[f"{name}.bias"].chunk(len(theirs))
-        yield from zip(theirs, weights, biases, strict=True)
+    for name, their_names in names:
+        weights = our_weights[f"{name}.weight"].chunk(len(their_names))
+        biases = our_weights[f"{name}.bias"].chunk(len(their_names))
+        yield from zip(their_names, weights, biases, strict=True)

@@ -87,29 +87,29 @@ def layers(encoder: int, decoder: Sequence[int], *, pre: bool) -> Iterator[tuple
     """
     for side, numbers in zip(SIDES, (range(1, encoder + 1), decoder), strict=True):
         for i, number in enumerate(numbers):
-            theirs = f"{side}_l{number}"
-            looks = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
-            for place, (scope, ours) in enumerate(looks):
-                yield f"{side}.{i}.{ours}.query", [f"{theirs}_{scope}_{{}}q"]
-                yield f"{side}.{i}.{ours}.key_value", [f"{theirs}_{scope}_{{}}k", f"{theirs}_{scope}_{{}}v"]
-                yield f"{side}.{i}.{ours}.output", [f"{theirs}_{scope}_{{}}o"]
-                yield f"{side}.{i}.residuals.{place}.norm", [f"{theirs}_{scope}_Wo_ln"]
-            yield f"{side}.{i}.feed_forward.inner", [f"{theirs}_ffn_{{}}1"]
-            yield f"{side}.{i}.feed_forward.outer", [f"{theirs}_ffn_{{}}2"]
-            yield f"{side}.{i}.residuals.{len(looks)}.norm", [f"{theirs}_ffn_ffn_ln"]
+            layer = f"{side}_l{number}"
+            attentions = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
+            for place, (scope, attention) in enumerate(attentions):
+                yield f"{side}.{i}.{attention}.query", [f"{layer}_{scope}_{{}}q"]
+                yield f"{side}.{i}.{attention}.key_value", [f"{layer}_{scope}_{{}}k", f"{layer}_{scope}_{{}}v"]
+                yield f"{side}.{i}.{attention}.output", [f"{layer}_{scope}_{{}}o"]
+                yield f"{side}.{i}.residuals.{place}.norm", [f"{layer}_{scope}_Wo_ln"]
+            yield f"{side}.{i}.feed_forward.inner", [f"{layer}_ffn_{{}}1"]
+            yield f"{side}.{i}.feed_forward.outer", [f"{layer}_ffn_{{}}2"]
+            yield f"{side}.{i}.residuals.{len(attentions)}.norm", [f"{layer}_ffn_ffn_ln"]
     if pre:
         for side in SIDES:
             yield f"{side}_norm", [f"{side}_top_ln"]
 
 
-def _model_file(given: Path) -> Path:
+def _model_file(path: Path) -> Path:
     """Return the .npz file of a folder, or the given file."""
-    if not given.is_dir():
-        return given
-    files = sorted(given.glob("*.npz"))
+    if not path.is_dir():
+        return path
+    files = sorted(path.glob("*.npz"))
     if len(files) != 1:
         names = ", ".join(file.name for file in files[:5])
-        raise UserError(f"holds {len(files)} .npz files: {names}", file=given, fix="Give one of them.")
+        raise UserError(f"holds {len(files)} .npz files: {names}", file=path, fix="Give one of them.")
     return files[0]
 
 
@@ -243,9 +243,9 @@ def _renamed(
     else:
         output = weights.get("decoder_ff_logit_out_W").T
     bias = weights.get("decoder_ff_logit_out_b").flatten() if "decoder_ff_logit_out_b" in weights else None
-    ours = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
-    ours |= joined(names, weights.layer)
-    return {name: tensor.contiguous() for name, tensor in ours.items()}
+    tensors = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
+    tensors |= joined(names, weights.layer)
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
 def _decoder_layers(keys: Keys) -> list[int]:
@@ -305,11 +305,11 @@ def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
         if line.startswith("? "):  # YAML's syntax for a long key, whose value is on the next line
             key = line[2:]
             continue
-        found = _LINE.fullmatch(line if key is None else f"{key}{line}")
-        if found is None:
+        match = _LINE.fullmatch(line if key is None else f"{key}{line}")
+        if match is None:
             raise UserError("is not a piece and its row", file=file, line=number, fix="Get the file again.")
         key = None
-        ids[_plain(found[1].strip())] = int(found[2])
+        ids[_plain(match[1].strip())] = int(match[2])
     if len({*ids.values()}) != len(ids):
         raise UserError("gives two pieces the same row", file=file, fix="Get the file again.")
     return ids

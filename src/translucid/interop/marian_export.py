@@ -113,25 +113,25 @@ def _rows(matrix: Tensor) -> Tensor:
 
 def _arrays(weights: Mapping[str, Tensor], options: TransformerOptions) -> dict[str, NDArray[Any]]:
     """Return the weights by Marian's names, matrices as inputs times outputs."""
-    found: dict[str, Tensor] = {}
+    arrays: dict[str, Tensor] = {}
     source = _rows(weights["source_embedding.tokens.weight"])
     if options.share_embeddings:
-        found["Wemb"] = source
+        arrays["Wemb"] = source
     else:
-        found["encoder_Wemb"] = source
-        found["decoder_Wemb"] = _rows(weights["target_embedding.tokens.weight"])
+        arrays["encoder_Wemb"] = source
+        arrays["decoder_Wemb"] = _rows(weights["target_embedding.tokens.weight"])
     if not options.tie_output:
-        found["decoder_ff_logit_out_W"] = _rows(weights["output.weight"]).T
-    found["decoder_ff_logit_out_b"] = _rows(weights["output.bias"])[None]
+        arrays["decoder_ff_logit_out_W"] = _rows(weights["output.weight"]).T
+    arrays["decoder_ff_logit_out_b"] = _rows(weights["output.bias"])[None]
     pre = options.norm == "pre"
     names = layers(options.encoder_layers, range(1, options.decoder_layers + 1), pre=pre)
     for name, weight, bias in separated(names, weights):
         if name.endswith("_ln"):
             behind = "_pre" if pre and "_top_" not in name else ""
-            found[f"{name}_scale{behind}"], found[f"{name}_bias{behind}"] = weight[None], bias[None]
+            arrays[f"{name}_scale{behind}"], arrays[f"{name}_bias{behind}"] = weight[None], bias[None]
         else:
-            found[name.format("W")], found[name.format("b")] = weight.T, bias[None]
-    return {name: tensor.contiguous().numpy() for name, tensor in found.items()}
+            arrays[name.format("W")], arrays[name.format("b")] = weight.T, bias[None]
+    return {name: tensor.contiguous().numpy() for name, tensor in arrays.items()}
 
 
 def _configuration(options: TransformerOptions, sizes: Sequence[int]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Vocabulary:
     """The piece of each of our ids."""
     rows: list[int | None]
     """The other model's row of each of our ids; None where it has none."""
-    said: list[bool]
+    can_output: list[bool]
     """Whether the other model can output each of our ids."""
 
     @classmethod
@@ -76,15 +76,15 @@ class Vocabulary:
             names.append(name)
         padding = None if start == pad else pad
         rows: list[int | None] = [padding, unknown, start, end, *rest]
-        said = [padding is not None, True, start not in (None, end), True]
-        return cls(names, rows, said + [True] * len(rest))
+        can_output = [padding is not None, True, start not in (None, end), True]
+        return cls(names, rows, can_output + [True] * len(rest))
 
     def add_unknown(self, pieces: Iterable[str]) -> None:
         """Add a row for each piece that only SentencePiece has: a copy of the unknown one's."""
         for piece in pieces:
             self.names.append(piece)
             self.rows.append(self.rows[SPECIAL.unknown])
-            self.said.append(False)
+            self.can_output.append(False)
 
     def embeddings(self, matrix: Tensor) -> Tensor:
         """Return the rows of a matrix [V, D] in the order of our ids; an id without a row gets zeros."""
@@ -95,8 +95,8 @@ class Vocabulary:
         """Return the bias of our logits from that of the other model [V], if it has one."""
         # An id without a row takes the last one, but is never output.
         rows = torch.tensor(self._numbered_rows())
-        found = torch.zeros(len(rows)) if vector is None else vector[rows]
-        return torch.where(torch.tensor(self.said), found, NEVER)
+        biases = torch.zeros(len(rows)) if vector is None else vector[rows]
+        return torch.where(torch.tensor(self.can_output), biases, NEVER)
 
     def _numbered_rows(self) -> list[int]:
         """Return the row of each of our ids; -1 where there is none."""

@@ -78,15 +78,15 @@ def kind_of(given: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
     raise UserError("holds no model that can be imported", file=given, fix=fix)
 
 
-def _fingerprint(given: Path) -> str:
+def _fingerprint(folder: Path) -> str:
     """Return a fingerprint that changes with the files of a folder.
 
     It depends on their sizes and times, since reading gigabytes would take longer than opening the run.
     """
     facts = []
-    for file in sorted(given.iterdir()):
+    for file in sorted(folder.iterdir()):
         if file.is_file():
             seen = file.stat()
             facts.append([file.name, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns])
-    content = json.dumps([__version__, str(given.resolve()), facts])
+    content = json.dumps([__version__, str(folder.resolve()), facts])
     return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()

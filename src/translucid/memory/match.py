@@ -65,11 +65,11 @@ class Match:
             return EXACT
         from rapidfuzz.distance import Levenshtein  # 60 ms that exact matches do not need
 
-        mine, theirs = Folded(self.wanted), Folded(self.entry.source)
-        alike = Levenshtein.normalized_similarity(mine.key, theirs.key)
+        wanted, source = Folded(self.wanted), Folded(self.entry.source)
+        alike = Levenshtein.normalized_similarity(wanted.key, source.key)
         if alike < 1 or not self.has_right_numbers:
             return min(NEAR, round(100 * alike))
-        same_signs = [token.cased for token in mine.every] == [token.cased for token in theirs.every]
+        same_signs = [token.cased for token in wanted.every] == [token.cased for token in source.every]
         return FILLED if same_signs else SAME_WORDS
 
     @property
@@ -80,13 +80,13 @@ class Match:
     @cached_property
     def differing(self) -> list[tuple[str, str]]:
         """The words that differ: those of the text, and those of the memory in their place."""
-        mine = [token.text for token in Folded(self.wanted).tokens]
-        theirs = [token.text for token in Folded(self.entry.source).tokens]
+        wanted_words = [token.text for token in Folded(self.wanted).tokens]
+        source_words = [token.text for token in Folded(self.entry.source).tokens]
         differing = []
-        for step in _edit_steps(mine, theirs):
+        for step in _edit_steps(wanted_words, source_words):
             if step.tag != "equal":
-                ours = " ".join(mine[step.src_start : step.src_end])
-                differing.append((ours, " ".join(theirs[step.dest_start : step.dest_end])))
+                wanted_part = " ".join(wanted_words[step.src_start : step.src_end])
+                differing.append((wanted_part, " ".join(source_words[step.dest_start : step.dest_end])))
         return differing
 
     @cached_property
@@ -104,11 +104,11 @@ class Match:
 
         Return None if one is added, missing or in another place among different words.
         """
-        mine, theirs = Folded(self.wanted), Folded(self.entry.source)
+        wanted, source = Folded(self.wanted), Folded(self.entry.source)
         changes = list[tuple[str, str]]()
-        for step in _edit_steps(theirs.key, mine.key):
-            old = _variables(theirs.tokens[step.src_start : step.src_end])
-            new = _variables(mine.tokens[step.dest_start : step.dest_end])
+        for step in _edit_steps(source.key, wanted.key):
+            old = _variables(source.tokens[step.src_start : step.src_end])
+            new = _variables(wanted.tokens[step.dest_start : step.dest_end])
             if step.tag == "equal":
                 changes += zip(old, new, strict=True)
             elif old != new:
@@ -122,11 +122,11 @@ class Match:
         return record | {"differing": list(map(list, self.differing)), "who": self.entry.who, "when": when}
 
 
-def _edit_steps(one: Sequence[str], other: Sequence[str]) -> Opcodes:
+def _edit_steps(old: Sequence[str], new: Sequence[str]) -> Opcodes:
     """Return the shortest list of steps that turns one sequence of words into another."""
     from rapidfuzz.distance import Levenshtein
 
-    return Levenshtein.opcodes(one, other)
+    return Levenshtein.opcodes(old, new)
 
 
 def _variables(tokens: Sequence[Token]) -> list[str]:
@@ -185,23 +185,27 @@ def _plain(variable: str) -> str:
     return sign + "".join(filter(str.isdigit, number))
 
 
-def _written_as(found: str, old: str, new: str) -> str | None:
+def _written_as(target_number: str, old: str, new: str) -> str | None:
     """Return a new number with the separators of the target language.
 
     Args:
-        found: the old number in the target.
+        target_number: the old number in the target.
         old: the old number in the source.
         new: the new number in the source.
 
     Returns:
         The new number in the target; None if the old one does not show which separators it needs.
     """
-    if not is_number(found):
+    if not is_number(target_number):
         return new
-    (_, found), (_, old), (sign, new) = map(sign_and_digits, (found, old, new))
+    (_, target_number), (_, old), (sign, new) = map(sign_and_digits, (target_number, old, new))
     separators: dict[str, str | int | None] = {}
-    if len(found) == len(old):  # Else the languages group digits differently.
-        separators = {mine: theirs for mine, theirs in zip(old, found, strict=True) if mine in ".,"}
+    if len(target_number) == len(old):  # Else the languages group digits differently.
+        separators = {
+            source_sign: target_sign
+            for source_sign, target_sign in zip(old, target_number, strict=True)
+            if source_sign in ".,"
+        }
     if any(separator in new and separator not in separators for separator in ".,"):
         return None
     return sign + new.translate(str.maketrans(separators))

@@ -129,11 +129,11 @@ def _most_frequent(lists: list[NDArray[np.uint32]], least: int, size: int) -> ND
     hits: NDArray[np.unsignedinteger] = np.zeros(size, np.uint8 if len(lists) < 256 else np.uint16)
     for ids in lists:
         hits[ids] += 1  # No list has a number twice, for which this would count only once.
-    found = np.flatnonzero(hits >= least)
-    if len(found) <= MOST:
-        return found
-    rank = hits[found].astype(np.int64) * size + found
-    return found[np.argpartition(rank, len(rank) - MOST)[-MOST:]]
+    candidates = np.flatnonzero(hits >= least)
+    if len(candidates) <= MOST:
+        return candidates
+    rank = hits[candidates].astype(np.int64) * size + candidates
+    return candidates[np.argpartition(rank, len(rank) - MOST)[-MOST:]]
 
 
 def _band(words: int) -> int:

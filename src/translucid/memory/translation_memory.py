@@ -255,9 +255,9 @@ class TranslationMemory:
         Raises:
             UserError: the memory has other languages.
         """
-        for side, ours, code in zip(("source", "target"), self.languages, wanted, strict=True):
-            if ours and code and not same_language(ours, code):
-                what = f"has the {side} language {ours}, not {code}"
+        for side, language, code in zip(("source", "target"), self.languages, wanted, strict=True):
+            if language and code and not same_language(language, code):
+                what = f"has the {side} language {language}, not {code}"
                 raise UserError(what, file=self.file, fix="Give a memory of the languages that are translated.")
 
     def by_origin(self) -> list[tuple[str, int, int]]:

@@ -159,22 +159,22 @@ class TermList:
 
     def occurrences(self, matches: Sequence[Match], translation: str) -> list[Occurrence | None]:
         """Return the occurrence of each match in a translation, or None; occurrences do not overlap."""
-        found: list[Occurrence | None] = [None] * len(matches)
+        occurrences: list[Occurrence | None] = [None] * len(matches)
         if not matches:
-            return found
+            return occurrences
         positions = words_in(translation)
         words = [word.text for word in positions]
         plain = list(map(str.casefold, words))
         # First all targets as they are: another form of one term may be the target of another.
         for inflected in (False, True):
             for i, match in enumerate(matches):
-                if found[i] or (inflected and not (self.target and match.inflects)):
+                if occurrences[i] or (inflected and not (self.target and match.inflects)):
                     continue
                 if span := self._place(match, words, plain, inflected):
                     first, end = span
-                    found[i] = Occurrence(positions[first].start, positions[end - 1].end, inflected)
+                    occurrences[i] = Occurrence(positions[first].start, positions[end - 1].end, inflected)
                     words[first:end] = plain[first:end] = [""] * (end - first)
-        return found
+        return occurrences
 
     def _place(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool
@@ -183,26 +183,26 @@ class TermList:
         for target in match.targets:
             wanted = [word.text for word in words_in(target)]
             if match.exact:
-                found = places(wanted, words)
-                if wanted and not found:  # A sentence may begin with it.
-                    found = places([capitalised(wanted[0]), *wanted[1:]], words)
+                starts = places(wanted, words)
+                if wanted and not starts:  # A sentence may begin with it.
+                    starts = places([capitalised(wanted[0]), *wanted[1:]], words)
             elif inflected:
-                found = self._forms_at(wanted, plain)
+                starts = self._forms_at(wanted, plain)
             else:
-                found = places(list(map(str.casefold, wanted)), plain)
-            if found:
-                return found[0], found[0] + len(wanted)
+                starts = places(list(map(str.casefold, wanted)), plain)
+            if starts:
+                return starts[0], starts[0] + len(wanted)
         return None
 
     def _forms_at(self, wanted: Sequence[str], plain: Sequence[str]) -> list[int]:
         """Return the indices at which a translation has forms of all wanted words."""
         assert self.target
-        found = []
+        starts = []
         for at in range(len(plain) - len(wanted) + 1):
             pairs = zip(wanted, plain[at:], strict=False)
             if all(word and self.target.same(target, word) for target, word in pairs):
-                found.append(at)
-        return found
+                starts.append(at)
+        return starts
 
 
 def terms_in(terms: TermList, text: str) -> list[Match]:

@@ -85,8 +85,8 @@ class Lexicon:
         targets = folded(target)
         for i, word in enumerate(source):
             known = self.likely.get(word.text.casefold(), {})
-            for j, other in enumerate(targets):
-                if strength := known.get(other):
+            for j, target_word in enumerate(targets):
+                if strength := known.get(target_word):
                     strengths[i, j] = strength
         chosen: list[tuple[int, int]] = []
         for link in sorted(strengths, key=lambda link: (-strengths[link], link)):
@@ -125,18 +125,18 @@ def content(text: str) -> list[Word]:
     return [word for word in words_in(text) if word.text[0].isalpha()]
 
 
-def _learned(which: NDArray[np.int64], given: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.float64]:
+def _learned(which: NDArray[np.int64], condition: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return p(word | given word) of each pair of words.
 
     Args:
         which: [links] the pair of words of each link.
-        given: [pairs] the given word of each pair.
+        condition: [pairs] the given word of each pair.
         token: [links] the token whose count is distributed, numbered through all sentences.
     """
-    probability = np.ones(len(given))
+    probability = np.ones(len(condition))
     for _ in range(ROUNDS):
         weight = probability[which]
         weight /= np.bincount(token, weight)[token]
-        count = np.bincount(which, weight, len(given))
-        probability = count / np.bincount(given, count)[given]
+        count = np.bincount(which, weight, len(condition))
+        probability = count / np.bincount(condition, count)[condition]
     return probability

@@ -45,33 +45,35 @@ def _drawn(pair: Pair, lexicon: Lexicon, lemmas: Lemmas, draw: Random) -> list[M
     first = draw.randrange(len(links))
     markings, at = [], 0
     for n, (i, j) in enumerate(links):
-        other = None
+        alternative = None
         if i < at or (n != first and draw.random() >= POINTED_OUT):
             continue
         after, translations = i + 1, [j]
         if n + 1 < len(links) and _beside((i, j), links[n + 1], pair, source, target) and draw.random() < TOGETHER:
             after, translations = i + 2, sorted([j, links[n + 1][1]])
         elif draw.random() < OTHERS:
-            other = _alike(source[i].text, lexicon, draw)
+            alternative = _alike(source[i].text, lexicon, draw)
         words = " ".join(_lemma(target[k], lemmas, first=k == 0) for k in translations)
-        markings.append(Marking(source[i].start, source[after - 1].end, words, other))
+        markings.append(Marking(source[i].start, source[after - 1].end, words, alternative))
         at = after
     return markings
 
 
-def _beside(link: tuple[int, int], other: tuple[int, int], pair: Pair, source: list[Word], target: list[Word]) -> bool:
+def _beside(
+    link: tuple[int, int], next_link: tuple[int, int], pair: Pair, source: list[Word], target: list[Word]
+) -> bool:
     """Whether the words of two links have only a space between them, in both languages."""
-    if other[0] != link[0] + 1 or abs(other[1] - link[1]) != 1:
+    if next_link[0] != link[0] + 1 or abs(next_link[1] - link[1]) != 1:
         return False
-    low, high = sorted((link[1], other[1]))
-    between_sources = pair.source[source[link[0]].end : source[other[0]].start]
+    low, high = sorted((link[1], next_link[1]))
+    between_sources = pair.source[source[link[0]].end : source[next_link[0]].start]
     return between_sources == pair.target[target[low].end : target[high].start] == " "
 
 
 def _alike(word: str, lexicon: Lexicon, draw: Random) -> str:
     """Return another word with the same ending, which often means the same number and tense."""
-    other = draw.choice(lexicon.ending(word.casefold()))
-    return capitalised(other) if word[0].isupper() else other
+    similar = draw.choice(lexicon.ending(word.casefold()))
+    return capitalised(similar) if word[0].isupper() else similar
 
 
 def _lemma(word: Word, lemmas: Lemmas, *, first: bool) -> str:

@@ -71,8 +71,8 @@ class TermForms:
                     for form in self._forms(text):
                         forms[Form(*form, instead=tuple(tokens))] = None
             if inflects:
-                for other in chain.from_iterable(map(self.common, targets)):
-                    text, tokens = next(self._texts(other, first_tokens, exact=False))
+                for inflected in chain.from_iterable(map(self.common, targets)):
+                    text, tokens = next(self._texts(inflected, first_tokens, exact=False))
                     forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
             if forms:
                 constraints.append(Wanted(tuple(forms), len(replaced)))

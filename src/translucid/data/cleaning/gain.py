@@ -38,9 +38,9 @@ def gains(pairs: Sequence[Pair], forward: Surprise, backward: Surprise) -> list[
     half = len(pairs) // 2
     others = [*pairs[half:], *pairs[:half]]
     unrelated, unrelated_back = [], []
-    for pair, other in zip(pairs, others, strict=True):
-        unrelated.append(Pair(other.source, pair.target))
-        unrelated_back.append(Pair(other.target, pair.source))
+    for pair, other_pair in zip(pairs, others, strict=True):
+        unrelated.append(Pair(other_pair.source, pair.target))
+        unrelated_back.append(Pair(other_pair.target, pair.source))
     right = zip(forward(pairs), backward([pair.swapped for pair in pairs]), strict=True)
     wrong = zip(forward(unrelated), backward(unrelated_back), strict=True)
     return list(map(_gain, right, wrong))
@@ -65,7 +65,7 @@ def asked(judged: Iterable[Judged], forward: Surprise, backward: Surprise, least
         least: the smallest gain of a pair that is kept.
     """
     for window in batched(judged, WINDOW):
-        kept = [place for place, one in enumerate(window) if not one.rule]
+        kept = [place for place, judgement in enumerate(window) if not judgement.rule]
         if len(kept) > 1:  # a single pair can't be compared with another one
             scores = gains([window[place].pair for place in kept], forward, backward)
             for place, gain in zip(kept, scores, strict=True):

@@ -54,24 +54,24 @@ def empty(pair: Pair) -> str:
 
 def encoding(pair: Pair) -> str:
     """Reject characters that were read in the wrong encoding or lost."""
-    for name, text, other in zip(pair._fields, pair, pair[::-1], strict=True):
+    for name, text, other_side in zip(pair._fields, pair, pair[::-1], strict=True):
         if broken := _BROKEN.search(text):
             return f"{name} has U+{ord(broken[0]):04X}"
         if not text.isascii() and is_bad(text):
             repaired = fix_encoding(text)
             better = f": {repaired[:SHOWN]}" if repaired != text else ""
             return f"{name} was read in a wrong encoding{better}"
-        if around := _letter_lost(without_fixed(text), other):
+        if around := _letter_lost(without_fixed(text), other_side):
             return f"{name} has a question mark for a letter: {around}"
     return ""
 
 
-def _letter_lost(text: str, other: str) -> str:
+def _letter_lost(text: str, other_side: str) -> str:
     """Return the text around a question mark that replaces a letter, as in `espa?ol` and `est? bien`.
 
     The other side has fewer question marks, and no sentence ends there.
     """
-    if text.count("?") <= other.count("?"):
+    if text.count("?") <= other_side.count("?"):
         return ""
     for match in _QUESTION.finditer(text):
         letter = match[1]
@@ -147,11 +147,11 @@ def rules(profile: Profile, limits: Filter) -> dict[str, Rule]:
 
 def _unusual_script(profile: Profile, pair: Pair) -> str:
     """Reject letters of scripts that are unusual on a side, unless the other side has them too."""
-    for name, text, other, usual in zip(pair._fields, pair, pair[::-1], profile.scripts, strict=True):
+    for name, text, other_side, usual in zip(pair._fields, pair, pair[::-1], profile.scripts, strict=True):
         if text.isascii() and "LATIN" in usual:
             continue
         letters = [letter for letter in text if script(letter) not in _NO_SCRIPT]
-        odd = [letter for letter in letters if script(letter) not in usual and letter not in other]
+        odd = [letter for letter in letters if script(letter) not in usual and letter not in other_side]
         if not odd:
             continue
         if len(odd) > ODD_LETTERS * len(letters):
@@ -164,18 +164,18 @@ def _unusual_script(profile: Profile, pair: Pair) -> str:
 
 def _wrong_language(codes: Sequence[str | None], pair: Pair) -> str:
     """Reject sides in another language than those with these codes."""
-    for name, text, code, other in zip(pair._fields, pair, codes, codes[::-1], strict=True):
+    for name, text, code, other_code in zip(pair._fields, pair, codes, codes[::-1], strict=True):
         words = _own_words(text, pair)
         letters = sum(map(str.isalpha, words))
-        if code is None or code == other or letters < LETTERS_OTHER:
+        if code is None or code == other_code or letters < LETTERS_OTHER:
             continue
         probabilities = language_probabilities(words[:2000])
         candidates = []
         if letters >= LETTERS:
             best = max(probabilities, key=probabilities.__getitem__)
             candidates.append((best, TIMES if letters >= SHORT else TIMES_SHORT))
-        if other:
-            candidates.append((other, TIMES_OTHER if letters >= SHORT_OTHER else TIMES_SHORT_OTHER))
+        if other_code:
+            candidates.append((other_code, TIMES_OTHER if letters >= SHORT_OTHER else TIMES_SHORT_OTHER))
         for candidate, times in candidates:
             if probabilities[candidate] > times * probabilities[code]:
                 return f"{name} looks like {candidate}, not like {code}"

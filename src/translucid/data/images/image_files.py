@@ -180,9 +180,9 @@ class ImageFiles:
             self._add(name, _Place(root, member.offset_data, member.size))
 
     def _add(self, name: str, place: _Place) -> None:
-        other = self._places.setdefault(name, place)
-        if other is not place:
-            what = f"the picture {name} is in {other.root} and again in {place.root}"
+        earlier = self._places.setdefault(name, place)
+        if earlier is not place:
+            what = f"the picture {name} is in {earlier.root} and again in {place.root}"
             raise UserError(what, fix="Leave one of them out, or rename it.")
 
     def _missing(self, name: str) -> UserError:

@@ -117,9 +117,9 @@ def read_lines(file: str | Path) -> Iterator[str]:
 
 def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
     """Yield the number of the line, the source and the target of each pair."""
-    path, *other = sides(file)
-    if other:
-        return _moses(path, other[0], on_bad)
+    path, *target_paths = sides(file)
+    if target_paths:
+        return _moses(path, target_paths[0], on_bad)
     match kind_of(path):
         case ".txt" if file == NAME:  # standard input without a tab: `_tsv` reports the line
             return _tsv(path, on_bad)

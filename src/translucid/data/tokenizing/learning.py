@@ -45,15 +45,15 @@ class Learning:
         try:
             return self._trained(texts, size, rule, tagged)
         except RuntimeError as error:
-            other = _possible_size(str(error))
-            if not self.flexible or other is None:
+            possible_size = _possible_size(str(error))
+            if not self.flexible or possible_size is None:
                 raise _explained(str(error), size, self.where) from error
-        reason = "larger than it supports" if other < size else "too small for its single characters"
-        self.tell(f"{self.where} gets a vocabulary of {other:,}: the preset's, {size:,}, is {reason}")
+        reason = "larger than it supports" if possible_size < size else "too small for its single characters"
+        self.tell(f"{self.where} gets a vocabulary of {possible_size:,}: the preset's, {size:,}, is {reason}")
         try:
-            return self._trained(texts, other, rule, tagged)
+            return self._trained(texts, possible_size, rule, tagged)
         except RuntimeError as error:
-            raise _explained(str(error), other, self.where) from error
+            raise _explained(str(error), possible_size, self.where) from error
 
     def _trained(self, texts: Sequence[str], size: int, rule: Mapping[str, Any], tagged: bool) -> bytes:
         model = io.BytesIO()

@@ -64,10 +64,10 @@ class Markdown:
         lines = {number: replace(target, marked=target.marked.in_one_line) for number, target in targets.items()}
         return self._file.spliced(self._spans.edits(lines))
 
-    def _take(self, block: Block, found: list[Construct]) -> None:
+    def _take(self, block: Block, constructs: list[Construct]) -> None:
         """Add a block, and the titles and alternative texts in it."""
-        self._add(block, (0, len(block.content)), found, "")
-        for construct in found:
+        self._add(block, (0, len(block.content)), constructs, "")
+        for construct in constructs:
             if not construct.label:
                 continue
             close = construct.start
@@ -79,10 +79,10 @@ class Markdown:
             if title := title_of(block.content[close : construct.end]):
                 self._add(block, (close + title[0], close + title[1]), [], ", title")
 
-    def _add(self, block: Block, within: tuple[int, int], found: list[Construct], what: str) -> None:
+    def _add(self, block: Block, within: tuple[int, int], constructs: list[Construct], what: str) -> None:
         """Add a segment; `within`: its range in the block."""
         parts, at = [], within[0]
-        for construct in found:
+        for construct in constructs:
             if construct.start >= at:
                 parts += [Part(at, construct.start), _part(block.content, construct)]
                 at = construct.end

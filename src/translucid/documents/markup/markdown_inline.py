@@ -154,12 +154,12 @@ def _construct_at(text: str, at: int, *, modules: bool) -> tuple[str, re.Match[s
 def _placed(name: str, rule: _Rule) -> _Rule:
     def placed(state: StateInline, silent: bool) -> bool:
         start, before = state.pos, len(state.tokens)
-        found = rule(state, silent)
-        if found and not silent and name not in ("text", "escape", "entity"):
+        matched = rule(state, silent)
+        if matched and not silent and name not in ("text", "escape", "entity"):
             _add_offsets(name, state, start, state.tokens[before:])
-        elif found and not silent and name == "escape" and state.tokens[-1:] and state.tokens[-1].type == "hardbreak":
+        elif matched and not silent and name == "escape" and state.tokens[-1:] and state.tokens[-1].type == "hardbreak":
             _add_offsets(name, state, start, state.tokens[-1:])
-        return found
+        return matched
 
     return placed
 
@@ -199,7 +199,7 @@ def constructs(markdown: MarkdownIt, content: str, env: dict[str, Any]) -> list[
 
 
 def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
-    found: list[Construct] = []
+    constructs: list[Construct] = []
     for token in tokens:
         if "at" not in token.meta or token.type in ("text", "softbreak"):
             continue
@@ -217,9 +217,11 @@ def _constructs(content: str, tokens: list[Token]) -> list[Construct]:
         if token.type == "image":
             first, label = token.meta["label"][0], content[slice(*token.meta["label"])]
             children = _constructs(label, token.children or [])
-            inside = tuple(one._replace(start=one.start + first, end=one.end + first, label=None) for one in children)
-        found.append(Construct(start, end, token.meta.get("kind", token.type), token.meta.get("label"), inside))
-    return sorted(found)
+            inside = tuple(
+                child._replace(start=child.start + first, end=child.end + first, label=None) for child in children
+            )
+        constructs.append(Construct(start, end, token.meta.get("kind", token.type), token.meta.get("label"), inside))
+    return sorted(constructs)
 
 
 def title_of(raw: str) -> tuple[int, int] | None:

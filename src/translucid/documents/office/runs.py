@@ -118,13 +118,13 @@ class Paragraph:
 
     def _of_run(self, run: Element) -> Iterator[_Run]:
         self.name = prefix(self.file.raw(run.start, run.inner))
-        own, properties = self.dialect.prefix, ""
+        dialect_prefix, properties = self.dialect.prefix, ""
         for part in self.dialect.grouped(run.parts):
             if isinstance(part, Piece):
                 continue
-            if part.name == f"{own}:rPr":
+            if part.name == f"{dialect_prefix}:rPr":
                 properties = self.dialect.key(self.file, part)
-            elif part.name == f"{own}:t":
+            elif part.name == f"{dialect_prefix}:t":
                 kept = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
                 yield properties, part.text if kept else part.text.strip()
             elif part.name in self.dialect.texts:

@@ -75,9 +75,9 @@ class Subtitles:
             self.segments.add(Segment(marked, f"line {line}", longest=longest))
             self._groups.append(group)
 
-    def _spoken(self, found: Iterator[Caption]) -> Iterator[_Spoken]:
+    def _spoken(self, captions: Iterator[Caption]) -> Iterator[_Spoken]:
         """Yield the texts to translate, turn by turn."""
-        for number, caption in enumerate(found):
+        for number, caption in enumerate(captions):
             text = self._file.text[caption.start : caption.end]
             spoken = []
             for turn in turns(text):

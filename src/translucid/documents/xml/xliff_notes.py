@@ -32,24 +32,24 @@ def add_notes(document: SlottedXml, unit: Element, numbers: range) -> None:
         unit: the unit.
         numbers: the numbers of its segments.
     """
-    ours = list(filter(_is_ours, unit.within("note", "alt-trans")))
+    our_elements = list(filter(_is_ours, unit.within("note", "alt-trans")))
     name = prefix(document.file.raw(unit.start, unit.inner))
     group = unit.child("notes")
     if unit.name == "trans-unit":  # XLIFF 1.2
         write = partial(_written_1, name, numbers)
         names = ("source", "seg-source", "target")
         start = end = max(child.end for child in unit.children if child.name in names)
-    elif group and len(ours) != len(group.children):
+    elif group and len(our_elements) != len(group.children):
         write = partial(_written_2, name, numbers)
         start = end = group.inner_end
     else:  # no group, or only with our notes: we write the whole group
         write = partial(_group, name, numbers)
         if group:
-            start, end, ours = group.start, group.end, []
+            start, end, our_elements = group.start, group.end, []
         else:
             names = ("originalData", "segment", "ignorable")
             start = end = next(child.start for child in unit.children if child.name in names)
-    for element in ours:
+    for element in our_elements:
         document.add_slot(element.start, element.end, numbers, "")
     document.add_slot(start, end, numbers, write)
 

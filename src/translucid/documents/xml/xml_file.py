@@ -81,8 +81,8 @@ class Entities:
         reader.may_declare = True
         reader.parser.EntityDeclHandler = entities.declared
         reader.parser.EndDoctypeDeclHandler = entities.check_sizes
-        for other in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
-            setattr(reader.parser, other, entities.refuse)
+        for handler in ("ElementDeclHandler", "AttlistDeclHandler", "NotationDeclHandler"):
+            setattr(reader.parser, handler, entities.refuse)
 
     def declared(self, name: str, is_parameter: bool, text: str | None, *others: str | None) -> None:
         """Add an entity; the parameters are those of expat's handler."""

@@ -86,6 +86,6 @@ def exported_texts(folder: Path, tokenizer: Tokenizer, pairs: Sequence[Pair], en
     encoded = tokenizer.encode_source(sources_of(pairs))
     sources = [[*ids, end] for ids in encoded]
     for first in range(0, len(sources), SENTENCES):
-        found = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
-        texts += map(tokenizer.decode, found)
+        hypotheses = exported.greedy(sources[first : first + SENTENCES], DecodingOptions(beam=1, max_loops=0))
+        texts += map(tokenizer.decode, hypotheses)
     return texts

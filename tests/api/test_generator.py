@@ -9,7 +9,7 @@ from translucid import Generator, UserError
 from translucid.api.generator import writing
 from translucid.corpora.phrasebook import generate
 from translucid.data.batching import Batch
-from translucid.data.stream import nothing
+from translucid.data.stream import empty_source
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_log_probs
 from translucid.ground.console import Console
@@ -53,7 +53,7 @@ def test_a_text_goes_on_from_its_prompt_with_the_probabilities_that_the_model_gi
         assert ids[: len(prefix)] == prefix
         assert one.text == generator.tokenizer.decode(ids[::-1] if generator.backwards else ids)
         targets = torch.tensor([[*ids, 3]])
-        log_probs = forced_log_probs(generator.model, generator.model.encode(nothing(1)), targets)[0]
+        log_probs = forced_log_probs(generator.model, generator.model.encode(empty_source(1)), targets)[0]
         expected = log_probs[len(prefix) :][: len(one.written)].tolist()
         assert [piece.log_probability for piece in one.written] == pytest.approx(expected, abs=1e-4)
         names = generator.tokenizer.target_pieces([*ids, 3][len(prefix) :])
@@ -107,7 +107,7 @@ def test_what_was_considered_is_what_the_model_finds_likely(generator):
     assert len(whole[0]) == generator.tokenizer.target_size - 3
     assert not {"<pad>", "<unk>", "<s>"} & {piece.text for piece in whole[0]}  # no text holds them
     with torch.inference_mode():
-        logits = generator.model(nothing(1), torch.tensor([[2, *ids_of(generator, "me")]]))[0, -1]
+        logits = generator.model(empty_source(1), torch.tensor([[2, *ids_of(generator, "me")]]))[0, -1]
     offered = 1 - sum(logits.softmax(-1)[:3].tolist())
     assert sum(math.exp(piece.log_probability) for piece in whole[0]) == pytest.approx(offered, abs=1e-4)
     assert "</s>" in {piece.text for piece in whole[0]}
@@ -117,7 +117,7 @@ def test_what_was_considered_is_what_the_model_finds_likely(generator):
 def test_a_score_is_the_sum_over_the_pieces(generator, text):
     found = generator.score(text)
     ids = ids_of(generator, text)
-    window = Batch(nothing(1), torch.tensor([[2, *ids]]), torch.tensor([[*ids, 3]]))
+    window = Batch(empty_source(1), torch.tensor([[2, *ids]]), torch.tensor([[*ids, 3]]))
     with torch.inference_mode():
         loss = StreamLoss(generator.model)(window)
     assert -found.log_probability == pytest.approx(float(loss.cross_entropy), rel=1e-4)

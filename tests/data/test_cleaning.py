@@ -9,8 +9,8 @@ from statistics import NormalDist
 import pytest
 
 from translucid.corpora.phrasebook import generate
-from translucid.data.cleaning.cleaner import RULES, Cleaner, DigestSet, Judged, Reading, Report, alike_text, row
-from translucid.data.cleaning.gain import asked, gains
+from translucid.data.cleaning.cleaner import RULES, Cleaner, CorpusReader, DigestSet, Judged, Report, alike_text, row
+from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import SLACK, Profile, guess_language
 from translucid.data.readers.corpus import Pair, PlacedPair
 from translucid.data.statistics import digest
@@ -161,7 +161,7 @@ def test_digests_are_a_set_in_little_memory():
 def test_nothing_is_lost_and_what_is_no_pair_stands_in_its_place(tmp_path):
     lines = [b"She is well.\tElla est\xc3\xa1 bien.", b"one column", b"\xff\tx", b"\tnada", b"Go.\tVe."]
     (tmp_path / "a.tsv").write_bytes(b"\n".join(lines) + b"\n")
-    reading = Reading([str(tmp_path / "a.tsv")], (None, None))
+    reading = CorpusReader([str(tmp_path / "a.tsv")], (None, None))
     found = list(reading.judged(Cleaner(reading.profile(lambda count: None))))
     assert reading.count == 3
     rules = [(1, ""), (2, "unreadable"), (3, "unreadable"), (4, "empty"), (5, "")]
@@ -194,12 +194,12 @@ def test_the_gain_compares_a_pair_with_another_ones_sides():
     assert gains(pairs, forward, backward) == [1 - 5 / 20, 0.0, 1 - 14 / 28, None]
     judged = [Judged("a.tsv", 1, pairs[0]), Judged("a.tsv", 2, Pair("", "b"), "empty", "no source")]
     judged += [Judged("a.tsv", line, pair) for line, pair in enumerate(pairs[1:], 3)]
-    found = list(asked(judged, forward, backward, 0.5))
+    found = list(judge_by_gain(judged, forward, backward, 0.5))
     assert [(one.line, one.rule) for one in found] == [(1, ""), (2, "empty"), (3, "model"), (4, ""), (5, "")]
     assert found[2].what == "the sides explain 0 % of each other"
-    assert [one.rule for one in asked(judged, forward, backward, 0.51)] == ["", "empty", "model", "model", ""]
-    assert [one.rule for one in asked(judged, forward, backward)] == ["", "empty", "model", "", ""]  # as usual
-    assert list(asked(judged[:1], forward, backward)) == judged[:1]
+    assert [row.rule for row in judge_by_gain(judged, forward, backward, 0.51)] == ["", "empty", "model", "model", ""]
+    assert [row.rule for row in judge_by_gain(judged, forward, backward)] == ["", "empty", "model", "", ""]  # as usual
+    assert list(judge_by_gain(judged[:1], forward, backward)) == judged[:1]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from translucid.data.cleaning import profile, rules
-from translucid.data.cleaning.cleaner import Cleaner, Judged, Reading, Report, alike_text, column, row
-from translucid.data.cleaning.gain import asked, gains
+from translucid.data.cleaning.cleaner import Cleaner, CorpusReader, Judged, Report, alike_text, column, row
+from translucid.data.cleaning.gain import gains, judge_by_gain
 from translucid.data.cleaning.profile import Profile, guess_language, known_language, log_ratio
 from translucid.data.filtering import Filter, reservoir_sample
 from translucid.data.readers.corpus import Pair, PlacedPair
@@ -210,20 +210,20 @@ def test_a_corpus_is_sampled_and_progress_is_reported(tmp_path, monkeypatch):
     (tmp_path / "a.tsv").write_text("\n".join(["bad", *lines]))
     samples, steps = [], []
     monkeypatch.setattr(Profile, "of", lambda sample, languages: samples.append((sample, languages)))
-    corpus = Reading([tmp_path / "a.tsv"], ("en", None))
+    corpus = CorpusReader([tmp_path / "a.tsv"], ("en", None))
     corpus.profile(steps.append)
     assert steps == [1000] * 11 and corpus.count == 11_500
     pairs = [Pair(*line.split("\t")) for line in lines]
     assert samples == [(reservoir_sample(pairs, 10_000, 1), ("en", None))]
     (tmp_path / "a.tsv").write_text("bad\n")
     with pytest.raises(UserError, match="holds no sentence pairs"):
-        Reading([tmp_path / "a.tsv"], (None, None)).profile(steps.append)
+        CorpusReader([tmp_path / "a.tsv"], (None, None)).profile(steps.append)
 
 
 def test_bad_lines_stand_among_the_pairs_also_at_the_end(tmp_path):
     (tmp_path / "a.tsv").write_text("bad\na\tb\nworse\nworst\n")
     cleaner = Cleaner(Profile(("en", "es"), (LATIN, LATIN)))
-    found = list(Reading([tmp_path / "a.tsv"], (None, None)).judged(cleaner))
+    found = list(CorpusReader([tmp_path / "a.tsv"], (None, None)).judged(cleaner))
     assert [(one.line, one.pair, one.rule) for one in found] == [
         (1, ("bad", ""), "unreadable"),
         (2, ("a", "b"), ""),
@@ -261,7 +261,7 @@ def test_pairs_are_scored_in_windows():
         return [1.0] * len(pairs)
 
     judged = [Judged("f", line, Pair(str(line), "y"), "empty" if line == 1 else "") for line in range(2052)]
-    found = list(asked(judged, surprise, surprise))
+    found = list(judge_by_gain(judged, surprise, surprise))
     assert sizes == [2047] * 4 + [4] * 4
     assert [one.line for one in found] == list(range(2052))
     assert {one.rule for one in found[2:]} == {"model"} and found[1].rule == "empty"
@@ -278,7 +278,7 @@ def test_gains_compare_sums_of_both_directions(monkeypatch):
         return [known[pair] for pair in pairs]
 
     assert gains(pairs, score, score) == pytest.approx([0.5, 0.25, 1.0])
-    found = list(asked([Judged("f", 1, pair) for pair in pairs], score, score, 0.3))
+    found = list(judge_by_gain([Judged("f", 1, pair) for pair in pairs], score, score, 0.3))
     assert [one.what for one in found] == ["", "the sides explain 25 % of each other", ""]
     for too_long in list(known)[:4]:
         monkeypatch.setitem(known, too_long, None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import SPREAD, BothWays, Stream, nothing, stream_of
+from translucid.data.stream import SPREAD, BidirectionalStream, Stream, empty_source, stream_of
 from translucid.ground.special import SPECIAL
 
 
@@ -131,8 +131,8 @@ def test_windows_are_those_of_a_loop(window, seed, epoch):
 def test_both_directions_of_a_text_side_by_side():
     """The text `<s> 10 11 12 </s>` in two rows, read backwards as `<s> 12 11 10 </s>`."""
     texts = encoded(3)
-    assert (stream_of(1), stream_of(2)) == (Stream, BothWays)
-    stream = BothWays(texts, 2, 2)
+    assert (stream_of(1), stream_of(2)) == (Stream, BidirectionalStream)
+    stream = BidirectionalStream(texts, 2, 2)
     windows = stream.straight()
     assert (stream.rows, windows.columns, windows.ends.tolist()) == (2, 3, [2, 3])
     first, last = stream.batch(windows, 0), stream.batch(windows, 1)
@@ -140,5 +140,5 @@ def test_both_directions_of_a_text_side_by_side():
     assert first.labels.tolist() == [[[10, 11], [12, 11]], [[3, 0], [3, 0]]]
     assert last.targets_in.tolist() == [[[11], [11]], [[2], [2]]]
     assert last.labels.tolist() == [[[12], [10]], [[0], [0]]]
-    assert first.source.tolist() == nothing(2).tolist() == [[3], [3]]
+    assert first.source.tolist() == empty_source(2).tolist() == [[3], [3]]
     assert Stream(texts, 2, 2, backwards=True).batch(windows, 0).targets_in.tolist() == [[2, 12], [10, 3]]

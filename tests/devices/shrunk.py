@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from translucid.data.batching import Batch
-from translucid.data.stream import nothing
+from translucid.data.stream import empty_source
 from translucid.models.build import _built
 from translucid.models.classifier import Classifier
 from translucid.models.language.model import LanguageModel
@@ -75,7 +75,7 @@ def build_case(name: str, layers: int = 0) -> Case:
         batch = Batch(labels, torch.zeros(6, 0, dtype=torch.long), torch.from_numpy(rng.integers(0, 3, (6, 1))))
     elif isinstance(model, LanguageModel):
         stream = labels[:, None].repeat(1, 2, 1) if getattr(options, "directions", 1) == 2 else labels
-        batch, source = Batch(nothing(6), stream, stream.clone()), nothing(2)
+        batch, source = Batch(empty_source(6), stream, stream.clone()), empty_source(2)
     elif hasattr(options, "image_encoder"):
         source = torch.from_numpy(rng.integers(0, 255, (3, 32, 32, 3), dtype=np.uint8))
         batch = Batch(source, targets_in, labels)

@@ -22,7 +22,7 @@ from translucid.evaluation.pointing import _table
 from translucid.inspection.alignment import Linked, learn_alignment
 from translucid.inspection.inspected import forced_decoding, plain
 from translucid.interop.huggingface_export import export_huggingface
-from translucid.interop.onnx.tracing import followable
+from translucid.interop.onnx.tracing import traceable
 from translucid.models.transformer import _window_mask
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.routes.inspection import _continuations
@@ -78,7 +78,7 @@ def exports(device, run):
     model = Translator.load(run, str(device), "torch").model
     out, folder = run.parent / f"huggingface-{device.type}", RunFolder(run)
     export_huggingface(model, Tokenizer.load(folder.path), folder.configuration(), out)
-    return [*followable(model).parameters()]
+    return [*traceable(model).parameters()]
 
 
 def linked_pieces(device, run):

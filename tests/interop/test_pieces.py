@@ -19,8 +19,8 @@ from translucid.interop.pieces import (
     Vocabulary,
     adapted_models,
     languages_in,
+    missing_pieces,
     model_of,
-    only_here,
     pieces_of,
     rewritten,
     vocabulary_weights,
@@ -133,7 +133,7 @@ THEIRS = [
 
 def test_a_sentencepiece_model_gets_our_ids():
     model = sentencepiece_model(*THEIRS)
-    assert only_here(model, ["▁b"]) == ["a", "<0x41>"]
+    assert missing_pieces(model, ["▁b"]) == ["a", "<0x41>"]
     made = PROTO.FromString(rewritten(model, [*OURS, ">>es<<", "▁b", "é", "two", "c", "<s>x"], [">>es<<"]))
     assert listed(made) == [
         ("<pad>", 0.0, CONTROL),

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import BothWays, Stream
+from translucid.data.stream import BidirectionalStream, Stream
 from translucid.evaluation.language import readings
 from translucid.ground.special import SPECIAL
 from translucid.kernels.lstm import reference_lstm
@@ -45,7 +45,7 @@ def read_all(model, stream):
 
 
 def test_the_text_is_read_from_both_ends(texts):
-    windows = (stream := BothWays(texts, 3, 4)).straight()
+    windows = (stream := BidirectionalStream(texts, 3, 4)).straight()
     got = [stream.batch(windows, number) for number in range(len(windows.ends))]
     back = torch.cat([one.targets_in for one in got], 2)[:, 1].flatten().tolist()
     turned = texts.ids[::-1].tolist()
@@ -59,7 +59,7 @@ def test_the_text_is_read_from_both_ends(texts):
 
 
 def test_each_direction_is_asked_for_all_tokens_but_the_beginnings(texts):
-    stream = BothWays(texts, 3, 4)
+    stream = BidirectionalStream(texts, 3, 4)
     for windows in (stream.straight(), stream.varied(1, 0)):
         for way in range(2):
             labels = [stream.batch(windows, number).labels[:, way] for number in range(len(windows.ends))]
@@ -78,9 +78,9 @@ def test_no_direction_sees_the_word_that_it_predicts(model, texts, place):
     assert texts.ids[place] > SPECIAL.end
     changed = texts.ids.copy()
     changed[place] = 4 + (changed[place] - 3) % (V - 4)
-    stream = BothWays(texts, 2, 5)
+    stream = BidirectionalStream(texts, 2, 5)
     _, labels, before = read_all(model, stream)
-    _, other, after = read_all(model, BothWays(EncodedTexts(changed, texts.size), 2, 5))
+    _, other, after = read_all(model, BidirectionalStream(EncodedTexts(changed, texts.size), 2, 5))
     columns = before.size(2)
     differ = ((before - after).abs() > 1e-6).any(-1)  # [B, 2, columns]; convolutions add up otherwise in a batch
     for way, at in ((0, place), (1, count - 1 - place)):
@@ -119,7 +119,7 @@ def test_each_half_is_a_language_model_of_plain_lstms():
 
 @torch.no_grad()
 def test_windows_with_a_carried_state_are_one_long_pass(model, texts):
-    whole, pieces = BothWays(texts, 2, 1000), BothWays(texts, 2, 5)
+    whole, pieces = BidirectionalStream(texts, 2, 1000), BidirectionalStream(texts, 2, 5)
     assert len(whole.straight().ends) == 1
     assert len(pieces.straight().ends) > 3
     for one, other in zip(read_all(model, whole), read_all(model, pieces), strict=True):
@@ -145,7 +145,7 @@ def test_it_writes_as_its_forward_half(model):
 
 
 def test_gradients_reach_every_weight_and_dropout_drops_while_training_only(model, texts):
-    window = BothWays(texts, 2, 9).batch(BothWays(texts, 2, 9).straight(), 0)
+    window = BidirectionalStream(texts, 2, 9).batch(BidirectionalStream(texts, 2, 9).straight(), 0)
     quiet = [StreamLoss(model)(window).smoothed for _ in range(2)]
     assert torch.equal(*quiet)
     model.train()
@@ -165,7 +165,7 @@ def test_characters_need_to_know_how_words_are_written():
 
 def test_one_direction_is_read_as_before(texts):
     forth = Stream(texts, 2, 5)
-    both = BothWays(texts, 2, 5)
+    both = BidirectionalStream(texts, 2, 5)
     windows = forth.varied(3, 1)
     for number in range(len(windows.ends)):
         assert torch.equal(forth.batch(windows, number).targets_in, both.batch(windows, number).targets_in[:, 0])

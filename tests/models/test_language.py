@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from translucid.data.batching import Batch
-from translucid.data.stream import nothing
+from translucid.data.stream import empty_source
 from translucid.layers import language_lstm
 from translucid.layers.language_lstm import DroppedEmbedding, LSTMLayer, locked_dropout
 from translucid.models.build import build_model
@@ -162,7 +162,7 @@ def windows(ids, *lengths):
     start = 0
     for length in lengths:
         part = ids[:, start : start + length + 1]
-        yield Batch(nothing(len(ids)), part[:, :-1], part[:, 1:])
+        yield Batch(empty_source(len(ids)), part[:, :-1], part[:, 1:])
         start += length
 
 
@@ -188,9 +188,9 @@ def test_gradients_stop_at_the_border_of_a_window():
     model = model_of(tie_output=False).float().eval()
     first, second = torch.tensor([[5, 6, 7]]), torch.tensor([[8, 9, 10]])
     loss_of = StreamLoss(model)
-    before = loss_of(Batch(nothing(1), first, second))
+    before = loss_of(Batch(empty_source(1), first, second))
     assert loss_of.state is not None and not any(part.requires_grad for part in loss_of.state.tensors())
-    after = loss_of(Batch(nothing(1), second, first))
+    after = loss_of(Batch(empty_source(1), second, first))
     embedding = model.embedding.tokens.weight
     (gradient,) = torch.autograd.grad(after.smoothed, embedding)
     assert not gradient[first].any() and gradient[second].all(-1).all()

@@ -6,7 +6,7 @@ from torch import nn
 
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts, Size
-from translucid.data.stream import Stream, nothing
+from translucid.data.stream import Stream, empty_source
 from translucid.evaluation.language import measured, readings, stride
 from translucid.ground.errors import UserError
 from translucid.kernels import reference_mode
@@ -100,7 +100,7 @@ def test_what_is_measured_slides_by_half_a_window(context):
     ids = torch.randint(4, V, (1, 30), generator=torch.Generator().manual_seed(4))
     assert stride(model, 999) == context // 2
     parts = zip(ids[:, :-1].split(context // 2, 1), ids[:, 1:].split(context // 2, 1), strict=True)
-    found = [features for features, _ in readings(model, (Batch(nothing(1), *pair) for pair in parts))]
+    found = [features for features, _ in readings(model, (Batch(empty_source(1), *pair) for pair in parts))]
     state, stepped = model.begin(1, ids.device), []
     for token in ids[:, :-1].unbind(1):
         features, state = model.advance(token, state)
@@ -128,7 +128,7 @@ def test_rows_of_a_long_text_are_measured_token_by_token(model):
 
 def test_nothing_is_carried_while_training(model, ids):
     loss_of = StreamLoss(model.train())
-    window = Batch(nothing(2), ids[:, :-1], ids[:, 1:])
+    window = Batch(empty_source(2), ids[:, :-1], ids[:, 1:])
     model.eval()
     losses = [loss_of(window).cross_entropy for _ in range(2)]
     assert losses[0] == losses[1] and loss_of.carried() == {}

@@ -8,7 +8,7 @@ import torch
 from translucid.cli.main import run
 from translucid.data.readers.texts import read_texts
 from translucid.data.stores.store import EncodedTexts
-from translucid.data.stream import BothWays
+from translucid.data.stream import BidirectionalStream
 from translucid.runs.run_folder import RunFolder
 from translucid.training.running_text import StreamValidator
 
@@ -44,7 +44,7 @@ def test_the_perplexity_of_each_direction_is_that_of_its_own_logits(bilstm, text
     lines = [text.source for text in read_texts(texts / "test.jsonl")]
     encoded = EncodedTexts.encode(lines, tokenizer)
     found = StreamValidator(encoded, tokenizer, window=10).measure(model, torch.device("cpu"))
-    stream = BothWays(encoded, 32, 10_000)
+    stream = BidirectionalStream(encoded, 32, 10_000)
     window = stream.batch(stream.straight(), 0)
     reading, _ = model.read_on(window.targets_in, model.begin(len(window.targets_in), torch.device("cpu")))
     log_p = model.output(reading.features).log_softmax(-1)

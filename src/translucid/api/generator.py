@@ -15,7 +15,7 @@ from translucid.api.loaded_model import LoadedModel
 from translucid.api.translation import refuse_one_text, text_list
 from translucid.data.batching import Batch
 from translucid.data.stores.store import EncodedTexts
-from translucid.data.stream import nothing
+from translucid.data.stream import empty_source
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
@@ -155,7 +155,7 @@ class Generator(LoadedModel):
             limits = {"max_length_ratio": 0.0, "max_length_extra": len(prefix) + most}
             (hypotheses,) = search(
                 self.model,
-                nothing(1).to(self.device),
+                empty_source(1).to(self.device),
                 options.model_copy(update=limits),
                 self._word_starts,
                 [number],
@@ -172,7 +172,7 @@ class Generator(LoadedModel):
         ids = torch.from_numpy(encoded.ids).long()[None].to(self.device)  # [1, T]
         length = stride(self.model, WINDOW)
         # Parts of `length` tokens, as logits of all tokens at once might not fit in memory.
-        parts = map(partial(Batch, nothing(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
+        parts = map(partial(Batch, empty_source(1)), ids[:, :-1].split(length, 1), ids[:, 1:].split(length, 1))
         token_log_probs, correct = [], 0
         with torch.inference_mode():
             for features, labels in readings(self.model, parts):
@@ -198,7 +198,7 @@ class Generator(LoadedModel):
         Padding, start and unknown token are never written, and so never among them.
         """
         never = [SPECIAL.pad, SPECIAL.unknown, SPECIAL.start]
-        state, candidates = self.model.start(self.model.encode(nothing(1).to(self.device))), []
+        state, candidates = self.model.start(self.model.encode(empty_source(1).to(self.device))), []
         for number, token in enumerate([SPECIAL.start, *tokens]):
             between_steps()
             logits, state = self.model.step(torch.tensor([token], device=self.device), state)

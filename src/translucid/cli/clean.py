@@ -89,8 +89,8 @@ def clean(
 
         translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
     """
-    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, Reading
-    from translucid.data.cleaning.gain import LEAST, asked
+    from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, CorpusReader
+    from translucid.data.cleaning.gain import LEAST, judge_by_gain
 
     without, forward, backward = rules.without or [], models.forward, models.backward
     for name in without:
@@ -103,7 +103,7 @@ def clean(
     if forward and backward and MODEL not in without:
         surprises = surprise_of(forward, models.device), surprise_of(backward, models.device)
     log = Console(stderr=True)
-    reading = Reading(pair_up(files), (rules.source_language, rules.target_language))
+    reading = CorpusReader(pair_up(files), (rules.source_language, rules.target_language))
     # A first pass over the corpus learns its languages and scripts, and typical lengths.
     with counting(log, "looking", None) as advance:
         profile = reading.profile(advance)
@@ -111,7 +111,7 @@ def clean(
     log.print(f"{reading.count:,} pairs, {languages}", soft_wrap=True)
     judgements = reading.judged(Cleaner(profile, without))
     if surprises:
-        judgements = asked(judgements, *surprises, LEAST if models.min_gain is None else models.min_gain)
+        judgements = judge_by_gain(judgements, *surprises, LEAST if models.min_gain is None else models.min_gain)
     report, interruption = _sort(judgements, kept, rejected, reading.count, log)
     if output.as_json:
         print_json(report.to_json())

@@ -121,7 +121,7 @@ def shuffled(places: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDAr
     keys = np.random.SeedSequence([*seed, count]).generate_state(_ROUNDS, np.uint64)
     numbers = places.astype(np.uint64)
     outside = np.arange(len(numbers))
-    # Cycle walking: permute each result that is no item again. The domain is less than four times as large as the
+    # Cycle walking: permute each result that is not an item again. The domain is less than four times as large as the
     # number of items, so a few rounds are enough.
     while len(outside):
         left, right = numbers[outside] >> half, numbers[outside] & mask

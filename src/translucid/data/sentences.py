@@ -34,7 +34,7 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
     """
     # Most lines are one ASCII sentence; this test saves the 10 microseconds of sentencex.
     boundaries = []
-    if not text.isascii() or _maybe_two(text):
+    if not text.isascii() or _may_have_two_sentences(text):
         boundaries = _boundaries(text, language)
     sentences, start = [], 0
     for end in [*boundaries, len(text)]:
@@ -44,7 +44,7 @@ def split_sentences(text: str, language: str | None = None) -> list[tuple[str, s
     return sentences
 
 
-def _maybe_two(text: str) -> bool:
+def _may_have_two_sentences(text: str) -> bool:
     """Whether an ASCII text may have two sentences: it has a line break, or a word after the end of a sentence."""
     if _BREAK.search(text):
         return True

@@ -88,7 +88,7 @@ class Stream:
         inside = places <= windows.first + count
         tokens = np.where(inside, self._at(places % count), SPECIAL.pad).astype(np.int64)
         labels = np.where(tokens[:, 1:] == SPECIAL.start, SPECIAL.pad, tokens[:, 1:])
-        return Batch(nothing(len(tokens)), torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(labels))
+        return Batch(empty_source(len(tokens)), torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(labels))
 
     def _at(self, places: NDArray[np.int64]) -> NDArray[np.integer]:
         ids = self.texts.ids
@@ -99,10 +99,10 @@ class Stream:
         return np.where(tokens == SPECIAL.end, SPECIAL.start, swapped)
 
 
-class BothWays(Stream):
-    """A text in B rows, each together with a row of the same text read backwards, for bidirectional models.
+class BidirectionalStream(Stream):
+    """A text in B rows, each together with a row of the same text in reverse, for bidirectional models.
 
-    Read backwards, a text is a stream too: both directions carry their state from window to window.
+    Both directions carry their state from window to window.
     """
 
     def __init__(self, texts: EncodedTexts, rows: int, window: int) -> None:
@@ -120,9 +120,9 @@ class BothWays(Stream):
 
 def stream_of(directions: int) -> type[Stream]:
     """Return the class of stream for a model with one direction or two."""
-    return BothWays if directions == 2 else Stream
+    return BidirectionalStream if directions == 2 else Stream
 
 
-def nothing(rows: int) -> Tensor:
+def empty_source(rows: int) -> Tensor:
     """Return placeholders [B, 1] for the sources, which a language model does not have."""
     return torch.full((rows, 1), SPECIAL.end)

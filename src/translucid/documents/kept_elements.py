@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from translucid.data.placeholder_syntax import UNITS
 from translucid.documents.stand_ins import WITHOUT_SPACES, is_letter, letters_before, parts_of
-from translucid.documents.tag_projection import CLOSING, parts_words
+from translucid.documents.tag_projection import CLOSING, separates_words
 from translucid.documents.tag_tree import tag_tree
 from translucid.documents.tagged_text import KeptElement, Mark, Side, TaggedText
 from translucid.documents.word_links import PUNCTUATION, Span
@@ -32,7 +32,7 @@ _RAISED = re.compile(r"<su[bp]\b|superscript|subscript|baseline=|vert-align|\A[~
 """Tags, and delimiters of Markdown, of superscripts and subscripts."""
 _LOWERED = re.compile(r"<sub\b|subscript|baseline=\"-|\A~\Z", re.IGNORECASE)
 _SYMBOL = re.compile(rf"(?:{UNITS}|[^\W\d_])\Z")
-"""A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`: the number behind it is no footnote."""
+"""A unit or a letter, as in `km<sup>2</sup>` and `x<sup>2</sup>`: the number after it is not a footnote."""
 _LONGEST_SYMBOL = 4
 """The largest number of letters before a subscript that belongs to them, as in `CO<sub>2</sub>`."""
 _SENTENCE = frozenset(" \t\r\n\xa0-‐‑–—/") | PUNCTUATION
@@ -76,7 +76,7 @@ class _Element(NamedTuple):
     last: int
     """The index of its last mark."""
     hidden: bool = False
-    """Whether the model does not see it, because it is no word of the sentence."""
+    """Whether the model does not see it, because it is not a word of the sentence."""
 
 
 def collapsed(source: TaggedText, hidden: Collection[str] = (), *, attached: bool = False) -> Collapsed:
@@ -123,7 +123,7 @@ def copy_places(text: str, source: Collapsed) -> tuple[list[tuple[int, int, Copy
         for i, copy in enumerate(copies):
             # The same position among equal contents; in proportion if the translation has fewer of them.
             wanted = copy.number * len(spans) // count
-            last = len(spans) - len(copies) + i  # leaves places for the copies behind it
+            last = len(spans) - len(copies) + i  # leaves places for the copies after it
             at = min(max(wanted, at + 1), last)
             places.append((*spans[at], copy))
     places.sort(key=lambda place: place[:2])
@@ -243,9 +243,9 @@ class _Words:
     def _ends(self, span: Span, low: int) -> Span:
         """Return the start and end of the word around a span."""
         text, (start, end) = self.source.text, span
-        while start > low and end - start <= LONGEST_WORD and self._goes_on(start, text[start - 1]):
+        while start > low and end - start <= LONGEST_WORD and self._continues(start, text[start - 1]):
             start -= 1
-        while end < len(text) and end - start <= LONGEST_WORD and self._goes_on(end, text[end]):
+        while end < len(text) and end - start <= LONGEST_WORD and self._continues(end, text[end]):
             end += 1
         while text[start] in PUNCTUATION and start not in self.edges:
             start += 1
@@ -253,7 +253,7 @@ class _Words:
             end -= 1
         return start, end
 
-    def _goes_on(self, place: int, character: str) -> bool:
+    def _continues(self, place: int, character: str) -> bool:
         """Whether a word continues beyond a place, to this character."""
         ends = character.isspace() or character in "<>" or WITHOUT_SPACES.match(character)
         return place not in self.breaks and not ends
@@ -301,7 +301,7 @@ def _is_whole(source: TaggedText, element: _Element) -> bool:
 
 def _breaks(source: TaggedText) -> set[int]:
     """Return the places of marks that separate words as a space does."""
-    return {mark.at for mark in source.marks if parts_words(mark)}
+    return {mark.at for mark in source.marks if separates_words(mark)}
 
 
 def _is_attached(source: TaggedText, element: _Element, left: str, right: str) -> bool:
@@ -341,7 +341,7 @@ def _built(source: TaggedText, elements: Sequence[_Element], hide: Sequence[bool
         if core not in spans and len(copies) < MOST_COPIES:
             spans[core] = spans_of(core, result.text)
         span = start, start + len(core)
-        # A content that is no separate word of this text could not be found in the translation either.
+        # Content that is not a separate word of this text could not be found in the translation either.
         if len(copies) == MOST_COPIES or span not in spans[core]:
             lost.append(i)
         else:

@@ -217,7 +217,7 @@ def _strategy(whole: TaggedText, state: _State) -> PlaceholderStrategy:
         if unit.raw in names:
             name = names[unit.raw]
             edits.append(Edit(unit.start, unit.end, " " * left[i] + name + " " * right[i]))
-            # The spaces go again only if the part touches letters wherever it occurs, and is no address.
+            # The spaces go again only if the part touches letters wherever it occurs, and is not an address.
             before = by_name.get(name, _StandIn(unit.raw, True, True))
             touches = not stand_ins.is_address(unit.raw)
             by_name[name] = _StandIn(

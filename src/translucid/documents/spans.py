@@ -104,7 +104,7 @@ def spanned(
                 raw = text[part.start : part.end]
             marks.append(Mark(len(words), raw, part.side, pair))
             places.append((part.start, part.end))
-            # An image or a placeholder is visible, so a space behind it is another one.
+            # An image or a placeholder is visible, so a space after it is another one.
             spaced = spaced and (part.side is not Side.alone or part.spaces)
     if not words.strip() or stands_alone(words, syntax):
         return None

@@ -181,7 +181,7 @@ def is_sign(part: str) -> bool:
 
 
 def is_address(part: str) -> bool:
-    """Whether a part is an address, which letters behind it would become part of."""
+    """Whether a part is an address, which letters after it would become part of."""
     return bool(_ADDRESS.match(part))
 
 

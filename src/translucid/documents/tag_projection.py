@@ -252,7 +252,7 @@ class _Projection:
             return self._key(inner[0], self.source[at], free)
         crossing = words.crossing(left)  # [T + 1], for each gap between target words
         costs = crossing.copy()
-        # The gap behind the translation of the left neighbour costs less, and that before that of the right one.
+        # The gap after the translation of the left neighbour costs less, and that before that of the right one.
         for word, shift, neighbour in ((left - 1, 1, self.source[at - 1]), (left, 0, self.source[at])):
             targets, shares = words.shares_of(word)
             costs[targets + shift] -= (NEAR if neighbour.isspace() else GLUED) * shares
@@ -372,10 +372,10 @@ def _separates_letters(text: str, mark: Mark) -> bool:
     between = (before.isalnum() or before in CLOSING) and bool(before) and after.isalnum()
     if isinstance(mark, KeptElement) and WITHOUT_SPACES.match(after):
         return False
-    return between and parts_words(mark)
+    return between and separates_words(mark)
 
 
-def parts_words(mark: Mark) -> bool:
+def separates_words(mark: Mark) -> bool:
     """Whether a mark, such as `<br/>`, separates words as a space does."""
     return mark.side is Side.alone and bool(_PARTS_WORDS.match(mark.raw))
 

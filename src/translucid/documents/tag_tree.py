@@ -14,7 +14,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 DEEPEST = 200
 """The largest depth of nested elements; the tags of deeper ones count as single marks."""
 Tag: TypeAlias = tuple[Side | None, Hashable]
-"""The side of a tag, and the name or number that it shares with its partner; None is no tag."""
+"""The side of a tag, and the name or number that it shares with its partner; None if the mark is not a tag."""
 SIDE_AND_PAIR = attrgetter("side", "pair")
 """Returns a mark as a tag."""
 

@@ -99,7 +99,7 @@ def edited(marked: TaggedText, edits: Iterable[Edit]) -> TaggedText:
 
 
 def _with_edits(marked: TaggedText, edits: Iterable[Edit]) -> Iterator[str | Mark]:
-    """Yield the texts and marks of a text after edits, which are in order; marks in a replaced range go behind it."""
+    """Yield the texts and marks of a text after edits, which are in order; marks in a replaced range go after it."""
     text, at, waiting = marked.text, 0, deque(marked.marks)
     for edit in [*edits, Edit(len(text), len(text), "")]:
         while waiting and waiting[0].at <= edit.start:

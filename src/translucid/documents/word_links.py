@@ -26,7 +26,7 @@ Span = tuple[int, int]
 FAINT = 0.2
 """The share of a word's links above which it counts as translated by an element."""
 PUNCTUATION = frozenset(".,;:!?…()[]\"'“”‘’„«»‹›¿¡。，、；：！？（）「」『』।")
-"""Punctuation before and behind words; `%`, `{` and others belong to placeholders."""
+"""Punctuation before and after words; `%`, `{` and others belong to placeholders."""
 _STRIPPED = "".join(PUNCTUATION)
 _HALF = 0.5
 """The share of a word that a span must cover to contain it."""
@@ -63,7 +63,7 @@ class FreePlaces:
         self.lows, self.highs = [span[0]], [span[1]]
 
     def take(self, span: Span) -> None:
-        """Split the first free place that contains a span into the places before and behind it."""
+        """Split the first free place that contains a span into the places before and after it."""
         start, end = span
         i = bisect_left(self.highs, end)
         i = min(i, len(self.lows) - 1)
@@ -190,7 +190,7 @@ class WordLinks:
         return None
 
     def grown(self, run: Run, leads: bool, ends: bool) -> Run:
-        """Return a run with the unlinked words before it if it begins its parent, and behind it if it ends it."""
+        """Return a run with the unlinked words before it if it begins its parent, and after it if it ends it."""
         first, last = run.first, run.last
         while leads and first and not self.shares[first - 1] and self.target[first - 1].start >= run.low:
             first -= 1
@@ -200,7 +200,7 @@ class WordLinks:
         return run._replace(first=first, last=last)
 
     def part_of_word(self, span: Span, run: Run) -> Span | None:
-        """Return the part of a target run that fits a part of a source word; None if the span is no part of one word.
+        """Return the part of a target run that fits a part of a source word; None if the span is not part of one word.
 
         It is the same letters if the run has them; else, of one target word, as many letters of its beginning or end;
         else the target words at the same proportion of the run.
@@ -233,7 +233,7 @@ class WordLinks:
         return start, max(round(wanted[1]), start + 1)
 
     def punctuation(self, span: Span) -> tuple[str | None, str]:
-        """Return the punctuation before and behind the source words in a span, as far as it is in the span.
+        """Return the punctuation before and after the source words in a span, as far as it is in the span.
 
         The first is None if the first word has no punctuation before it.
         """
@@ -264,7 +264,7 @@ class WordLinks:
             at, on_left = 0, np.zeros(len(self.target))
         on_left = on_left + self.mass(range(at, left))
         self._on_left = left, on_left
-        # In the gap before the first target word, all links of the left words cross. In the gap behind a target word,
+        # In the gap before the first target word, all links of the left words cross. In the gap after a target word,
         # its links to the left do not cross, and its links to the right do.
         return np.cumsum(np.concatenate(([on_left.sum()], self.linked - 2 * on_left)))  # [T + 1]
 

@@ -1,6 +1,6 @@
 """Zip files, such as Office documents and e-books: replaced members, and others with their bytes, flags and times.
 
-Files of strangers are safe (docs/security.md): the unpacked size is limited, and no name leads out of the file.
+Untrusted files are safe to read (docs/security.md): the unpacked size is limited, and no name leads out of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
 _SIZES_FOLLOW, _ENCRYPTED, _UTF8 = 0x8, 0x1 | 0x40 | 0x2000, 0x800
-"""The flags of a member: its sizes are behind its data; it or its name is encrypted; its name is UTF-8."""
+"""The flags of a member: its sizes are after its data; it or its name is encrypted; its name is UTF-8."""
 _UNSAFE = re.compile(r"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)|[\0-\x1f]|\\")
 _FIX = "Save it again with the program that it is from."
 

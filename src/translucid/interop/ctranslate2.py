@@ -24,7 +24,7 @@ from translucid.interop.pieces import (
     Vocabulary,
     adapted_models,
     languages_in,
-    only_here,
+    missing_pieces,
     read_sentencepiece,
     vocabulary_weights,
 )
@@ -247,7 +247,7 @@ def their_tokenizer(folder: Path, source: Vocabulary, target: Vocabulary) -> tup
         parsed.append(read_sentencepiece(folder / name))
     models, languages = adapted_models(parsed, (source, target)[: len(parsed)])
     if len(parsed) == 1:  # there may be two lists of pieces for one model
-        target.add_unknown(only_here(parsed[0], target.names))
+        target.add_unknown(missing_pieces(parsed[0], target.names))
     return Tokenizer(*models), languages
 
 

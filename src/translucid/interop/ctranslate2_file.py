@@ -2,7 +2,7 @@
 
 The file is little-endian: version of the format; name and revision of the specification; the number of variables and,
 for each, name, dimensions, type, number of bytes and content; the number of aliases and, for each, its name and that of
-a variable. A text has its length in front and a zero byte behind, which is counted. The file may come from a stranger:
+a variable. A text is preceded by its length, and ends with a zero byte, which is counted. The file may be untrusted:
 every number is checked against its size. `Variables` are the arrays in float32; each is used once.
 """
 
@@ -97,7 +97,7 @@ class _Place:
 
     @property
     def left(self) -> int:
-        """The number of bytes behind the position."""
+        """The number of bytes after the position."""
         return len(self.content) - self.at
 
     def take(self, size: int) -> NDArray[np.uint8]:

@@ -2,9 +2,9 @@
 
 | a run with | becomes |
 | --- | --- |
-| layer normalisation behind each sublayer | MarianMT |
-| it in front | Pegasus, the same architecture with that difference, with MarianMT's tokenizer |
-| it in front, and the positions of M2M100 | M2M100 or NLLB |
+| post-norm (layer normalisation after each sublayer) | MarianMT |
+| pre-norm | Pegasus, the same architecture with that difference, with MarianMT's tokenizer |
+| pre-norm and the positions of M2M100 | M2M100 or NLLB |
 
 The positions of the first two have all sines first, then all cosines; the channels of runs that were trained with
 alternating ones are reordered (`sines_first`).

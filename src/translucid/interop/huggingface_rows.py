@@ -21,7 +21,7 @@ ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no n
 sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu
 """
 M2M100 = _CODES.split()
-"""The languages of M2M100's tokenizer, which expects their rows in this order behind those of the pieces."""
+"""The languages of M2M100's tokenizer, which expects their rows in this order after those of the pieces."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Rows:
 
 
 def kept(embeddings: Tensor, bias: Tensor | None = None) -> int:
-    """Return the number of our ids that the model knows itself; those behind them were added by an import.
+    """Return the number of our ids that the model knows itself; those after them were added by an import.
 
     Args:
         embeddings: [V, D].

@@ -1,4 +1,7 @@
-"""The content of another toolkit's model, from which a run is made; nothing in its files is unpickled."""
+"""The parts of another toolkit's model, and safe readers of its JSON files, configuration and weights.
+
+Nothing in its files is unpickled.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +44,12 @@ class Imported:
 
 
 def all_are(kind: type, values: Iterable[object]) -> bool:
-    """Whether all values have exactly this type: True is no whole number."""
+    """Whether all values have exactly this type: True is not a whole number."""
     return all(type(value) is kind for value in values)
 
 
 def read_json(file: Path, most: int = LONGEST_JSON) -> Any:
-    """Read a JSON file of a folder that may come from a stranger.
+    """Read a JSON file of a folder that may be untrusted.
 
     Raises:
         UserError: the file is missing, too large, outside the folder, or not JSON.
@@ -58,7 +61,7 @@ def read_json(file: Path, most: int = LONGEST_JSON) -> Any:
 
 
 def read_file(file: Path, most: int) -> bytes:
-    """Read a file of a folder that may come from a stranger.
+    """Read a file of a folder that may be untrusted.
 
     Raises:
         UserError: the file is missing, too large, or outside the folder.
@@ -83,7 +86,7 @@ class Keys:
         """Take the content of a file.
 
         Raises:
-            UserError: the content is no object with keys and values.
+            UserError: the content is not an object with keys and values.
         """
         if not isinstance(values, dict):
             raise UserError("holds no keys and values", file=file, fix="Is this the configuration of a model?")
@@ -165,7 +168,7 @@ def _read_parts(index: Path) -> dict[str, Tensor]:
         raise UserError("does not say in which files the weights are", file=index, fix=_FIX)
     tensors: dict[str, Tensor] = {}
     for part in sorted({*names.values()}):
-        if Path(part).name != part:  # a stranger's index must not read other folders
+        if Path(part).name != part:  # an untrusted index must not read other folders
             raise UserError(f"names {part!r}, which is not in this folder", file=index, fix=_FIX)
         tensors |= _read_tensors(index.parent / part)
     return tensors
@@ -192,5 +195,5 @@ def _read_tensors(file: Path) -> dict[str, Tensor]:
         raise UserError(what, file=file, fix="Use the model's safetensors.") from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise UserError("holds more than weights", file=file, fix="Use the model's safetensors.")
-    # Tensors of whole numbers, such as the numbers of positions, are no weights.
+    # Tensors of whole numbers, such as the numbers of positions, are not weights.
     return {str(name): tensor.float() for name, tensor in tensors.items() if tensor.is_floating_point()}

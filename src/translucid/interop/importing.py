@@ -55,7 +55,7 @@ def import_model(
             imported.settings["data"]["target_language"] = target_language
         configuration, model = _built(imported, given)
     except _DAMAGE as error:
-        # A stranger's files may be damaged in more ways than we can foresee; --debug shows where.
+        # Untrusted files may be damaged in more ways than we can foresee; --debug shows where.
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
         raise UserError(what, file=given, fix="Get the folder again.") from error
     tokenizer = imported.tokenizer

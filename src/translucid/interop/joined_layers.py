@@ -1,4 +1,4 @@
-"""Layers of other toolkits that are one layer in ours: keys and values have one matrix here."""
+"""Conversion between separate layers of other toolkits and our joined ones: we store keys and values in one matrix."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Import an .npz file of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) and its vocabularies.
 
-Marian stores matrices as inputs times outputs, PyTorch the other way round. The configuration within the file describes
-the model. The decoder's first input has a position, but no embedding.
+Marian stores matrices as inputs times outputs, PyTorch as outputs times inputs. The configuration within the file
+describes the model. The decoder's first input has a position, but no embedding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.settings import parse_yaml
 
 CONFIGURATION = "special:model.yml"
-"""The array with the configuration, as text with a NUL behind it."""
+"""The array with the configuration, as text that ends with NUL."""
 NONLINEARITIES = ("relu", "swish")
 """The nonlinearities that both have; Marian's gelu is not the usual function of that name."""
 _NORMS = {
@@ -83,7 +83,7 @@ def layers(encoder: int, decoder: Sequence[int], *, pre: bool) -> Iterator[tuple
     Args:
         encoder: the number of encoder layers.
         decoder: for each decoder layer, the number of the layer whose weights it has, from 1.
-        pre: whether layer normalisation is in front of each sublayer, so that there is another norm behind all blocks.
+        pre: whether layer normalisation comes before each sublayer, so that there is another norm after all blocks.
     """
     for side, numbers in zip(SIDES, (range(1, encoder + 1), decoder), strict=True):
         for i, number in enumerate(numbers):
@@ -222,7 +222,7 @@ class _Weights:
         """Return the weight and the bias of a layer by its name in `layers`; errors as for `get`."""
         if not name.endswith("_ln"):
             return self.get(name.format("W")).T, self.get(name.format("b")).flatten()
-        # Marian adds `_pre` to the names of norms in front of a sublayer.
+        # Marian adds `_pre` to the names of norms before a sublayer.
         behind = "_pre" if f"{name}_scale_pre" in self else ""
         return self.get(f"{name}_scale{behind}").flatten(), self.get(f"{name}_bias{behind}").flatten()
 

@@ -132,7 +132,7 @@ def pieces_of(model: bytes, file: Path) -> Any:
     """Parse a SentencePiece model.
 
     Raises:
-        UserError: the content is no SentencePiece model.
+        UserError: the content is not a SentencePiece model.
     """
     parsed = _empty()
     try:
@@ -145,7 +145,7 @@ def pieces_of(model: bytes, file: Path) -> Any:
 
 
 def read_sentencepiece(file: Path) -> Any:
-    """Read and parse a SentencePiece model of a folder that may come from a stranger; errors as for `pieces_of`."""
+    """Read and parse a SentencePiece model of a folder that may be untrusted; errors as for `pieces_of`."""
     return pieces_of(read_file(file, LARGEST), file)
 
 
@@ -164,7 +164,7 @@ def _as(parsed: Any, size: int) -> Any:
     return made
 
 
-def only_here(parsed: Any, names: Sequence[str]) -> list[str]:
+def missing_pieces(parsed: Any, names: Sequence[str]) -> list[str]:
     """Return the pieces of a SentencePiece model that texts may have and a vocabulary does not."""
     kind = parsed.SentencePiece
     known = {*names}
@@ -180,7 +180,7 @@ def adapted_models(
     The pieces that only the SentencePiece models have are added to the vocabularies.
     """
     for model, vocabulary in zip(parsed, vocabularies, strict=True):
-        vocabulary.add_unknown(only_here(model, vocabulary.names))
+        vocabulary.add_unknown(missing_pieces(model, vocabulary.names))
     languages = languages_in(vocabularies[0].names, *spellings)
     models = []
     for model, vocabulary in zip(parsed, vocabularies, strict=True):

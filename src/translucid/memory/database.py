@@ -59,7 +59,7 @@ def create(file: Path) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
         database.execute("BEGIN")
-        _lay_out(database)
+        _create_tables(database)
         return database
 
 
@@ -142,7 +142,7 @@ def _made(database: sqlite3.Connection, wait: float) -> None:
     if _is_empty(database):  # The first check needs no lock, for which it would have to wait.
         with writing(database):
             if _is_empty(database):  # Another program may have created the tables meanwhile.
-                _lay_out(database)
+                _create_tables(database)
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:
@@ -165,7 +165,7 @@ def _use_write_ahead_log(database: sqlite3.Connection, wait: float) -> None:
         time.sleep(AGAIN)
 
 
-def _lay_out(database: sqlite3.Connection) -> None:
+def _create_tables(database: sqlite3.Connection) -> None:
     for table in TABLES:
         database.execute(table)
     database.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -173,7 +173,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 
 def _refuse_foreign(database: sqlite3.Connection, file: Path) -> None:
-    """Refuse a database with other tables than ours: the file of a stranger may have triggers and views."""
+    """Refuse a database with other tables than ours: an untrusted file may have triggers and views."""
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:

@@ -16,7 +16,7 @@ FIXED = "\0"
 UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML, and so a .tmx, cannot represent even as a number: NUL and most control characters."""
 _SIGN = r"[-−+±]"
-# Behind a word or a number, it is no sign but a hyphen, as in `2010-2020`.
+# After a word or a number, it is a hyphen, not a sign, as in `2010-2020`.
 _SIGNED = rf"(?:(?<![\w.,)\]%]){_SIGN}(?=\d))"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _SIGNED_NUMBER = re.compile(rf"{_SIGNED}?{_NUMBER.pattern}")

@@ -1,6 +1,6 @@
 """Annotations of terms in the source, for models that have learned to apply them.
 
-The dictionary form of the translation is inserted behind a word, and the model writes the form that the sentence needs
+The dictionary form of the translation is inserted after a word, and the model writes the form that the sentence needs
 (Dinu et al. 2019, arXiv 1906.01105, "append"; Bergmanis and Pinnis 2021, arXiv 2101.10035). Three reserved pieces of
 the vocabulary mark the beginning of the word, the beginning of its translation, and the end of that.
 """

@@ -179,7 +179,7 @@ class TermList:
     def _place(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool
     ) -> tuple[int, int] | None:
-        """Return the indices of the first and behind the last word of a match's target in a translation."""
+        """Return the indices of the first word and after the last word of a match's target in a translation."""
         for target in match.targets:
             wanted = [word.text for word in words_in(target)]
             if match.exact:

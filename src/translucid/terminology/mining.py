@@ -23,7 +23,7 @@ MOST_LINKS = 20_000_000
 LIKELY = 0.2
 """The smallest geometric mean of p(t | s) and p(s | t) of a translation."""
 COMMON = 100
-"""The number of most frequent words of each language that are no terms: articles, pronouns, auxiliaries."""
+"""The number of most frequent words of each language that are not terms: articles, pronouns, auxiliaries."""
 
 
 class Lexicon:
@@ -34,7 +34,7 @@ class Lexicon:
 
         Args:
             likely: for each source word, the strengths of its translations.
-            common: words that are no terms.
+            common: words that are not terms.
         """
         self.likely, self.common = likely, frozenset(common)
         self._by_ending: dict[str, list[str]] = {}

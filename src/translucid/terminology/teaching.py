@@ -32,12 +32,12 @@ def with_terms(pairs: Iterable[Pair], lexicon: Lexicon, lemmas: Lemmas, share: f
     """
     for pair in pairs:
         draw = Random(f"{seed} {pair.source}\t{pair.target}")
-        if draw.random() < share and (markings := _drawn(pair, lexicon, lemmas, draw)):
+        if draw.random() < share and (markings := _annotations(pair, lexicon, lemmas, draw)):
             pair = pair._replace(source=marked(pair.source, markings))
         yield pair
 
 
-def _drawn(pair: Pair, lexicon: Lexicon, lemmas: Lemmas, draw: Random) -> list[Marking]:
+def _annotations(pair: Pair, lexicon: Lexicon, lemmas: Lemmas, draw: Random) -> list[Marking]:
     source, target = content(pair.source), content(pair.target)
     links = lexicon.terms(source, target)
     if not links:
@@ -49,17 +49,17 @@ def _drawn(pair: Pair, lexicon: Lexicon, lemmas: Lemmas, draw: Random) -> list[M
         if i < at or (n != first and draw.random() >= POINTED_OUT):
             continue
         after, translations = i + 1, [j]
-        if n + 1 < len(links) and _beside((i, j), links[n + 1], pair, source, target) and draw.random() < TOGETHER:
+        if n + 1 < len(links) and _adjacent((i, j), links[n + 1], pair, source, target) and draw.random() < TOGETHER:
             after, translations = i + 2, sorted([j, links[n + 1][1]])
         elif draw.random() < OTHERS:
-            alternative = _alike(source[i].text, lexicon, draw)
+            alternative = _similar_word(source[i].text, lexicon, draw)
         words = " ".join(_lemma(target[k], lemmas, first=k == 0) for k in translations)
         markings.append(Marking(source[i].start, source[after - 1].end, words, alternative))
         at = after
     return markings
 
 
-def _beside(
+def _adjacent(
     link: tuple[int, int], next_link: tuple[int, int], pair: Pair, source: list[Word], target: list[Word]
 ) -> bool:
     """Whether the words of two links have only a space between them, in both languages."""
@@ -70,7 +70,7 @@ def _beside(
     return between_sources == pair.target[target[low].end : target[high].start] == " "
 
 
-def _alike(word: str, lexicon: Lexicon, draw: Random) -> str:
+def _similar_word(word: str, lexicon: Lexicon, draw: Random) -> str:
     """Return another word with the same ending, which often means the same number and tense."""
     similar = draw.choice(lexicon.ending(word.casefold()))
     return capitalised(similar) if word[0].isupper() else similar

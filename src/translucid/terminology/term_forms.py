@@ -102,13 +102,13 @@ class TermForms:
         yield capital, capitals
 
     def _forms(self, text: str) -> list[tuple[tuple[int, ...], bool]]:
-        """Return the pieces of a text behind a space, and those behind a punctuation mark if they differ."""
+        """Return the pieces of a text after a space, and those after a punctuation mark if they differ."""
         if text not in self._known:
             opening = len(self.tokenizer.target_opening)
             spaced, behind = (ids[opening:] for ids in self.tokenizer.encode_target([text, f"({text}"]))
             forms = [(tuple(spaced), False)]
             pieces = self.tokenizer.target_pieces(behind)
-            # The pieces behind the bracket, unless one piece has both the bracket and letters.
+            # The pieces after the bracket, unless one piece has both the bracket and letters.
             wanted = "".join(self.tokenizer.target_pieces(spaced)).removeprefix(SPACE)
             for i in range(1, len(pieces)):
                 if "".join(pieces[i:]) == wanted:

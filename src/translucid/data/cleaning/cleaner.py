@@ -1,6 +1,6 @@
-"""The judgement of each pair of a corpus: kept, or rejected by a rule that states its reason.
+"""Cleaning of a corpus: each pair is kept, or rejected by a rule that states its reason, and a report counts both.
 
-The corpus is read twice: first for its profile, then to judge each pair.
+The corpus is read twice: first for its profile, then to judge each pair. Duplicates are found in a set of digests.
 """
 
 from __future__ import annotations
@@ -187,11 +187,11 @@ class DigestSet:
             self._places[self._place(former)] = former
 
 
-class Reading:
-    """The files of a corpus."""
+class CorpusReader:
+    """Reads the files of a corpus twice: for its profile, and to judge its pairs."""
 
     def __init__(self, files: Sequence[str], languages: Languages) -> None:
-        """Read nothing yet; `languages` is passed to `read_pairs`."""
+        """Store the arguments and read nothing yet; `languages` is passed to `placed_pairs`."""
         self.files, self.languages = files, languages
         self.count = 0
         """The number of pairs that `profile` has read."""

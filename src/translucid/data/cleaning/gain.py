@@ -55,7 +55,9 @@ def _gain(right: tuple[float | None, float | None], wrong: tuple[float | None, f
     return 1 - (forward + backward) / max(wrong_forward + wrong_backward, 1e-9)
 
 
-def asked(judged: Iterable[Judged], forward: Surprise, backward: Surprise, least: float = LEAST) -> Iterator[Judged]:
+def judge_by_gain(
+    judged: Iterable[Judged], forward: Surprise, backward: Surprise, least: float = LEAST
+) -> Iterator[Judged]:
     """Yield all pairs; reject those that passed the rules but have too small a gain.
 
     Args:

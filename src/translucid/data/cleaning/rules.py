@@ -111,7 +111,7 @@ def _checked_parts(text: str) -> Counter[str]:
 
 
 def numbers(pair: Pair) -> str:
-    """Reject numbers that replace others. A missing number alone is no reason, because 2 may become `two`."""
+    """Reject numbers that replace others. A missing number alone is accepted, because 2 may become `two`."""
     lost = lost_numbers(pair.source, pair.target, shortest=1)
     invented = lost_numbers(pair.target, pair.source, shortest=1)
     return f"{' '.join(lost)} became {' '.join(invented)}" if lost and invented else ""

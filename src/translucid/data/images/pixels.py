@@ -153,7 +153,7 @@ def _orientation(image: Image.Image) -> int:
     with _without_warnings():
         try:
             orientation = image.getexif().get(_ORIENTATION)
-        except Exception:  # broken metadata is no reason to refuse a picture
+        except Exception:  # broken metadata does not make a picture unusable
             return 1
     return orientation if isinstance(orientation, int) else 1
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
-from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, tell_bad
+from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
 from translucid.data.readers.po import read_po
 from translucid.data.readers.standard_input import NAME
 from translucid.data.readers.tmx import read_tmx
@@ -145,7 +145,7 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
         elif not line.strip():
             yield number, "", ""
         else:
-            tell_bad(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
+            report_bad_line(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
 
 
 def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
@@ -179,11 +179,11 @@ def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
             record = json.loads(line)
             source, target = record["source"], record["target"]
         except (ValueError, RecursionError):  # a number of 5,000 digits is a ValueError too
-            tell_bad(path, number, "not JSON", fix, line, on_bad)
+            report_bad_line(path, number, "not JSON", fix, line, on_bad)
         except (KeyError, TypeError):
-            tell_bad(path, number, "has no source or no target", fix, line, on_bad)
+            report_bad_line(path, number, "has no source or no target", fix, line, on_bad)
         else:
             if isinstance(source, str) and isinstance(target, str):
                 yield number, one_line(source), one_line(target)
             else:
-                tell_bad(path, number, "source and target must be strings", fix, line, on_bad)
+                report_bad_line(path, number, "source and target must be strings", fix, line, on_bad)

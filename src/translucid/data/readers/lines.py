@@ -71,7 +71,7 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
         for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 fix = "Each sentence stands on a line of its own."
-                tell_bad(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
+                report_bad_line(path, number, f"is longer than {LONGEST_LINE:,} bytes", fix, raw, on_bad)
                 while raw and not raw.endswith(b"\n"):
                     raw = stream.readline(LONGEST_LINE)
                 yield None
@@ -79,14 +79,14 @@ def lines(path: Path, on_bad: OnBad) -> Iterator[str | None]:
             if number == 1:
                 raw = raw.removeprefix(BOM_UTF8)
             if b"\0" in raw:
-                tell_bad(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
+                report_bad_line(path, number, "holds NUL bytes", "Give a UTF-8 text file.", raw, on_bad)
                 yield None
                 continue
             try:
                 line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:
                 fix = "Convert the file, as with iconv -f latin1 -t utf-8."
-                tell_bad(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
+                report_bad_line(path, number, f"not UTF-8 ({error.reason})", fix, raw, on_bad)
                 yield None
             else:
                 yield line
@@ -101,7 +101,7 @@ def numbered_lines(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def tell_bad(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
+def report_bad_line(path: Path, number: int, what: str, fix: str, raw: bytes | str, on_bad: OnBad) -> None:
     """Report a bad line.
 
     Raises:

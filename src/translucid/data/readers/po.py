@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.lines import lines, one_space, tell_bad
+from translucid.data.readers.lines import lines, one_space, report_bad_line
 
 LONGEST_ENTRY = 1_000_000
 """The most characters of an entry, comments included: a damaged file must not fill the memory."""
@@ -42,7 +42,7 @@ class Value:
     start: int
     """The offset of the first quote."""
     end: int
-    """The offset behind the last quote."""
+    """The offset after the last quote."""
     raw: list[str]
     """The contents of the quotes, one for each line."""
 
@@ -213,7 +213,7 @@ def read_po(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
     Raises:
         UserError: the file is unreadable; or an entry is, and `on_bad` is None.
     """
-    for entry in entries(lines(path, on_bad), partial(tell_bad, path, on_bad=on_bad)):
+    for entry in entries(lines(path, on_bad), partial(report_bad_line, path, on_bad=on_bad)):
         if entry.source and not entry.fuzzy:
             for source, target in _pairs(entry):
                 if target.strip():

@@ -10,7 +10,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus import Pair
 from translucid.data.readers.file_kinds import refuse_as_texts
-from translucid.data.readers.lines import kind_of, numbered_lines, one_line, tell_bad
+from translucid.data.readers.lines import kind_of, numbered_lines, one_line, report_bad_line
 
 
 def read_texts(*files: str | Path, on_bad: OnBad = None) -> Iterator[Pair]:
@@ -53,11 +53,13 @@ def _jsonl(file: Path, on_bad: OnBad) -> Iterator[Pair]:
             record = json.loads(line)
             text, label = record["text"], record.get("label", "")
         except (ValueError, RecursionError):  # a number of 5,000 digits is a ValueError too
-            tell_bad(file, number, "not JSON", fix, line, on_bad)
+            report_bad_line(file, number, "not JSON", fix, line, on_bad)
         except (KeyError, TypeError, AttributeError):
-            tell_bad(file, number, "has no text", fix, line, on_bad)
+            report_bad_line(file, number, "has no text", fix, line, on_bad)
         else:
             if isinstance(text, str) and isinstance(label, str | int):
                 yield Pair(one_line(text), one_line(str(label)))
             else:
-                tell_bad(file, number, "text must be a string, and label a string or a whole number", fix, line, on_bad)
+                report_bad_line(
+                    file, number, "text must be a string, and label a string or a whole number", fix, line, on_bad
+                )

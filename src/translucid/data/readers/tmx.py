@@ -7,7 +7,7 @@ from pathlib import Path
 
 from translucid.data.languages import Languages, same_language
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.lines import tell_bad
+from translucid.data.readers.lines import report_bad_line
 from translucid.data.readers.xml_elements import Element
 from translucid.data.readers.xml_units import UNIT_FIX, corpus_units, inline_text
 from translucid.ground.errors import UserError
@@ -40,7 +40,7 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
         try:
             texts = _texts(unit)
         except ValueError as error:
-            tell_bad(path, unit.line, str(error), UNIT_FIX, unit.words().strip(), on_bad)
+            report_bad_line(path, unit.line, str(error), UNIT_FIX, unit.words().strip(), on_bad)
             continue
         if pair := memory.pair(unit, texts):
             has_pairs = True

@@ -1,6 +1,6 @@
 """The elements of an XML file, streamed unit by unit, with their offsets: only one unit is in memory at a time.
 
-The parser is safe for files from strangers (docs/security.md): entities in texts are never expanded, nothing outside of
+The parser is safe for untrusted files (docs/security.md): entities in texts are never expanded, nothing outside of
 the file is read, and the depth and the size of units are limited.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from translucid.data.non_translatable import fixed_parts
 from translucid.data.readers.bad_lines import OnBad
-from translucid.data.readers.lines import LONGEST_LINE, one_space, opened, tell_bad
+from translucid.data.readers.lines import LONGEST_LINE, one_space, opened, report_bad_line
 from translucid.data.readers.xml_elements import Element, ElementReader, Piece
 
 CODES = {"bpt", "ept", "it", "ph", "ut"}
@@ -35,7 +35,7 @@ def corpus_units(
         for unit in reader.units(stream):
             if unit.entity:
                 what = f"refers to &{unit.entity};, which is not defined"
-                tell_bad(path, unit.line, what, UNIT_FIX, unit.words().strip(), on_bad)
+                report_bad_line(path, unit.line, what, UNIT_FIX, unit.words().strip(), on_bad)
             else:
                 yield unit
             unit.release()

@@ -31,7 +31,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     """Parse a book: its pages in reading order, then pages outside of that order, then the metadata.
 
     Raises:
-        UserError: the file is no e-book, or invalid, protected or harmful.
+        UserError: the file is not an e-book, or is invalid, protected or harmful.
     """
     packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or packed.read("mimetype").strip() != b"application/epub+zip":

@@ -52,7 +52,7 @@ class Attribute(NamedTuple):
     quote: str
     """The quote around the value, or ""."""
     start: int
-    """The offset of the value, behind the quote."""
+    """The offset of the value, after the quote."""
 
 
 class Tag(NamedTuple):

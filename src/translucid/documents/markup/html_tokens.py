@@ -118,7 +118,7 @@ class _Scanner:
         return match.start() if match else len(self.text)
 
     def _find(self, end: str, at: int) -> int | None:
-        """Return the offset behind the next occurrence of an end, if there is one."""
+        """Return the offset after the next occurrence of an end, if there is one."""
         if end in self._missing:
             return None
         place = self.text.find(end, at)

@@ -18,7 +18,7 @@ DEEPEST = 200
 _INLINE = 20
 """The largest depth of nested links and images; deeper ones are read as plain text."""
 Kind = Literal["text", "cell", "heading", "underlined", "title"]
-"""`heading` is behind `#`, `underlined` is a heading over a line, `title` is that of an admonition, in quotes."""
+"""`heading` is after `#`, `underlined` is a heading over a line, `title` is that of an admonition, in quotes."""
 
 
 class Block(NamedTuple):

@@ -130,7 +130,7 @@ class _Lines:
         return True
 
     def _region(self, number: int, line: str) -> int | None:
-        """Return the index of the line behind a formula, a comment or a module that begins here, if one does."""
+        """Return the index of the line after a formula, a comment or a module that begins here, if one does."""
         for kind, (begins, ends) in enumerate(_REGIONS):
             match = begins.match(line)
             if not match or kind in self.unclosed:
@@ -146,7 +146,7 @@ class _Lines:
         return None
 
     def _behind_module(self, number: int) -> int:
-        """Return the index of the line behind JavaScript: the next empty line outside of brackets."""
+        """Return the index of the line after JavaScript: the next empty line outside of brackets."""
         depth, first_empty = 0, None
         for behind in range(number, len(self.lines)):
             line = self.lines[behind]

@@ -1,4 +1,4 @@
-"""Word: the text of a document, its headers, footers, notes, comments, text boxes, charts and diagrams."""
+"""Word: the text of a document, its fields, headers, footers, notes, comments, text boxes, charts and diagrams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ROLES: dict[str, Role] = {
 _OF_THE_SOURCE = {"w:lang", "w:noProof"}
 """Properties of a run that depend on its words."""
 _BEHIND_LANGUAGE = re.compile(r"<[^<>\s:]+:(?:eastAsianLayout|specVanish|oMath|rPrChange)\b")
-"""Properties that the schema requires behind that of the language."""
+"""Properties that the schema requires after that of the language."""
 _EAST_ASIAN = {"Hans", "Hant", "Jpan", "Kore"}
 _COMPLEX = {
     *("Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Deva", "Beng", "Guru", "Gujr", "Orya", "Taml", "Telu", "Knda", "Mlym"),
@@ -51,7 +51,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     """Parse a document.
 
     Raises:
-        UserError: the file is no Word document, invalid or harmful, or has macros.
+        UserError: the file is not a Word document, is invalid or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     bundle = Bundle(packed)
@@ -77,7 +77,7 @@ def _read_part(packed: ZipContainer, member: str, target: str | None) -> Slotted
         texts={"w:noBreakHyphen": "-"},
         grouped=_with_fields,
         holding=("w:p", _PICTURE),
-        spoken=partial(_spoken, code, script),
+        with_language=partial(_with_language, code, script),
     )
     for number, paragraph in enumerate(document.file.units((), {"w:p"}, SPACES), 1):
         _take(document, dialect, paragraph, f"paragraph {number}")
@@ -94,7 +94,7 @@ def _take(document: SlottedXml, dialect: Dialect, paragraph: Element, place: str
         _take(document, dialect, inner, f"{place}, text box")
 
 
-def _spoken(code: str | None, script: str, name: str, properties: str) -> str:
+def _with_language(code: str | None, script: str, name: str, properties: str) -> str:
     """Return properties with the target language, for Word's spelling checker."""
     if code is None or not name:
         return properties

@@ -37,7 +37,9 @@ def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind:
         UserError: the member is invalid or harmful.
     """
     document = SlottedXml(XmlFile(packed.place(member), packed.read(member)))
-    dialect = Dialect("a", {"a:br": "break"}, _key, space="", spoken=partial(_spoken, code_with_region(target or "")))
+    dialect = Dialect(
+        "a", {"a:br": "break"}, _key, space="", with_language=partial(_with_language, code_with_region(target or ""))
+    )
     invisible = _placeholders(document.file) if behind else []
     for number, paragraph in enumerate(document.file.units((), {"a:p"}, SPACES), 1):
         runs = paragraph.children_except("a:pPr", "a:endParaRPr")
@@ -61,7 +63,7 @@ def _key(file: XmlFile, properties: Element) -> str:
     return tag + file.raw(properties.inner, properties.end)
 
 
-def _spoken(code: str | None, name: str, properties: str) -> str:
+def _with_language(code: str | None, name: str, properties: str) -> str:
     """Return properties with the target language, for PowerPoint's spelling checker."""
     tag = _TAG.match(properties or f"<{name}rPr/>")
     if code is None or tag is None:

@@ -32,7 +32,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     """Parse a text document.
 
     Raises:
-        UserError: the file is no text document, invalid, encrypted or harmful, or has macros.
+        UserError: the file is not a text document, is invalid, encrypted or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     if "mimetype" not in packed.names or not packed.read("mimetype").startswith(_TYPE):

@@ -17,7 +17,7 @@ _SPACES = {
     "wp": ("drawingml", "wordprocessingDrawing"),
 }
 SPACES: dict[str, str] = {}
-"""The prefixes by their name spaces, which have other names in the strict variant of the standard."""
+"""The prefixes by their namespaces, which have other names in the strict variant of the standard."""
 for _prefix, (_language, _part) in _SPACES.items():
     SPACES[f"http://schemas.openxmlformats.org/{_language}/2006/{_part}"] = _prefix
     SPACES[f"http://purl.oclc.org/ooxml/{_language}/{_part}"] = _prefix

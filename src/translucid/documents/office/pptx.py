@@ -20,7 +20,7 @@ def read(name: str, content: bytes, languages: Languages) -> Bundle:
     """Parse a presentation.
 
     Raises:
-        UserError: the file is no presentation, invalid or harmful, or has macros.
+        UserError: the file is not a presentation, is invalid or harmful, or has macros.
     """
     packed = ZipContainer(name, content)
     bundle = Bundle(packed)

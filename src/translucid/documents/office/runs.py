@@ -53,7 +53,7 @@ class Dialect:
     """Merges adjacent elements that belong together, such as the runs of a field."""
     holding: Sequence[str] = ()
     """The names of elements in a run that are translated separately, such as paragraphs."""
-    spoken: Callable[[str, str], str] = lambda name, properties: properties
+    with_language: Callable[[str, str], str] = lambda name, properties: properties
     """Adds the target language to the properties of a run; `name` is the prefix of their elements."""
 
 
@@ -133,7 +133,7 @@ class Paragraph:
                 yield from self._marks(part, properties)
 
     def _marks(self, part: Element, properties: str | None) -> Iterator[_Run]:
-        """Yield the marks of an element that is no text, and what is between them; one in a run is in a new run."""
+        """Yield the marks of an element other than text, and what is between them; a mark in a run starts a new run."""
         before = after = ""
         if properties is not None:
             before, after = f"<{self.name}r>{properties}", f"</{self.name}r>"
@@ -188,7 +188,7 @@ class Paragraph:
                 items = content.around(target.marked)
             for part in joined(items):
                 if isinstance(part, str):
-                    properties = self.dialect.spoken(self.name, inside[-1]) if target else inside[-1]
+                    properties = self.dialect.with_language(self.name, inside[-1]) if target else inside[-1]
                     written.append(f"<{self.name}r>{properties}{self._text(part)}{closing}")
                 elif part.pair is not None and part.raw == closing:
                     inside.pop()

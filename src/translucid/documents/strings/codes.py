@@ -70,7 +70,7 @@ def _is_date_pattern(text: str) -> bool:
     """
     if not _PATTERN.fullmatch(text):
         return False
-    # Letters in quotes and the `T` between date and time are no fields.
+    # Letters in quotes and the `T` between date and time are not fields.
     letters = re.sub(r"'[^']*'", " ", text).replace("T", " ")
     parts = _FIELD.findall(letters)
     fields = [match[0] for match in _SAME_LETTERS.finditer(letters)]

@@ -20,7 +20,7 @@ _TAG = re.compile(
     r"<(?P<kept>code|kbd|samp|var|pre|ph|bpt|ept|it)\b[^<>]*>[^<]*</(?P=kept)>"
     rf"|{STYLE_OR_SCRIPT}"
     r"|<!--[^<-]*+(?:(?:<(?!!--)|-(?!->))[^<-]*+)*-->"
-    # Ruby's %<count>d is no tag.
+    # Ruby's %<count>d is not a tag.
     r"|(?<!%)<(?P<close>/?)(?P<name>[A-Za-z0-9][\w:.-]*)(?:\s[^<>]*?)?(?P<single>/?)>",
     re.DOTALL,
 )
@@ -107,7 +107,7 @@ def message_writer(text: str, *, doubled: bool | None = None) -> Callable[[str],
     if _doubles(text, doubled):
         return lambda new: new.replace("'", "''")
     if doubled is None and (has_cases(text) or QUOTED.search(text)):
-        # An apostrophe begins a quote only before a brace; the text behind the words may begin with one.
+        # An apostrophe begins a quote only before a brace; the text after the words may begin with one.
         return lambda new: re.sub(r"'(?=[{}]|\Z)", "''", new)
     return str
 
@@ -220,7 +220,7 @@ class _Argument(NamedTuple):
 
 
 def _arguments(text: str, start: int, end: int) -> list[_Argument]:
-    """Return the outermost arguments with a type; an argument that is not closed, and all behind it, are text."""
+    """Return the outermost arguments with a type; an argument that is not closed, and all after it, are text."""
     arguments: list[_Argument] = []
     at = start
     while match := _ARGUMENT.search(text, at, end):

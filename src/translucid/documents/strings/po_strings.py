@@ -1,4 +1,4 @@
-r"""Strings as gettext writes them: escaped, with a new line behind each `\n` and at most 79 columns."""
+r"""Strings as gettext writes them: escaped, with a new line after each `\n` and at most 79 columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 79
 """The largest number of columns of a line."""
 _TO_ESCAPE = str.maketrans({character: f"\\{letter}" for letter, character in {**NAMED, "\\": "\\", '"': '"'}.items()})
 _BREAKS = re.compile(r"(?<= )(?=[^ ])(?!\\n)|(?<=-)(?=[^\W\d_])")
-"""The places where a line may end, as in gettext: behind spaces unless `\\n` follows, between a hyphen and a letter."""
+"""The places where a line may end, as in gettext: after spaces unless `\\n` follows, between a hyphen and a letter."""
 
 
 def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) -> str:
@@ -24,7 +24,7 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
         width: the largest number of columns of a line; None is no limit.
     """
     lines = [line.translate(_TO_ESCAPE) for line in re.split(r"(?<=\n)(?!\Z)", text)]
-    # 3 columns for the space behind the keyword and the two quotes.
+    # 3 columns for the space after the keyword and the two quotes.
     if len(lines) == 1 and (width is None or len(keyword) + 3 + columns(lines[0]) <= width):
         return f'"{lines[0]}"'
     written = ['""']
@@ -35,7 +35,7 @@ def quoted(text: str, keyword: str, end: str = "\n", width: int | None = WIDTH) 
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Cut a line behind spaces and hyphens into parts of at most `width` columns; only one long word may be wider."""
+    """Cut a line after spaces and hyphens into parts of at most `width` columns; only one long word may be wider."""
     parts, used = [""], 0
     for word in _BREAKS.split(line):
         length = columns(word)

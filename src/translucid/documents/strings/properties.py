@@ -64,7 +64,7 @@ def read(name: str, content: bytes, languages: Languages) -> Strings:
 
 def _written(text: str, ascii_only: bool) -> str:
     written = text.translate(_TO_ESCAPE)
-    if written.startswith(" "):  # White space behind the key is not part of the value.
+    if written.startswith(" "):  # White space after the key is not part of the value.
         written = f"\\{written}"
     if ascii_only:
         written = re.sub(r"[^\x00-\x7f]", _utf_16_escapes, written)

@@ -95,7 +95,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def _speaker_starts(plain: str, lines: list[_Line]) -> set[int]:
-    """Return the offsets at which another speaker begins: a line with a dash, or a dash behind a sentence."""
+    """Return the offsets at which another speaker begins: a line with a dash, or a dash after a sentence."""
     starts = set()
     is_dialogue = bool(SPEAKER.match(lines[0].text))
     for before, line in pairwise(lines):
@@ -109,7 +109,7 @@ def _speaker_starts(plain: str, lines: list[_Line]) -> set[int]:
 
 
 def _songs(lines: list[_Line]) -> Iterator[bool]:
-    """Yield for each line whether it belongs to a song, which begins with a music note and ends behind another."""
+    """Yield for each line whether it belongs to a song, which begins with a music note and ends after another."""
     singing = False
     for line in lines:
         is_between_hashes = len(line.text) > 4 and line.text.startswith("# ") and line.text.endswith(" #")
@@ -120,7 +120,7 @@ def _songs(lines: list[_Line]) -> Iterator[bool]:
 
 
 def _sounds(plain: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of bracketed sounds and speakers: at the beginning of a line, or behind a sentence at its end.
+    """Yield the spans of bracketed sounds and speakers: at the beginning of a line, or after a sentence at its end.
 
     A sound may span several lines. It includes the sign of its speaker, and others may follow it directly.
     """

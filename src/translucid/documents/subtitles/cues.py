@@ -252,7 +252,7 @@ def split(text: str, shares: Sequence[int]) -> list[str]:
             parts.append(text[at:])
             at = len(text)
             continue
-        # A gap behind punctuation may be three characters further away.
+        # A gap after punctuation may be three characters further away.
         start, end = min(usable, key=lambda gap: abs(gap[0] - wanted) - 3 * (text[gap[0] - 1] in ",;:.!?…"))
         parts.append(text[at:start])
         at = end

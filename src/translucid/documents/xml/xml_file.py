@@ -1,4 +1,4 @@
-"""An XML file in memory, whose elements have offsets, so that spans can be replaced."""
+"""An XML file in memory, with the offsets of its elements, to replace spans, and the entities that it declares."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class XmlFile:
 
 
 class Entities:
-    """The entities of one file. Only internal entities with text are accepted, never those of other files."""
+    """The entities of one file. Only internal entities with text are accepted, never external ones."""
 
     def __init__(self, refused: Callable[[str], UserError]) -> None:
         """Start without entities; `refused` creates the error for an invalid declaration."""
@@ -76,7 +76,7 @@ class Entities:
 
     @classmethod
     def accept(cls, reader: ElementReader) -> None:
-        """Let the file of a reader declare entities for texts."""
+        """Allow the file of a reader to declare entities that contain text."""
         entities = cls(reader.refused)
         reader.may_declare = True
         reader.parser.EntityDeclHandler = entities.declared

@@ -86,7 +86,7 @@ class Content(NamedTuple):
 
         Args:
             items: texts and marks in order.
-            edges: whether single marks before and behind the text are separated too.
+            edges: whether single marks before and after the text are separated too.
             syntax: the syntax of placeholders in the text.
 
         Returns:
@@ -141,7 +141,7 @@ class Inline:
     role: Callable[[Element], Role]
     """Returns the role of an element in a text."""
     edges: bool
-    """Whether single marks before and behind a text do not belong to it."""
+    """Whether single marks before and after a text do not belong to it."""
     holding: Collection[str] = ()
     """The names of elements with separate texts; they may be within a mark."""
     texts: Callable[[str], Iterable[Item]] = lambda text: [text]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.interop.onnx.states import Flat
-from translucid.interop.onnx.tracing import followable
+from translucid.interop.onnx.tracing import traceable
 from translucid.kernels.dispatch import reference_mode
 from translucid.models.protocol import SequenceModel
 
@@ -53,7 +53,7 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
     encoder: ids [B, S] int64, padded on the right -> the state
     decoder: tokens [N] int64, the state -> logits [N, V], the tensors of the state that each step replaces
     """
-    traced = followable(model)
+    traced = traceable(model)
     encoder, decoder = _Encoder(traced, flat).eval(), _Decoder(traced, flat).eval()
     # The lengths of the examples are different, and not 1: the exporter would take equal ones for one, and 1 as fixed.
     ids = torch.full((3, 7), model.eos)

@@ -1,4 +1,4 @@
-"""Models for PyTorch's exporter: the same numbers, without a branch that depends on a length."""
+"""Copies of models that PyTorch can export to ONNX: the same outputs, without branches that depend on a length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import RecurrentModel
 
 
-def followable(model: SequenceModel) -> SequenceModel:
+def traceable(model: SequenceModel) -> SequenceModel:
     """Return a copy of a model for `torch.onnx.export`, in evaluation mode, float32, on the CPU.
 
     A recurrent model returns zeros until it is exported.
@@ -25,7 +25,7 @@ def followable(model: SequenceModel) -> SequenceModel:
     copied = deepcopy(model).cpu().float().eval()
     for part in copied.modules():
         if isinstance(part, Embedding) and isinstance(part.positions, LearnedPositions | SinusoidalPositions):
-            part.positions = _Looked(part.positions, positions_of(model) or POSITIONS)
+            part.positions = _FixedPositions(part.positions, positions_of(model) or POSITIONS)
     if isinstance(copied, RecurrentModel):
         encoder: nn.Module = copied.encoder
         encoder.recurrence = _Padded(copied.encoder.recurrence)
@@ -38,8 +38,8 @@ def positions_of(model: SequenceModel) -> int | None:
     return (model.max_length or POSITIONS) if there else None
 
 
-class _Looked(nn.Module):
-    """A table of positions that does not grow, as tables in the model do."""
+class _FixedPositions(nn.Module):
+    """A table of positions of a fixed length; the tables in the model grow when necessary."""
 
     table: Tensor
 
@@ -95,7 +95,7 @@ class _Layer(nn.Module):
         self.register_buffer("biases", torch.cat([ordered("bias_ih"), ordered("bias_hh")], 1))
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """x [S, B, inputs], lengths [B] -> outputs [S, B, D], zero behind the end, and last states, [B, D] each."""
+        """x [S, B, inputs], lengths [B] -> outputs [S, B, D], zero after the end, and last states, [B, D] each."""
         directions = self.inputs.size(0)
         options: dict[str, Any] = {
             "hidden_size": self.width,

@@ -122,7 +122,7 @@ def test_arrays_are_divided_by_their_scales(tmp_path):
     assert variables.bias("none", 3).tolist() == [0, 0, 0] and variables.bias("none", 3).dtype == np.float32
     assert (variables.scalar("e"), variables.scalar("none", 4), variables.is_flag("e")) == (7, 4, True)
     assert variables.has("e") and not variables.has("none") and not variables.is_flag("d")
-    variables.refuse_what_is_left()
+    variables.refuse_unused()
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ def test_arrays_are_divided_by_their_scales(tmp_path):
         ({"a": np.float32("nan")}, lambda v: v.scalar("a"), "a is not a number. Get the file again."),
         (
             {"x/multi_query_attention": np.int8(1)},
-            lambda v: v.refuse_what_is_left(),
+            lambda v: v.refuse_unused(),
             "has x/multi_query_attention, which is not supported. Models of other kinds can be imported.",
         ),
-        ({"b": np.int8(0)}, lambda v: v.refuse_what_is_left(), "has b, which is not supported."),
+        ({"b": np.int8(0)}, lambda v: v.refuse_unused(), "has b, which is not supported."),
     ],
 )
 def test_arrays_that_are_missing_or_damaged_are_named(tmp_path, arrays, read, message):
@@ -171,10 +171,10 @@ def test_flags_that_change_nothing_are_left(tmp_path):
     names = ("decoder/alignment_layer", "decoder/alignment_heads", "encoder/embeddings_merge")
     neutral = ("alibi", "alibi_use_positive_positions", "scale_alibi", "multi_query_attention")
     arrays = dict.fromkeys(names, np.int8(1)) | dict.fromkeys((f"encoder/{name}" for name in neutral), np.int8(0))
-    variables_of(tmp_path, **arrays).refuse_what_is_left()
+    variables_of(tmp_path, **arrays).refuse_unused()
     for name in neutral:
         with pytest.raises(UserError, match=f"has encoder/{name}, which"):
-            variables_of(tmp_path, **arrays | {f"encoder/{name}": np.int8(1)}).refuse_what_is_left()
+            variables_of(tmp_path, **arrays | {f"encoder/{name}": np.int8(1)}).refuse_unused()
 
 
 def block(side, width=2):
@@ -201,7 +201,7 @@ def test_the_arrays_of_a_block_get_our_names(tmp_path, side):
     arrays = block(side)
     variables = variables_of(tmp_path, **arrays)
     found = joined_arrays(variables, block_names(side, 1), 2)
-    variables.refuse_what_is_left()
+    variables.refuse_unused()
     names = {
         "self_attention.query": ("self_attention/linear_0", slice(2)),
         "self_attention.key_value": ("self_attention/linear_0", slice(2, None)),
@@ -262,7 +262,7 @@ def network(pre=False, layers=(2, 1), table=None, **changes):
 def read(tmp_path, arrays):
     variables = variables_of(tmp_path, **arrays)
     model, found = ctranslate2._network(variables)
-    variables.refuse_what_is_left()
+    variables.refuse_unused()
     return model, found
 
 

@@ -56,7 +56,7 @@ def from_ctranslate2(folder: Path) -> Imported:
         keys.unsupported("layer_norm_epsilon", keys.values["layer_norm_epsilon"])
     variables = Variables(model_file.variables, file)
     model, arrays = _network(variables)
-    variables.refuse_what_is_left()
+    variables.refuse_unused()
     return _with_vocabulary(folder, keys, model, arrays)
 
 

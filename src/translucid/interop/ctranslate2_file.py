@@ -199,13 +199,13 @@ class Variables:
         return self.array(name, 1)
 
     def layers(self, side: str) -> int:
-        """Return the number of blocks of a side without a gap; any others are found by `refuse_what_is_left`."""
+        """Return the number of blocks of a side without a gap; any others are found by `refuse_unused`."""
         number = 0
         while f"{side}/layer_{number}/ffn/linear_0/weight" in self._arrays:
             number += 1
         return number
 
-    def refuse_what_is_left(self) -> None:
+    def refuse_unused(self) -> None:
         """Check that all arrays were used.
 
         Raises:

@@ -17,7 +17,7 @@ from translucid.memory.match import Match
 from translucid.memory.translation_memory import TELL, TranslationMemory
 
 
-def behind(source: str, match: Match) -> str:
+def with_match(source: str, match: Match) -> str:
     """Return a source with the translation of a match appended."""
     return f"{source}{MATCH} {match.target}"  # A space before the mark would be a separate piece.
 
@@ -33,7 +33,7 @@ class MatchAnnotation:
     def apply(self, text: str, shown: str) -> str:
         """Return `shown` with the translation of the best match of `text` appended, if there is one."""
         matches = self.memory.matches(text, self.least, most=1)
-        return behind(shown, matches[0]) if matches else shown
+        return with_match(shown, matches[0]) if matches else shown
 
 
 def near_match(memory: TranslationMemory, text: str, least: int) -> Match | None:
@@ -58,6 +58,6 @@ def augmented(
     """
     for number, pair in enumerate(pairs, 1):
         if match := near_match(memory, pair.source, least):
-            yield Pair(behind(pair.source, match), pair.target)
+            yield Pair(with_match(pair.source, match), pair.target)
         if on_pairs and number % TELL == 0:
             on_pairs(TELL)

@@ -97,7 +97,7 @@ def connect(file: Path, *, write: bool = False, fixed: bool = False, wait: float
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cache_size = -65536")  # KiB
         if write:
-            _made(database, wait)
+            _prepare(database, wait)
         else:
             database.execute("PRAGMA query_only = ON")
         _refuse_foreign(database, file)
@@ -135,7 +135,7 @@ def explained(file: Path) -> Iterator[None]:
         raise UserError(f"is no memory, or is damaged ({error})", file=file, fix=_FIX) from error
 
 
-def _made(database: sqlite3.Connection, wait: float) -> None:
+def _prepare(database: sqlite3.Connection, wait: float) -> None:
     """Create the tables in an empty database."""
     _use_write_ahead_log(database, wait)
     database.execute("PRAGMA synchronous = FULL")

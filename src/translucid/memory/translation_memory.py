@@ -91,13 +91,13 @@ class TranslationMemory:
         self.close()
 
     def __len__(self) -> int:
-        with self._asked():
+        with self._locked():
             return int(self._database.execute("SELECT count(*) FROM segments").fetchone()[0])
 
     def exact(self, text: str) -> Match | None:
         """Return the entry of a text; only white space may differ."""
         wanted = spaced(text)
-        with self._asked():
+        with self._locked():
             row = self._row_of(wanted)
             return Match(wanted, self._entry(row[0])) if row else None
 
@@ -117,7 +117,7 @@ class TranslationMemory:
             return []
         folded = Folded(wanted)
         share = max(least - 0.5, 0.5) / 100  # Percentages are rounded.
-        with self._asked():
+        with self._locked():
             numbers = self._postings.candidates(folded, share)
             if row := self._row_of(wanted):  # It might not be among the candidates if too many are similar.
                 numbers = np.append(numbers, row[0])
@@ -142,7 +142,7 @@ class TranslationMemory:
         """
         # A file name may have bytes that are not UTF-8, which SQLite refuses.
         who = who.encode("utf-8", "replace").decode("utf-8")
-        with self._asked(), writing(self._database):
+        with self._locked(), writing(self._database):
             return self._add(pairs, who, on_pairs)
 
     def edit(self, source: str, target: str, who: str) -> Entry | None:
@@ -151,7 +151,7 @@ class TranslationMemory:
         Raises:
             UserError: the translation is empty or too long, or the file can't be written.
         """
-        with self._asked(), writing(self._database):
+        with self._locked(), writing(self._database):
             if not (row := self._row_of(spaced(source))):
                 return None
             before = self._entry(row[0])
@@ -170,7 +170,7 @@ class TranslationMemory:
             UserError: an entry does not exist, or the file can't be written.
         """
         removed: list[Entry] = []
-        with self._asked(), writing(self._database):
+        with self._locked(), writing(self._database):
             latest = self._latest()
             for source in dict.fromkeys(map(spaced, sources)):
                 if not (row := self._row_of(source)):
@@ -211,7 +211,7 @@ class TranslationMemory:
         """Yield the entries before or after a change, in parts, between which other threads may use the memory."""
         ask = f"SELECT source, target, who, at, change FROM segments WHERE {condition} LIMIT 1000"
         while True:
-            with self._asked():
+            with self._locked():
                 rows = self._database.execute(ask, (change,)).fetchall()
                 entries = [_checked(row[:4]) for row in rows]
             if not rows:
@@ -222,25 +222,25 @@ class TranslationMemory:
     @property
     def change(self) -> int:
         """The number of the latest change."""
-        with self._asked():
+        with self._locked():
             return self._latest()
 
     @property
     def state(self) -> str:
         """A string that differs between memories with different entries."""
-        with self._asked():
+        with self._locked():
             ask = "SELECT count(*), max(change), total(digest) FROM segments"
             return " ".join(map(str, self._database.execute(ask).fetchone()))
 
     def facts(self) -> dict[str, str]:
         """Return the facts about the whole memory by name, such as its languages."""
-        with self._asked():
+        with self._locked():
             facts = self._database.execute("SELECT name, value FROM facts LIMIT 10000").fetchall()
         return {str(name): str(value) for name, value in facts if name != _LATEST_CHANGE}
 
     def note(self, facts: Mapping[str, str]) -> None:
         """Store facts about the whole memory."""
-        with self._asked(), writing(self._database):
+        with self._locked(), writing(self._database):
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", [*facts.items()])
 
     @property
@@ -263,7 +263,7 @@ class TranslationMemory:
     def by_origin(self) -> list[tuple[str, int, int]]:
         """Return the authors, each with the number of entries and the time of the latest."""
         origins = []
-        with self._asked():
+        with self._locked():
             ask = "SELECT '', '', who, max(at), count(*) FROM segments GROUP BY who ORDER BY count(*) DESC LIMIT 1000"
             for row in self._database.execute(ask):
                 entry = _checked(row[:4])
@@ -333,7 +333,7 @@ class TranslationMemory:
         return max(latest, int(noted))
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         with self._lock, explained(self.file):
             yield
 

@@ -67,7 +67,7 @@ class ImageFiles:
         files = cls(paths)
         for root in paths:
             before = len(files._places)
-            files._look_through(root)
+            files._index(root)
             if len(files._places) == before:
                 fix = f"Pictures end in {', '.join(ENDINGS)}."
                 raise UserError("has no pictures", file=root, fix=fix)
@@ -122,7 +122,7 @@ class ImageFiles:
         text = "\n".join([*sorted(lines), ""])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
-    def _look_through(self, root: Path) -> None:
+    def _index(self, root: Path) -> None:
         with reading(root):
             if root.is_dir():
                 for name in _names_in_folder(root):

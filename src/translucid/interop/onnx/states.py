@@ -58,7 +58,7 @@ class Flat(ABC, Generic[StateT]):
         """Return the state of these tensors."""
 
 
-class _OfTransformer(Flat[TransformerState]):
+class _TransformerTensors(Flat[TransformerState]):
     def __init__(self, model: Transformer) -> None:
         self.fixed = [Part("mask", {0: "rows", 3: "source"})]
         self.carried = []
@@ -77,7 +77,7 @@ class _OfTransformer(Flat[TransformerState]):
         return TransformerState(past[0][0].size(2), past, memory, mask, torch.arange(mask.size(0)))
 
 
-class _OfAttentionOnly(Flat[AttentionOnlyState]):
+class _AttentionOnlyTensors(Flat[AttentionOnlyState]):
     def __init__(self, model: AttentionOnly) -> None:
         self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", {0: "rows", 1: "source"})]
         self.carried = [Part(f"past.{i}", {0: "rows", 1: "target"}) for i in range(len(model.decoder_self))]
@@ -90,7 +90,7 @@ class _OfAttentionOnly(Flat[AttentionOnlyState]):
         return AttentionOnlyState(past[0].size(1), past, memory, mask)
 
 
-class _OfRecurrent(Flat[RecurrentState]):
+class _RecurrentTensors(Flat[RecurrentState]):
     def __init__(self, model: RecurrentModel) -> None:
         options = model.options
         assert isinstance(options, RecurrentOptions)
@@ -133,10 +133,10 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
         fix = "Its bidirectional LSTM has no such form; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become an ONNX model", fix=fix)
     if isinstance(model, Transformer):
-        return _OfTransformer(model)
+        return _TransformerTensors(model)
     if isinstance(model, AttentionOnly):
-        return _OfAttentionOnly(model)
+        return _AttentionOnlyTensors(model)
     if isinstance(model, RecurrentModel):
-        return _OfRecurrent(model)
+        return _RecurrentTensors(model)
     what = f"a model of the kind {type(model).__name__} can't become an ONNX model"
     raise UserError(what, fix="Only built-in translators of text can.")

@@ -28,7 +28,7 @@ def traceable(model: SequenceModel) -> SequenceModel:
             part.positions = _FixedPositions(part.positions, positions_of(model) or POSITIONS)
     if isinstance(copied, RecurrentModel):
         encoder: nn.Module = copied.encoder
-        encoder.recurrence = _Padded(copied.encoder.recurrence)
+        encoder.recurrence = _PaddedRecurrence(copied.encoder.recurrence)
     return copied
 
 
@@ -51,13 +51,13 @@ class _FixedPositions(nn.Module):
         return F.embedding(torch.arange(first, first + length), self.table)
 
 
-class _Padded(nn.Module):
+class _PaddedRecurrence(nn.Module):
     """`Recurrence.read` by ONNX's operators, which take the lengths of a padded batch."""
 
     def __init__(self, recurrence: Recurrence) -> None:
         super().__init__()
         rnn = recurrence.rnn
-        self.layers = nn.ModuleList([_Layer(rnn, layer) for layer in range(rnn.num_layers)])
+        self.layers = nn.ModuleList([_RecurrentLayer(rnn, layer) for layer in range(rnn.num_layers)])
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Cells]:
         """Return the states of all positions, and the last ones of each layer, as `Recurrence.read` does."""
@@ -68,7 +68,7 @@ class _Padded(nn.Module):
         return x.transpose(0, 1), tuple(map(torch.stack, zip(*lasts, strict=True)))
 
 
-class _Layer(nn.Module):
+class _RecurrentLayer(nn.Module):
     """One layer of a recurrence, with both of its directions, as an operator of ONNX."""
 
     inputs: Tensor

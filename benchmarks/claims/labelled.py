@@ -180,8 +180,8 @@ class Lab:
         if not file.exists():
             device = choose_device("auto")
             with mixed_precision(device, wanted=bfloat16_is_quick(device)):  # as in training
-                judge = TextClassifier.load(self.runs / name).judges[0]
-                found = judge.probabilities([text.source for text in texts])
+                member = TextClassifier.load(self.runs / name).members[0]
+                found = member.probabilities([text.source for text in texts])
             with file.open("wb") as out:
                 np.save(out, found)
         kept: NDArray[np.floating] = np.load(file)

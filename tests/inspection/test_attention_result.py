@@ -94,7 +94,7 @@ def test_nothing_lights_up_where_nothing_is_and_all_does_where_all_is_alike():
         picture, ["a", "b"], ["", ""], np.stack([np.zeros((2, 2)), np.ones((2, 2))]).astype(np.float32)
     )
     assert not lit.brightness(0, 8, 8).any()
-    assert lit.said(0) == "nothing in particular"
+    assert lit.places_text(0) == "nothing in particular"
     np.testing.assert_allclose(lit.brightness(1, 8, 8), 1)
 
 

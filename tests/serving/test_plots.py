@@ -135,7 +135,7 @@ def test_figures_of_an_image(client, eyes, scene, drawn):
         name, overlay = draw_image(client, scene, drawn, view="map", **fields)
         assert name == "draw_lit" and overlay.words[:3] == ["a", "red", "star"]
     name, rows = draw_image(client, scene, drawn, view="heads")
-    assert name == "draw_lit_rows" and len(list(rows)) == len(looked.ways())
+    assert name == "draw_lit_rows" and len(list(rows)) == len(looked.layers_and_heads())
     name, tree = draw_image(client, scene, drawn, view="beam")
     expected = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)

@@ -20,7 +20,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.decoding.search import search
-from translucid.evaluation.language import TextScores, measured, readings, stride, together
+from translucid.evaluation.language import TextScores, mean_scores, measured, readings, stride
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -188,7 +188,7 @@ class Generator(LoadedModel):
         refuse_one_text(texts)
         encoded = EncodedTexts.encode(texts, self.tokenizer, backwards=self.backwards)
         started = time.perf_counter()
-        scores = together(measured(self.model, encoded, self.configuration.training.window, self.device))
+        scores = mean_scores(measured(self.model, encoded, self.configuration.training.window, self.device))
         return replace(scores, seconds=time.perf_counter() - started)
 
     @torch.inference_mode()

@@ -99,8 +99,8 @@ def by_turns(bank: Tensor, valid: Tensor, banks: int) -> Tensor:
         valid: [B, X] boolean; candidates where it is False come last.
         banks: the number of banks.
     """
-    mine = torch.nn.functional.one_hot(bank, banks) * valid[:, :, None]  # [B, X, banks]
-    turn = mine.cumsum(1).gather(2, bank[:, :, None])[:, :, 0]  # counted from 1 in each bank
+    in_bank = torch.nn.functional.one_hot(bank, banks) * valid[:, :, None]  # [B, X, banks]
+    turn = in_bank.cumsum(1).gather(2, bank[:, :, None])[:, :, 0]  # counted from 1 in each bank
     key = torch.where(valid, turn * banks - bank, (bank.size(1) + 1) * banks)
     return key.argsort(dim=1, stable=True)
 
@@ -197,8 +197,8 @@ class Phrases:
         lengths, inside = torch.zeros(b, p, dtype=torch.long), torch.zeros(b, p, dtype=torch.bool)
         of, wanted = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
         for sentence, of_sentence in enumerate(phrases):
-            for phrase, one in enumerate(constraints.wanted[sentence]):
-                wanted[sentence, phrase] = one.times
+            for phrase, constraint in enumerate(constraints.wanted[sentence]):
+                wanted[sentence, phrase] = constraint.times
             for place, (phrase, form) in enumerate(of_sentence):
                 forms[sentence, place, : len(form.pieces)] = torch.tensor(form.pieces)
                 lengths[sentence, place], inside[sentence, place] = len(form.pieces), form.inside
@@ -284,23 +284,23 @@ class Phrases:
         """
         instead, of = self.instead[rows.sentence], self.of[rows.sentence]  # [N, P, R], [N, P, C]
         exchanged = missing & (instead[:, :, 0] >= 0)  # [N, P]
-        there = log_probs.gather(1, instead.clamp(min=0).flatten(1)).view(instead.shape)
-        there = there.masked_fill(instead < 0, -torch.inf).amax(-1)  # [N, P]
-        own = log_probs.gather(1, following.clamp(min=0))  # [N, P]
+        usual = log_probs.gather(1, instead.clamp(min=0).flatten(1)).view(instead.shape)
+        usual = usual.masked_fill(instead < 0, -torch.inf).amax(-1)  # [N, P]
+        score = log_probs.gather(1, following.clamp(min=0))  # [N, P]
         on = self.met.progress > 0
         begins = exchanged & ~on
         for group in (begins, exchanged & on):
             members = group[:, :, None] & (of > 0)  # [N, P, C]
-            best = own[:, :, None].masked_fill(~members, -torch.inf).amax(1, keepdim=True)  # [N, 1, C]
+            best = score[:, :, None].masked_fill(~members, -torch.inf).amax(1, keepdim=True)  # [N, 1, C]
             best = best.expand_as(members).masked_fill(~members, -torch.inf).amax(-1)  # [N, P]
-            cost = (own - best + torch.where(on, 0.0, there)).masked_fill(~group | (own == -torch.inf), -torch.inf)
+            cost = (score - best + torch.where(on, 0.0, usual)).masked_fill(~group | (score == -torch.inf), -torch.inf)
             hit = token[:, :, None] == following[:, None]  # [N, M, P]
             cheap = cost[:, None].masked_fill(~hit, -torch.inf).amax(-1)
             gain = torch.where(gain > -torch.inf, torch.maximum(gain, cheap), gain)
         # A form may begin with the token that it replaces, which then keeps its price.
         itself = ((token[:, :, None] == following[:, None]) & missing[:, None]).any(-1)
         replaced = (token[:, :, None, None] == instead[:, None]).any(-1) & begins[:, None] & ~itself[:, :, None]
-        return torch.minimum(gain, own[:, None].masked_fill(~replaced, torch.inf).amin(-1))
+        return torch.minimum(gain, score[:, None].masked_fill(~replaced, torch.inf).amin(-1))
 
     def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
         """Return whether outputs [B, K] would end without all of their phrases."""

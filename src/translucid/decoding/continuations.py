@@ -53,15 +53,15 @@ def continuations(
         logits, state = model.step(token, state)
     log_probs = logits.float().log_softmax(-1)[0]
     log_probs[never] = -torch.inf
-    found = []
+    hypotheses = []
     best_only = options.model_copy(update={"nbest": 1, "sample": False})
     for token in log_probs.topk(min(count, len(log_probs) - len(never))).indices.tolist():
         if token == model.eos:
-            found.append(_ended(model, source, prefix, prefix_length))
+            hypotheses.append(_ended(model, source, prefix, prefix_length))
             continue
         ((best,),) = search(model, source, best_only, word_starts, prefix=[*prefix, token], prefix_length=prefix_length)
-        found.append(best)
-    return found
+        hypotheses.append(best)
+    return hypotheses
 
 
 def _ended(model: SequenceModel, source: Tensor, prefix: Sequence[int], prefix_length: int) -> Hypothesis:

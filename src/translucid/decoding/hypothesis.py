@@ -85,7 +85,7 @@ Search: TypeAlias = Callable[[list[int], DecodingOptions], list[list[Hypothesis]
 
 
 def distinct_texts(
-    found: Sequence[list[Hypothesis]],
+    nbest_lists: Sequence[list[Hypothesis]],
     options: DecodingOptions,
     text_of: Callable[[int, Hypothesis], str],
     search: Search,
@@ -96,16 +96,16 @@ def distinct_texts(
     are not filled up, since their number is that of the samples.
 
     Args:
-        found: the hypotheses of each source that a search with `options` has found, the best first.
+        nbest_lists: the hypotheses of each source that a search with `options` has found, the best first.
         options: the options of that search.
         text_of: returns the text of a hypothesis, given the number of its source.
         search: finds the hypotheses of some sources, given by their numbers, with other options.
     """
     if options.nbest == 1:
-        return [*found]
-    lists = [_distinct(i, hypotheses, text_of) for i, hypotheses in enumerate(found)]
+        return [*nbest_lists]
+    lists = [_distinct(i, hypotheses, text_of) for i, hypotheses in enumerate(nbest_lists)]
     waiting = []
-    for i, hypotheses in enumerate(found):
+    for i, hypotheses in enumerate(nbest_lists):
         # A search that found less than was asked for has nothing more to find, whatever its beam.
         if len(lists[i]) < options.nbest == len(hypotheses):
             waiting.append(i)

@@ -100,16 +100,16 @@ def chosen_maps(
     side, what = kind, "self"
     if kind == "cross":
         side, what = "decoder", "cross"
-    found = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
-    if not found and kind == "cross":
+    candidates = [name for name in heads if name.startswith(f"{side}.") and name.endswith(f".{what}")]
+    if not candidates and kind == "cross":
         fix = "Train one that has, such as --model rnn-luong-general."
         raise UserError("this model has no attention to look at", fix=fix)
-    if not found:
+    if not candidates:
         fix = f"It has {', '.join(heads)}." if heads else "It has no attention at all."
         raise UserError(f"this model has no self-attention in its {side}", fix=fix)
-    if layer is not None and not 0 <= layer < len(found):
-        raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {len(found) - 1}.")
-    names = found if layer is None else [f"{side}.{layer}.{what}"]
+    if layer is not None and not 0 <= layer < len(candidates):
+        raise UserError(f"there is no layer {layer}", fix=f"Choose one of 0 to {len(candidates) - 1}.")
+    names = candidates if layer is None else [f"{side}.{layer}.{what}"]
     most = min(heads[name] for name in names)
     if head is not None and not 0 <= head < most:
         raise UserError(f"there is no head {head}", fix=f"Choose one of 0 to {most - 1}.")

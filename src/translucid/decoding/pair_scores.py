@@ -76,14 +76,14 @@ def pair_scores(
         prefix_length: the number of tokens at the beginning of each target that the model does not choose, such as a
             language token; they are left out.
     """
-    found: dict[int, PairScore] = {}
+    scores: dict[int, PairScore] = {}
     for batch, forced in forced_batches(model, pairs, device, batch_tokens, prefix_length):
         lengths = [len(pairs[i][1]) - prefix_length for i in batch]
         for i, log_probs in zip(batch, forced.log_probs.split(lengths), strict=True):
-            found[i] = PairScore(pairs[i][1][prefix_length:], log_probs.tolist())
+            scores[i] = PairScore(pairs[i][1][prefix_length:], log_probs.tolist())
         if on_batch:
             on_batch(len(batch))
-    return [found[i] for i in range(len(pairs))]
+    return [scores[i] for i in range(len(pairs))]
 
 
 def score_pairs(
@@ -117,12 +117,12 @@ def all_scored(scores: Iterable[PairScore | str]) -> list[PairScore]:
     Raises:
         UserError: a pair has no score.
     """
-    found: list[PairScore] = []
+    scored: list[PairScore] = []
     for number, score in enumerate(scores, 1):
         if isinstance(score, str):
             raise UserError(f"pair {number}: {score}", fix="Leave it out, or split it into sentences.")
-        found.append(score)
-    return found
+        scored.append(score)
+    return scored
 
 
 def _problem(source: str, tokens: int, longest: int) -> str:

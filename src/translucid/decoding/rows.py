@@ -99,10 +99,10 @@ class Finished:
 
     def _by_sentence(self) -> list[dict[tuple[int, ...], Hypothesis]]:
         """Return the first hypothesis with each sequence of tokens, for each sentence."""
-        found: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(self.sentences)]
+        hypotheses: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in range(self.sentences)]
         for sentence, hypothesis in self._on_host():
-            found[sentence].setdefault(tuple(hypothesis.tokens), hypothesis)
-        return found
+            hypotheses[sentence].setdefault(tuple(hypothesis.tokens), hypothesis)
+        return hypotheses
 
     def _on_host(self) -> Iterator[tuple[int, Hypothesis]]:
         """Yield all hypotheses, each with its sentence; they are read from a GPU in one copy."""

@@ -133,8 +133,8 @@ class TorchEngine:
             for batch in batches(order, lengths, self._batch_tokens() // options.rows):
                 ids = [sentences[i] for i in batch]
                 of_batch = [numbers[i] for i in batch]
-                found = self._search(ids, options, of_batch, constraints and constraints.of(batch))
-                for i, hypotheses in zip(batch, found, strict=True):
+                nbest_lists = self._search(ids, options, of_batch, constraints and constraints.of(batch))
+                for i, hypotheses in zip(batch, nbest_lists, strict=True):
                     results[i] = hypotheses
                 if on_batch:
                     on_batch(len(batch))
@@ -165,7 +165,7 @@ class TorchEngine:
                 word_starts = word_starts[places.to(word_starts.device)]
             if each is not None:
                 candidates = upload(torch.from_numpy(each), self.device)
-        found = search(
+        nbest_lists = search(
             model,
             source,
             options,
@@ -177,7 +177,7 @@ class TorchEngine:
             candidates=candidates,
             lengths=list(map(len, ids)),
         )
-        return found if listed is None else [_with_ids(nbest, listed) for nbest in found]
+        return nbest_lists if listed is None else [_with_ids(nbest, listed) for nbest in nbest_lists]
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""

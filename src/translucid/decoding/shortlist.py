@@ -31,8 +31,8 @@ class Shortlist:
     def pieces(self, sentences: Iterable[list[int]]) -> NDArray[np.int64]:
         """Return the candidates [n] for source sentences, sorted; the special tokens are the first."""
         different = set().union(*sentences)
-        found = [self.by_source[source] for source in different if source in self.by_source]
-        return np.unique(np.concatenate([self.always, *found]))
+        targets = [self.by_source[source] for source in different if source in self.by_source]
+        return np.unique(np.concatenate([self.always, *targets]))
 
     def of_batch(
         self, sentences: Sequence[list[int]], opening: Sequence[int] = ()

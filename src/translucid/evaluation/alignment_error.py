@@ -86,7 +86,7 @@ def spread(links: Iterable[tuple[int, int, float]], sizes: Sequence[Sequence[int
     return word_links
 
 
-def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
+def alignment_score(predicted: Sequence[Links], gold: Sequence[Gold]) -> AlignmentScore:
     """Score alignments (Och and Ney 2003, Computational Linguistics 29(1), section 5).
 
     AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) for predicted links A, sure links S and possible links P, over all
@@ -96,7 +96,7 @@ def alignment_score(found: Sequence[Links], gold: Sequence[Gold]) -> AlignmentSc
         ValueError: the numbers of alignments and of gold alignments differ.
     """
     in_sure = in_possible = total = sure = 0
-    for links, correct in zip(found, gold, strict=True):
+    for links, correct in zip(predicted, gold, strict=True):
         in_sure += len(correct.sure.intersection(links))
         in_possible += len(correct.possible.intersection(links))
         total += len(set(links))

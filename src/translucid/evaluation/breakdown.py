@@ -133,9 +133,9 @@ def by_frequency(
     wanted, written, right = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         # The intersection of counters has the smaller count of each word.
-        ours, theirs = Counter(words(hypothesis)), Counter(words(reference))
-        for total, some in (wanted, theirs), (written, ours), (right, ours & theirs):
-            for word, count in some.items():
+        in_hypothesis, in_reference = Counter(words(hypothesis)), Counter(words(reference))
+        for total, counter in (wanted, in_reference), (written, in_hypothesis), (right, in_hypothesis & in_reference):
+            for word, count in counter.items():
                 total[bisect_right(edges, counts.get(word, 0)) - 1] += count
     rows = []
     for place, name in enumerate(interval_names(edges)):

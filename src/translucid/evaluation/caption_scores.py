@@ -87,21 +87,21 @@ def caption_scores(
     """
     if not hypotheses:
         raise UserError("there are no captions to score", fix="Give captions and references.")
-    found = list(map(papers_tokens, hypotheses))
+    captions = list(map(papers_tokens, hypotheses))
     wanted = [list(map(papers_tokens, of_image)) for of_image in references]
-    cider = cider_d(found, wanted)  # raises an error if the numbers differ
+    cider = cider_d(captions, wanted)  # raises an error if the numbers differ
     joined_references = [list(map(" ".join, of_image)) for of_image in wanted]
-    bleu = _papers_bleu(list(map(" ".join, found)), joined_references)
+    bleu = _papers_bleu(list(map(" ".join, captions)), joined_references)
     sacrebleu = corpus_bleu(hypotheses, reference_sets(references), language=language)
     return CaptionScores(bleu, sum(cider) / len(cider), sacrebleu)
 
 
-def _papers_bleu(found: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
+def _papers_bleu(captions: Sequence[str], wanted: Sequence[Sequence[str]]) -> tuple[float, float, float, float]:
     """Return BLEU-1 to BLEU-4 without smoothing, with the closest reference length (Papineni et al. 2002)."""
     from sacrebleu.metrics.bleu import BLEU
 
     # The corpus is counted once, up to 4-grams, for all four scores.
-    counted = BLEU(tokenize="none", force=True).corpus_score(found, reference_sets(wanted))  # type: ignore[arg-type]
+    counted = BLEU(tokenize="none", force=True).corpus_score(captions, reference_sets(wanted))  # type: ignore[arg-type]
 
     # sacreBLEU computes BLEU from counts and lengths, of which BLEU-n needs the first n.
     def up_to(n: int) -> float:
@@ -155,11 +155,11 @@ class Cider:
 
     def __call__(self, captions: Sequence[Sequence[Hashable]], references: Sequence[Sequence[Hashable]]) -> list[float]:
         """Return the CIDEr-D of each caption of an image with these references."""
-        others = list(map(self._vector, references))
+        reference_vectors = list(map(self._vector, references))
         scores = []
         for caption in map(self._vector, captions):
-            likenesses = [_likeness(caption, other, self.sigma) for other in others]
-            scores.append(10 * sum(likenesses) / len(others))
+            likenesses = [_likeness(caption, reference, self.sigma) for reference in reference_vectors]
+            scores.append(10 * sum(likenesses) / len(reference_vectors))
         return scores
 
     def _vector(self, words: Sequence[Hashable]) -> _Vector:
@@ -217,7 +217,7 @@ def _likeness(caption: _Vector, reference: _Vector, sigma: float) -> float:
             products = []
             for gram, weight in caption.weights[n].items():
                 if gram in reference.weights[n]:
-                    other = reference.weights[n][gram]
-                    products.append(min(weight, other) * other)
+                    reference_weight = reference.weights[n][gram]
+                    products.append(min(weight, reference_weight) * reference_weight)
             total += sum(products) / norms
     return total / LONGEST * math.exp(-((caption.words - reference.words) ** 2) / (2 * sigma**2))

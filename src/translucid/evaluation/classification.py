@@ -44,14 +44,14 @@ def classification_scores(
     probabilities: NDArray[np.floating], truth: NDArray[np.integer], names: list[str]
 ) -> ClassifierScores:
     """Score probabilities [texts, labels] of texts whose labels are truth [texts], places in `names`."""
-    found = probabilities.argmax(1)
+    predicted = probabilities.argmax(1)
     confusion = np.zeros((len(names),) * 2, np.int64)
-    np.add.at(confusion, (truth, found), 1)
+    np.add.at(confusion, (truth, predicted), 1)
     right = probabilities[np.arange(len(truth)), truth]
     entropy = float(-np.log(np.maximum(right, 1e-30)).mean())
     labels = {name: _of_label(confusion, place) for place, name in enumerate(names)}
-    error = calibration_error(probabilities.max(1), found == truth)
-    accuracy = float((found == truth).mean())
+    error = calibration_error(probabilities.max(1), predicted == truth)
+    accuracy = float((predicted == truth).mean())
     return ClassifierScores(accuracy, macro_f1(confusion), error, entropy, confusion.tolist(), labels)
 
 
@@ -74,7 +74,7 @@ def calibration_error(sure: NDArray[np.floating], right: NDArray[np.bool_], bins
 
 
 def _of_label(confusion: NDArray[np.integer], place: int) -> LabelScores:
-    hits, found, there = confusion[place, place], confusion[:, place].sum(), confusion[place].sum()
-    precision, recall = float(hits / max(found, 1)), float(hits / max(there, 1))
+    hits, predicted, actual = confusion[place, place], confusion[:, place].sum(), confusion[place].sum()
+    precision, recall = float(hits / max(predicted, 1)), float(hits / max(actual, 1))
     f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
-    return LabelScores(precision, recall, f1, int(there))
+    return LabelScores(precision, recall, f1, int(actual))

@@ -190,8 +190,8 @@ def compare(
     if significance and len(a) - equal >= FEWEST_TESTED:
         tested = _tested(a, b, references, tokenize=tokenize, lowercase=lowercase)
     rows = []
-    for one, other in zip(scores_a, scores_b, strict=True):
-        rows.append(MetricRow(one.name, one.value, other.value, one.signature, tested.get(one.name)))
+    for score_a, score_b in zip(scores_a, scores_b, strict=True):
+        rows.append(MetricRow(score_a.name, score_a.value, score_b.value, score_a.signature, tested.get(score_a.name)))
     lengths_a = by_length(sources, a, references, tokenize=tokenize, lowercase=lowercase)
     lengths_b = by_length(sources, b, references, tokenize=tokenize, lowercase=lowercase)
     first = list(map(_first, zip(*references, strict=True)))
@@ -217,12 +217,12 @@ def _tested(
 ) -> dict[str, Tested]:
     from sacrebleu.significance import PairedTest
 
-    found: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
+    tests: list[tuple[dict[str, Any], dict[str, list[Any]]]] = []
     for kind in ("bs", "ar"):  # paired bootstrap resampling, approximate randomisation
         known = {metric.__class__.__name__: metric for metric in metrics(tokenize=tokenize, lowercase=lowercase)}
         # sacreBLEU takes None for a missing reference, though its types do not say so.
-        found.append(PairedTest([("A", a), ("B", b)], known, references, kind)())  # type: ignore[arg-type]
-    (signatures, bootstrap), (other_signatures, randomisation) = found
+        tests.append(PairedTest([("A", a), ("B", b)], known, references, kind)())  # type: ignore[arg-type]
+    (signatures, bootstrap), (other_signatures, randomisation) = tests
     tested = {}
     for name in signatures:
         a_result, b_result = bootstrap[name]

@@ -182,20 +182,20 @@ class Familiarity:
         warnings = self._unlisted(source)
         if not self.scores or not any(map(str.isalpha, without_fixed(source))):
             return warnings
-        found = measured(self.tokenizer, self.words, source, ids, tokens, log_probability, known)
+        measurement = measured(self.tokenizer, self.words, source, ids, tokens, log_probability, known)
         # How improbable the translation is, in deviations; unknown words are added.
-        unlikely = -self.scores.log_probability.above(found.log_probability)
+        unlikely = -self.scores.log_probability.above(measurement.log_probability)
         if self.words and self.scores.unknown:
-            strange = unlikely + WORDS * self.scores.unknown.above(found.unknown) > LIMIT
+            strange = unlikely + WORDS * self.scores.unknown.above(measurement.unknown) > LIMIT
         else:
-            strange = unlikely + self.scores.pieces.above(found.pieces) > PIECES_LIMIT
+            strange = unlikely + self.scores.pieces.above(measurement.pieces) > PIECES_LIMIT
         if not strange:
             return warnings
-        if found.new:
-            warnings.append(f"unknown words: the training text does not have {_listing(found.new)}")
+        if measurement.new:
+            warnings.append(f"unknown words: the training text does not have {_listing(measurement.new)}")
         else:
             usual = self.scores.log_probability.mean
-            figures = f"log-probability {found.log_probability:.1f} a token, {usual:.1f} in validation"
+            figures = f"log-probability {measurement.log_probability:.1f} a token, {usual:.1f} in validation"
             warnings.append(f"improbable: the model has hardly learned such sentences ({figures})")
         return warnings
 
@@ -219,7 +219,7 @@ def measured(
     ids: Sequence[int],
     tokens: Sequence[int],
     log_probability: float,
-    given: Collection[str] = (),
+    translated: Collection[str] = (),
 ) -> Measured:
     """Measure a sentence and its translation.
 
@@ -230,9 +230,9 @@ def measured(
         ids: its tokens.
         tokens: the tokens of the translation.
         log_probability: the log-probability of the translation.
-        given: words with a given translation.
+        translated: words with a given translation.
     """
-    words = [word for word in _words(source) if _folded(word) not in given]
+    words = [word for word in _words(source) if _folded(word) not in translated]
     new = []
     if known is not None:
         new = [word for word in words if word not in known]

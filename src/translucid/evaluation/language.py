@@ -129,16 +129,16 @@ def directions(model: LanguageModel[Any]) -> int:
     return model.options.directions
 
 
-def together(ways: Sequence[TextScores]) -> TextScores:
+def mean_scores(scores_by_direction: Sequence[TextScores]) -> TextScores:
     """Return the mean of the scores of each direction."""
-    count = len(ways)
+    count = len(scores_by_direction)
     nats, correct, tokens, seconds = 0.0, 0, 0, 0.0
-    for scores in ways:
+    for scores in scores_by_direction:
         nats += scores.nats
         correct += scores.correct
         tokens += scores.tokens
         seconds += scores.seconds
-    return TextScores(nats / count, correct // count, tokens // count, ways[0].size, seconds)
+    return TextScores(nats / count, correct // count, tokens // count, scores_by_direction[0].size, seconds)
 
 
 def stride(model: LanguageModel[Any], window: int) -> int:

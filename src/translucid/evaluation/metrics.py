@@ -103,8 +103,8 @@ def corpus_scores(
 
 
 def _corpus_score(metric: Metric, hypotheses: Sequence[str], references: ReferenceSets) -> CorpusScore:
-    found = metric.corpus_score(hypotheses, references)  # type: ignore[arg-type]
-    return CorpusScore(plain_name(found.name), found.score, str(metric.get_signature()))
+    score = metric.corpus_score(hypotheses, references)  # type: ignore[arg-type]
+    return CorpusScore(plain_name(score.name), score.score, str(metric.get_signature()))
 
 
 def metrics(*, tokenize: str = DEFAULT, lowercase: bool = False) -> list[Metric]:

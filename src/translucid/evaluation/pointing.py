@@ -232,7 +232,7 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
         UserError: the file can't be read, a line has another format, or an image has two lines.
     """
     fix = "Write the scenes anew: translucid data scenes."
-    found: dict[str, GoldImage] = {}
+    gold_images: dict[str, GoldImage] = {}
     for number, line in enumerate(read_lines(path), 1):
         try:
             gold = GoldImage.model_validate_json(line)
@@ -243,9 +243,9 @@ def read_gold(path: str | Path) -> dict[str, GoldImage]:
                 problem = f"{where}: {problem}"
             what = f"is not a line of gold boxes ({problem})"
             raise UserError(what, file=path, line=number, fix=fix) from error
-        if found.setdefault(gold.image, gold) is not gold:
+        if gold_images.setdefault(gold.image, gold) is not gold:
             raise UserError(f"is the second line of {gold.image}", file=path, line=number, fix=fix)
-    return found
+    return gold_images
 
 
 def gold_of_words(words: Sequence[str], gold: GoldImage) -> list[About]:

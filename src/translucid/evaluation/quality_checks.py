@@ -171,10 +171,10 @@ def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
 def _repeated(source: str, target: str) -> str | None:
     """Return the repeated part of a translation, if the source does not repeat itself likewise."""
     words = target.split()
-    if len(words) - len(set(words)) >= 3 and (found := LOOP.search(target)) and not LOOP.search(source):
-        return found[0]
-    if (found := _STUTTER.search(target)) and not _STUTTER.search(source):
-        return found[0]
+    if len(words) - len(set(words)) >= 3 and (repetition := LOOP.search(target)) and not LOOP.search(source):
+        return repetition[0]
+    if (repetition := _STUTTER.search(target)) and not _STUTTER.search(source):
+        return repetition[0]
     return restarted(source, target)
 
 
@@ -184,9 +184,9 @@ def restarted(source: str, target: str) -> str | None:
     This is a sequence of two or more words twice in a row, a word that occurs twice, followed by words with the same
     beginning, or a prefix of a name beside the name. If a word occurs twice in the source, only the last case counts.
     """
-    theirs = list(map(_bare, source.split()))
+    source_words = list(map(_bare, source.split()))
     words = [word.strip(_AROUND) for word in target.split()]
-    long = [word for word in theirs if len(word) > 1]
+    long = [word for word in source_words if len(word) > 1]
     if len(set(long)) == len(long):
         plain = [word.casefold() for word in words]
         for i, size in product(range(len(words) - 3), range(2, _RUN + 1)):
@@ -196,19 +196,19 @@ def restarted(source: str, target: str) -> str | None:
             for j in range(i + 2, min(i + _APART + 1, len(words) - 1)):
                 if len(words[i]) > _COMMON and words[i] == words[j] and _alike(words[i + 1], words[j + 1]):
                     return " ".join(words[i : j + 2])
-    names = {word for word in words if len(word) > _COMMON and word[:1].isupper() and word.casefold() in theirs}
+    names = {word for word in words if len(word) > _COMMON and word[:1].isupper() and word.casefold() in source_words}
     for word in words:
-        if len(word) >= _COMMON and word.casefold() not in theirs and any(_broken(word, name) for name in names):
+        if len(word) >= _COMMON and word.casefold() not in source_words and any(_broken(word, name) for name in names):
             return word
     return None
 
 
-def _alike(word: str, other: str) -> bool:
+def _alike(first: str, second: str) -> bool:
     """Return whether two different words begin with the same two letters; a single letter is enough in short words."""
-    if word == other or not word or not other:
+    if first == second or not first or not second:
         return False
-    shorter = min(len(word), len(other), 2)
-    return word[:shorter] == other[:shorter]
+    shorter = min(len(first), len(second), 2)
+    return first[:shorter] == second[:shorter]
 
 
 def _broken(word: str, whole: str) -> bool:
@@ -218,10 +218,10 @@ def _broken(word: str, whole: str) -> bool:
 
 def _is_copy(source: str, target: str) -> bool:
     """Return whether most words of a translation are in the source."""
-    theirs = {word for word in map(_bare, target.split()) if len(word) > 1}
-    if len(theirs) < WORDS:
+    target_words = {word for word in map(_bare, target.split()) if len(word) > 1}
+    if len(target_words) < WORDS:
         return False
-    return len(theirs & set(map(_bare, source.split()))) >= ALIKE * len(theirs)
+    return len(target_words & set(map(_bare, source.split()))) >= ALIKE * len(target_words)
 
 
 def _bare(word: str) -> str:
@@ -234,11 +234,11 @@ def _wrong_language(what: str, text: str, expected: str | None) -> list[str]:
         return []
     # The beginning is enough to detect a language.
     ranked = language_probabilities(text[:500])
-    own = short_code(expected)
+    expected_code = short_code(expected)
     best, probability = max(ranked.items(), key=lambda item: item[1])
-    if own not in ranked or probability < SURE or ranked[own] > HARDLY:
+    if expected_code not in ranked or probability < SURE or ranked[expected_code] > HARDLY:
         return []
-    return [f"wrong language: {what} looks like {best}, not {own}"]
+    return [f"wrong language: {what} looks like {best}, not {expected_code}"]
 
 
 def _count(number: int, what: str) -> str:

@@ -134,8 +134,8 @@ def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[i
         forward: links (source, target) of the model from source to target.
         backward: links of the model from target to source, reversed to (source, target) already.
     """
-    one, other = set(forward), set(backward)
-    kept, union = one & other, one | other
+    forward_links, backward_links = set(forward), set(backward)
+    kept, union = forward_links & backward_links, forward_links | backward_links
     while candidates := _growth(kept, union - kept):
         kept.add(min(candidates))  # only one: the word of the next may now have a link
     return sorted(kept)

@@ -60,14 +60,14 @@ class SaliencyOverlay:
     """The relation of a word to its salient places."""
 
     @classmethod
-    def of(cls, looked: AttentionResult, layer: int | None = None, head: int | None = None) -> SaliencyOverlay:
+    def of(cls, result: AttentionResult, layer: int | None = None, head: int | None = None) -> SaliencyOverlay:
         """Return the overlay of a captioner's attention; layers and heads are averaged unless one is chosen.
 
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
-        notes = [percent(math.exp(value)) for value in looked.log_probs]
-        return cls(looked.pixels, looked.words, notes, looked.weights(layer, head).float().numpy())
+        notes = [percent(math.exp(value)) for value in result.log_probs]
+        return cls(result.pixels, result.words, notes, result.weights(layer, head).float().numpy())
 
     def brightness(self, word: int, height: int, width: int) -> NDArray[np.float32]:
         """Return the brightness of the image for a word [height, width], 0 to 1 at the most salient place.
@@ -96,7 +96,7 @@ class SaliencyOverlay:
         """Return the most salient thirds of the image for a word by name, each with its share of all weights."""
         return places(self.weights[word])[:most]
 
-    def said(self, word: int) -> str:
+    def places_text(self, word: int) -> str:
         """Return the salient places of a word as text."""
         return strong_shares(self.places(word, 3)) or "nothing in particular"
 
@@ -155,16 +155,16 @@ def _thirds(cells: int) -> NDArray[np.int64]:
     return (2 * np.arange(cells) + 1) * 3 // (2 * cells)
 
 
-def panels(looked: AttentionResult) -> str:
+def panels(result: AttentionResult) -> str:
     """Return a row of small panels for notebooks: the image, then its saliency overlay for each word."""
-    return row_of_panels(SaliencyOverlay.of(looked))
+    return row_of_panels(SaliencyOverlay.of(result))
 
 
 def row_of_panels(lit: SaliencyOverlay) -> str:
     """Return a row of small panels: the image, then its saliency overlay for each word."""
     figures = [_figure("", "", lit.scaled(THUMBNAIL), "the image")]
     for i, (word, note) in enumerate(zip(lit.words, lit.notes, strict=True)):
-        figures.append(_figure(word, note, lit.panel(i, THUMBNAIL), f"{word} {lit.verb}: {lit.said(i)}"))
+        figures.append(_figure(word, note, lit.panel(i, THUMBNAIL), f"{word} {lit.verb}: {lit.places_text(i)}"))
     return f"<div style='display:flex;flex-wrap:wrap;gap:.5em'>{''.join(figures)}</div>"
 
 
@@ -178,9 +178,9 @@ def _figure(word: str, note: str, pixels: NDArray[np.uint8], description: str) -
     )
 
 
-def sections_of(looked: AttentionResult) -> dict[str, SaliencyOverlay]:
+def sections_of(result: AttentionResult) -> dict[str, SaliencyOverlay]:
     """Return the saliency averaged over layers and heads, then that of each layer and head, by name."""
-    return {name: SaliencyOverlay.of(looked, *choice) for name, choice in looked.ways().items()}
+    return {name: SaliencyOverlay.of(result, *choice) for name, choice in result.layers_and_heads().items()}
 
 
 def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
@@ -220,7 +220,7 @@ def _section(name: str, lit: SaliencyOverlay, number: int) -> str:
         words += (
             f"<label><input type='radio' name='word-{number}'><span class='word'>{escape(word)}</span>"
             f"<span class='light' style='background-image:url({_overlay_uri(lit, i)})'></span>"
-            f"<span class='said'>{escape(note)}; {escape(lit.verb)}: {escape(lit.said(i))}</span></label>"
+            f"<span class='said'>{escape(note)}; {escape(lit.verb)}: {escape(lit.places_text(i))}</span></label>"
         )
     return (
         f"<section class='looked'><div class='picture' role='img' aria-label='{escape(name)}'></div>"
@@ -284,7 +284,7 @@ class AttentionResult:
         """Whether the model has attention; without it there are only the words and their probabilities."""
         return bool(self.inspected.layers)
 
-    def ways(self) -> dict[str, tuple[int | None, int | None]]:
+    def layers_and_heads(self) -> dict[str, tuple[int | None, int | None]]:
         """Return the choices of layer and head for `weights` by name: all, those of a layer, each head."""
         heads = {layer: self.inspected.heads[f"decoder.{layer}.cross"] for layer in self.inspected.layers}
         choices: dict[str, tuple[int | None, int | None]] = {"all layers and heads": (None, None)}

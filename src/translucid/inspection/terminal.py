@@ -88,17 +88,17 @@ def looked_at(words: WordMap, most: int = 2) -> RenderableType:
     return table
 
 
-def alignment_table(ways: dict[AlignmentOptions, AlignmentScore], own: AlignmentOptions) -> RenderableType:
+def alignment_table(scores: dict[AlignmentOptions, AlignmentScore], current: AlignmentOptions) -> RenderableType:
     """Return a table of the error rates of all ways to derive word alignments; that of the run is marked."""
     table = table_of("read off", "word is", "from", figures=("AER", "precision", "recall", "F1", ""))
-    for options, score in ways.items():
+    for options, score in scores.items():
         origin, time = "alignment layer", ""
         if not options.learned:
             origin = "all layers" if options.layer is None else f"layer {options.layer}"
             time = "fed" if options.shift else "predicted"
         sides = "both sides" if options.both else "the target"
         figures = map("{:.3f}".format, (score.error_rate, score.precision, score.recall, score.f1))
-        table.add_row(origin, time, sides, *figures, "← used" if options == own else "")
+        table.add_row(origin, time, sides, *figures, "← used" if options == current else "")
     return table
 
 

@@ -79,9 +79,9 @@ class _Additive(torch.autograd.Function):
 def _reciprocals(a: Tensor, b: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Yield slices of n rows with their r [n, n_q, n_k, D]; every slice overwrites the memory of the one before."""
     rows_per_block = max(1, BLOCK // max(1, a[0].numel() * b.size(1)))
-    one = a.new_ones(())
+    unit = a.new_ones(())
     memory = a.new_empty(min(rows_per_block, len(a)), b.size(1), *a.shape[1:])
     for start in range(0, len(a), rows_per_block):
         rows = slice(start, min(start + rows_per_block, len(a)))
         r = memory[: rows.stop - rows.start]
-        yield rows, torch.addcmul(one, b[rows, :, None], a[rows, None], out=r).reciprocal_()
+        yield rows, torch.addcmul(unit, b[rows, :, None], a[rows, None], out=r).reciprocal_()

@@ -71,21 +71,21 @@ class Adapter:
         self.fingerprint = digest(file)
 
     @classmethod
-    def find(cls, given: str | Path, run: RunFolder) -> Adapter:
+    def find(cls, adapter: str | Path, run: RunFolder) -> Adapter:
         """Return an adapter of a run by its file, by the run that learned it, or by its name.
 
         Raises:
             UserError: there is none, or it does not fit the run's model.
         """
-        path, folder = Path(given), run.path / "adapters"
+        path, folder = Path(adapter), run.path / "adapters"
         if path.is_dir():
             path /= ADAPTER
-        elif not path.exists() and path.name == str(given):
-            path = folder / f"{given}.safetensors"
+        elif not path.exists() and path.name == str(adapter):
+            path = folder / f"{adapter}.safetensors"
         if not path.exists():
             names = sorted(file.stem for file in folder.glob("*.safetensors"))
-            fix = nearest(str(given), names) if names else f"Give its file, or put it into {folder}."
-            raise UserError(f"there is no adapter {str(given)!r}", fix=fix)
+            fix = nearest(str(adapter), names) if names else f"Give its file, or put it into {folder}."
+            raise UserError(f"there is no adapter {str(adapter)!r}", fix=fix)
         refuse_strange(path, path.parent, None)
         return cls(path, run)
 

@@ -187,13 +187,13 @@ class Configuration(OptionGroup):
         tokenizer = self.data.tokenizer.model_copy(update={"vocabulary": size})
         return self.model_copy(update={"data": self.data.model_copy(update={"tokenizer": tokenizer})})
 
-    def searching(self, given: Mapping[str, Any]) -> DecodingOptions:
+    def searching(self, changes: Mapping[str, Any]) -> DecodingOptions:
         """Return the decoding options with some of them changed by name; None leaves an option unchanged.
 
         Raises:
             UserError: a value is wrong.
         """
-        return checked(DecodingOptions, {**self.decoding.model_dump(), **without_none(given)})
+        return checked(DecodingOptions, {**self.decoding.model_dump(), **without_none(changes)})
 
     def between(self, source: str | None, target: str | None) -> Configuration:
         """Return the configuration with two other languages of a multilingual model, as `DataOptions.between` does."""

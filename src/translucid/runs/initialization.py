@@ -160,25 +160,25 @@ def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
     if language is not None and not any(name.startswith("language.") for name in tensors):
         load_weights(language, tensors, run.model_file)
         return
-    own = unshared(model)
-    for name in tensors.keys() & own.keys():
-        if name.startswith("second.") and own[name].shape != tensors[name].shape:  # other labels
-            tensors[name] = own[name]
+    weights = unshared(model)
+    for name in tensors.keys() & weights.keys():
+        if name.startswith("second.") and weights[name].shape != tensors[name].shape:  # other labels
+            tensors[name] = weights[name]
     before = run.tokenizer()
     if before.fingerprint != tokenizer.fingerprint:
-        _extend(tensors, own, before, tokenizer)
+        _extend(tensors, weights, before, tokenizer)
     load_weights(model, tensors, run.model_file)
 
 
-def _extend(tensors: dict[str, Tensor], own: dict[str, Tensor], before: Tokenizer, now: Tokenizer) -> None:
+def _extend(tensors: dict[str, Tensor], weights: dict[str, Tensor], before: Tokenizer, now: Tokenizer) -> None:
     """Add rows for the additional pieces to the weights that have a row for each piece."""
     import torch
 
     sources, targets = parts_of_new(before, now)
-    for name in tensors.keys() & own.keys():
+    for name in tensors.keys() & weights.keys():
         parts = sources if name.startswith("source_embedding.") else targets
         tensor = tensors[name]
-        if len(own[name]) == len(tensor) + len(parts) > len(tensor):
+        if len(weights[name]) == len(tensor) + len(parts) > len(tensor):
             means = [tensor[ids].mean(0) for ids in parts]
             tensors[name] = torch.cat([tensor, torch.stack(means)])
 
@@ -248,20 +248,20 @@ class Pretrained(NamedTuple):
         Raises:
             UserError: they don't fit.
         """
-        own = unshared(model)
+        weights = unshared(model)
         for run, renamed in ((self.encoder, _in_encoder), (self.decoder, _in_decoder)):
             if run is None:
                 continue
             tensors = {}
             for language_name, tensor in _stacked(load_tensors(run.model_file)[0]).items():
-                name = renamed(language_name, own)
-                if name in own:
+                name = renamed(language_name, weights)
+                if name in weights:
                     tensors[name] = tensor
-            refuse_misfits(shapes({name: own[name] for name in tensors}), shapes(tensors), run.model_file)
+            refuse_misfits(shapes({name: weights[name] for name in tensors}), shapes(tensors), run.model_file)
             for name, tensor in tensors.items():
-                own[name].copy_(tensor)
+                weights[name].copy_(tensor)
         if self.decoder:
-            _disable_cross_attention(own)
+            _disable_cross_attention(weights)
         if self.elmo:
             language: Model = model.get_submodule("source_embedding.language")  # type: ignore[assignment]
             load_weights(language, load_tensors(self.elmo.model_file)[0], self.elmo.model_file)
@@ -322,31 +322,31 @@ def _stacked(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def _in_encoder(name: str, own: dict[str, Tensor]) -> str:
+def _in_encoder(name: str, weights: dict[str, Tensor]) -> str:
     """Return the name that a language model's weight has in a translator's encoder, "" if it has none."""
     module, _, rest = name.partition(".")
     if module == "embedding":
         plain = f"source_embedding.{rest}"
         # With ELMo, the embedding is part of a module that adds ELMo's vectors.
-        return plain if plain in own else f"source_embedding.embedding.{rest}"
+        return plain if plain in weights else f"source_embedding.embedding.{rest}"
     modules = {"decoder": "encoder", "decoder_norm": "encoder_norm", "recurrence": "encoder.recurrence"}
     return f"{modules[module]}.{rest}" if module in modules else ""
 
 
-def _in_decoder(name: str, own: dict[str, Tensor]) -> str:
+def _in_decoder(name: str, weights: dict[str, Tensor]) -> str:
     """Return the name that a language model's weight has in a translator's decoder."""
     module, _, rest = name.partition(".")
     if module == "embedding":
         target = f"target_embedding.{rest}"
-        return target if target in own else _in_encoder(name, own)  # both sides share the embedding
+        return target if target in weights else _in_encoder(name, weights)  # both sides share the embedding
     if module == "decoder":  # a translator has cross-attention between self-attention and feed-forward layer
         return name.replace(".residuals.1.", ".residuals.2.")
     return f"decoder.{name}" if module == "recurrence" else name
 
 
-def _disable_cross_attention(own: dict[str, Tensor]) -> None:
+def _disable_cross_attention(weights: dict[str, Tensor]) -> None:
     """Let cross-attention add nothing, so that the decoder computes what the language model would."""
-    for name, tensor in own.items():
+    for name, tensor in weights.items():
         if name.startswith("decoder.") and ".cross_attention.output." in name:
             tensor.zero_()
         if name == "decoder.combine.weight":  # tanh(W_c [c; h]), where h is the state of the language model

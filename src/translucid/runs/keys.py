@@ -102,7 +102,7 @@ def _values(annotation: Any, metadata: list[Any]) -> str:
     if origin is dict:
         return f"a mapping to: {_values(inner[1], [])}"
     if inner:  # a union of types
-        return " | ".join(_values(one, metadata) for one in inner)
+        return " | ".join(_values(member, metadata) for member in inner)
     return " ".join([_KINDS.get(annotation, ""), *_bounds(metadata)]).strip()
 
 

@@ -254,15 +254,15 @@ def recipes() -> dict[str, Path]:
     return {file.stem: file for file in files}
 
 
-def recipe(given: Path) -> Path:
+def recipe(path: Path) -> Path:
     """Return the file of a configuration, from its path or from the name of a recipe.
 
     Raises:
         UserError: there is no such file and no such recipe.
     """
     known = recipes()
-    if given.is_file():
-        return given
-    if given.name in known and given.parent == Path():  # even if a folder, such as that of its corpus, has this name
-        return known[given.name]
-    raise UserError("is neither a file nor a recipe of ours", file=given, fix=nearest(given.stem, known))
+    if path.is_file():
+        return path
+    if path.name in known and path.parent == Path():  # even if a folder, such as that of its corpus, has this name
+        return known[path.name]
+    raise UserError("is neither a file nor a recipe of ours", file=path, fix=nearest(path.stem, known))

@@ -26,9 +26,9 @@ RENAMED = {
 """The current name of each former name, in the same group, so that existing run folders load and resume."""
 
 
-def without_none(given: Mapping[str, Any]) -> Settings:
+def without_none(settings: Mapping[str, Any]) -> Settings:
     """Return settings without those that are None, which change nothing."""
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def read_settings(file: Path) -> Settings:

@@ -165,9 +165,9 @@ def _is_replaced(file: Path, run: RunFolder) -> bool:
     return any(_same(folder, run.path / "state") for folder in file.parents)
 
 
-def _same(folder: Path, other: Path) -> bool:
+def _same(first: Path, second: Path) -> bool:
     try:
-        return folder.samefile(other)
+        return first.samefile(second)
     except OSError:  # one of them does not exist
         return False
 

@@ -176,19 +176,19 @@ def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> Non
     refuse_not_finite(tensors, file)
 
 
-def refuse_misfits(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], file: Path) -> None:
+def refuse_misfits(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], file: Path) -> None:
     """Compare the shapes of weights by name.
 
     Raises:
         UserError: names are missing or unknown, or a shape differs.
     """
-    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
-    problems += [f"{name} is unknown" for name in sorted(found.keys() - wanted.keys())]
+    problems = [f"{name} is missing" for name in sorted(expected.keys() - actual.keys())]
+    problems += [f"{name} is unknown" for name in sorted(actual.keys() - expected.keys())]
     if problems:
         raise UserError(f"does not fit the model: {', '.join(problems[:3])}", file=file, fix=_MISFIT)
-    for name, shape in wanted.items():
-        if shape != found[name]:
-            what = f"does not fit the model: {name} is {list(found[name])}, not {list(shape)}"
+    for name, shape in expected.items():
+        if shape != actual[name]:
+            what = f"does not fit the model: {name} is {list(actual[name])}, not {list(shape)}"
             raise UserError(what, file=file, fix=_MISFIT)
 
 

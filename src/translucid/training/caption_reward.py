@@ -39,8 +39,8 @@ class CaptionReward:
 
     def __call__(self, captions: Sequence[Ids], references: Sequence[Ids]) -> list[float]:
         """Return the reward of each caption of an image, given the references of the image."""
-        ours, theirs = self.words_of_all(captions), self.words_of_all(references)
-        both = zip(self.cider(ours, theirs), precisions(ours, theirs), strict=True)
+        caption_words, reference_words = self.words_of_all(captions), self.words_of_all(references)
+        both = zip(self.cider(caption_words, reference_words), precisions(caption_words, reference_words), strict=True)
         return [cider + self.precision * precision for cider, precision in both]
 
     def words_of_all(self, captions: Sequence[Ids]) -> list[list[str]]:

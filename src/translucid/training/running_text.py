@@ -13,7 +13,7 @@ from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.store import EncodedTexts, StoredTexts, TextStore
 from translucid.data.stream import stream_of
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.evaluation.language import TextScores, directions, measured, together
+from translucid.evaluation.language import TextScores, directions, mean_scores, measured
 from translucid.ground.console import Console, counting
 from translucid.models.language.model import LanguageModel
 from translucid.models.language_options import LanguageShape
@@ -99,10 +99,10 @@ class StreamValidator(Validator):
         scores = [TextScores(0, 0, 0, size)] * directions(model)
         if workers.leads:
             scores = measured(model, self.texts, self.window, device)
-        for number, own in enumerate(scores):
-            nats, correct, tokens = workers.sum(own.nats, own.correct, own.tokens)
+        for number, score in enumerate(scores):
+            nats, correct, tokens = workers.sum(score.nats, score.correct, score.tokens)
             scores[number] = TextScores(nats, int(correct), int(tokens), size)
-        mean = together(scores)
+        mean = mean_scores(scores)
         measures = {"perplexity_word": mean.perplexity_word, "bits_per_character": mean.bits_per_character}
         if len(scores) == 2:
             for name, score in zip(DIRECTIONS, scores, strict=True):

@@ -68,9 +68,9 @@ class SelfCritical:
 
     def rewards(self, drawn: Tensor, references: Tensor) -> Tensor:
         """Return the rewards [B, K] for captions [K B, T] and references [k B, T']."""
-        ours = _captions(drawn, self.samples, self.model.pad)
-        theirs = _captions(references, len(references) // len(ours), self.model.pad)
-        return torch.tensor(list(map(self.reward, ours, theirs)))
+        captions = _captions(drawn, self.samples, self.model.pad)
+        references_of_images = _captions(references, len(references) // len(captions), self.model.pad)
+        return torch.tensor(list(map(self.reward, captions, references_of_images)))
 
 
 def advantages(rewards: Tensor) -> Tensor:

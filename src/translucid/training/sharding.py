@@ -107,8 +107,8 @@ class ShardedWeights(Weights):
         """See `Weights`."""
         weights, averages = under("model.", tensors), under("averaged.", tensors)
         shapes = {name: p.shape for name, p in zip(self.names, self.parameters, strict=True)}
-        for found in (weights, averages):
-            refuse_misfits(shapes, {name: tensor.shape for name, tensor in found.items()}, file)
+        for named_tensors in (weights, averages):
+            refuse_misfits(shapes, {name: tensor.shape for name, tensor in named_tensors.items()}, file)
         for name, parameter, average in zip(self.names, self.parameters, self.averages, strict=True):
             _local(parameter).data.copy_(_local(self.part(weights[name], parameter)))
             average.copy_(_local(self.part(averages[name], parameter)))

@@ -72,14 +72,14 @@ def carried_by(rank: int, count: int, tensors: Mapping[str, Tensor]) -> dict[str
             ranks.add(int(digits))
             if kind == "carried":
                 parts_by_name.setdefault(rest[0], {})[int(digits)] = tensor
-    mine: dict[str, Tensor] = {}
+    rows: dict[str, Tensor] = {}
     for name, parts in parts_by_name.items():
         first = next(iter(parts.values()))
         whole = first.new_empty(sum(map(len, parts.values())), *first.shape[1:])
         # A process without rows has no part, but counts: its rank decides about the rows of the others.
         for old_rank, part in parts.items():
             whole[old_rank :: len(ranks)] = part
-        mine[name] = whole[rank::count]
-        if not len(mine[name]):  # fewer rows than processes
+        rows[name] = whole[rank::count]
+        if not len(rows[name]):  # fewer rows than processes
             return {}
-    return mine
+    return rows

@@ -214,7 +214,7 @@ class TextDataset:
         return sha256(json.dumps(identity))
 
 
-def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, console: Console) -> None:
+def tell_of_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:
     """Say how many of the validation pairs or captions are too long for the loss.
 
     Raises:
@@ -223,7 +223,7 @@ def tell_of_too_long(unit: str, given: int, fit: int, longest: int, file: str, c
     limit = f"more than {longest} tokens (data.max_tokens, or what the model takes)"
     if not fit:
         fix = "Give shorter ones with --valid, or raise data.max_tokens."
-        raise UserError(f"all {given:,} validation {unit} have {limit}", file=file, fix=fix)
-    if fit < given:
-        what = f"{given - fit:,} of {given:,} validation {unit} have {limit}: the loss leaves them out"
+        raise UserError(f"all {total:,} validation {unit} have {limit}", file=file, fix=fix)
+    if fit < total:
+        what = f"{total - fit:,} of {total:,} validation {unit} have {limit}: the loss leaves them out"
         console.print(f"{file}: {what}", soft_wrap=True)

@@ -284,18 +284,18 @@ class Trainer:
 
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
-            found = self.validator.measure(model, self.device, self.workers)
-            best = self.validator.is_better(found, self.progress.best_score, self.progress.best_loss)
+            validation = self.validator.measure(model, self.device, self.workers)
+            best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
             self.progress.stale += 1
             if best:
                 self.progress.stale = 0
-                self.progress.best_score, self.progress.best_loss = found.score, found.loss
+                self.progress.best_score, self.progress.best_loss = validation.score, validation.loss
                 self.progress.best_step = self.progress.step
-                self.progress.kept = found.measures
-                self._save_best(model, found.measures)
+                self.progress.kept = validation.measures
+                self._save_best(model, validation.measures)
         if record:
-            record.write_validation(self.progress.step, self.progress.seconds, found)
-            display.validation(self.progress.step, found, self.validator.describe(found.score), best)
+            record.write_validation(self.progress.step, self.progress.seconds, validation)
+            display.validation(self.progress.step, validation, self.validator.describe(validation.score), best)
         self.recent.last = time.monotonic()  # the speed of the next update excludes the validation
 
     def _save_best(self, model: Model, facts: dict[str, float]) -> None:

@@ -81,18 +81,18 @@ class Validator(ABC):
         """Return a score for comparisons, in which scores that differ only by chance are equal."""
         return score
 
-    def is_better(self, found: Validation, score: float | None, loss: float | None) -> bool:
+    def is_better(self, validation: Validation, score: float | None, loss: float | None) -> bool:
         """Whether weights are better than others, by the score, or by the loss if the scores are equal.
 
         Args:
-            found: the figures of the weights.
+            validation: the figures of the weights.
             score: the score of the others; None if there are none.
             loss: the loss of the others, if it is known.
         """
         if score is None:
             return True
-        ours, theirs = self.comparable(found.score), self.comparable(score)
-        return ours > theirs or (ours == theirs and loss is not None and found.loss < loss - MIN_IMPROVEMENT)
+        new, old = self.comparable(validation.score), self.comparable(score)
+        return new > old or (new == old and loss is not None and validation.loss < loss - MIN_IMPROVEMENT)
 
 
 class PairsValidator(Validator):

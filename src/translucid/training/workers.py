@@ -57,20 +57,20 @@ class Workers:
         backend, note = _backend(device)
         if device.type == "cuda":
             torch.cuda.set_device(device)  # or else objects are gathered, and kernels started, on the first GPU
-        own = device if backend == "nccl" else None
+        nccl_device = device if backend == "nccl" else None
         try:
             store, rank, count = next(rendezvous("env://", timeout=PREPARATION))
             if count == int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
                 # Started again by torchrun, processes would find the addresses of the dead ones in the store.
                 store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
             dist.init_process_group(
-                backend, store=store, rank=rank, world_size=count, timeout=PREPARATION, device_id=own
+                backend, store=store, rank=rank, world_size=count, timeout=PREPARATION, device_id=nccl_device
             )
         except (RuntimeError, ValueError) as error:
             what = f"the other training processes do not answer ({str(error).splitlines()[0]})"
             raise UserError(what, fix="Start all of them with torchrun, with the same arguments.") from error
         try:
-            yield cls(dist.get_rank(), dist.get_world_size(), own or CPU, note)
+            yield cls(dist.get_rank(), dist.get_world_size(), nccl_device or CPU, note)
             dist.barrier()  # who left first would close connections that others still listen to
         except RuntimeError as error:
             if not (isinstance(error, dist.DistError) or "gloo" in str(error)):

@@ -69,10 +69,10 @@ def _mode(rng: Random, modes: Sequence[str], *, question: bool) -> str:
 def quality(rng: Random, qualities: Sequence[words.Adjective], form: int, *, very: float = 0.2) -> Part:
     """Return an adjective that agrees, sometimes with `very`."""
     chosen = pick(rng, qualities)
-    said = word(chosen.english, chosen.spanish[form])
+    adjective = word(chosen.english, chosen.spanish[form])
     if chosen.english not in ("alone", "ready") and rng.random() < very:
-        return join(word("very", "muy"), said)
-    return said
+        return join(word("very", "muy"), adjective)
+    return adjective
 
 
 def _job(rng: Random, subject: Subject) -> Part:

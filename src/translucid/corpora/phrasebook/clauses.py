@@ -98,11 +98,11 @@ def clause(
     """
     verb, complement = predicate.verb, predicate.complement
     group = _english(verb, subject.english_person, mode, bare=negative or question)
-    said, _ = subject.say()
+    subject_part, _ = subject.say()
     middle = _middle(adverb, negative=negative)
-    english = _in_order(group, said, middle, question=question)
+    english = _in_order(group, subject_part, middle, question=question)
 
-    dropped = () if said.spanish else tuple(said.english)
+    dropped = () if subject_part.spanish else tuple(subject_part.english)
     person = subject.person
     finite, *rest = _spanish(verb, person, mode, group, dropped)
     before = list(middle.spanish)
@@ -111,13 +111,13 @@ def clause(
     else:
         before += _clitic(predicate, person, group.main)
     if not question:
-        spanish = [*said.spanish, *before, finite, *rest, *complement.spanish]
+        spanish = [*subject_part.spanish, *before, finite, *rest, *complement.spanish]
     elif verb.is_be and _precedes_subject(complement):
-        spanish = [*before, finite, *rest, *complement.spanish, *said.spanish]  # ¿Está abierta la puerta?
+        spanish = [*before, finite, *rest, *complement.spanish, *subject_part.spanish]  # ¿Está abierta la puerta?
     elif opener is not None:
-        spanish = [*before, finite, *rest, *said.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
+        spanish = [*before, finite, *rest, *subject_part.spanish, *complement.spanish]  # ¿Dónde va a comer Ana?
     else:
-        spanish = [*before, finite, *said.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
+        spanish = [*before, finite, *subject_part.spanish, *rest, *complement.spanish]  # ¿Va Ana a comer pan?
     part = Part(english + complement.english, spanish)
     return join(opener, part) if opener else part
 
@@ -132,9 +132,9 @@ def _middle(adverb: Expression | None, *, negative: bool) -> Part:
     return middle
 
 
-def _in_order(group: _Group, said: Part, middle: Part, *, question: bool) -> list[English]:
+def _in_order(group: _Group, subject_part: Part, middle: Part, *, question: bool) -> list[English]:
     """Return the English words of a clause before the complement; in a question, the auxiliary is first."""
-    first = [*group.support, *said.english] if question else [*said.english, *group.support]
+    first = [*group.support, *subject_part.english] if question else [*subject_part.english, *group.support]
     return [*first, *middle.english, *group.going, *group.main]
 
 

@@ -98,17 +98,17 @@ def general(rng: Random, count: int) -> tuple[list[Part], bool]:
 
     Most of them are from one group of `LIKED`.
     """
-    found: list[Part] = []
+    things: list[Part] = []
     seen: set[str] = set()
     first_plural = False
     group = pick(rng, LIKED)
-    while len(found) < count:
+    while len(things) < count:
         noun, plural = pick(rng, group if rng.random() < 0.7 else pick(rng, LIKED))
         if noun.singular not in seen:
             seen.add(noun.singular)
-            first_plural = first_plural or (plural and not found)
-            found.append(noun_phrase(noun, generic=True, plural=plural))
-    return found, first_plural
+            first_plural = first_plural or (plural and not things)
+            things.append(noun_phrase(noun, generic=True, plural=plural))
+    return things, first_plural
 
 
 def _list(rng: Random, subject: Subject, length: int) -> tuple[Part, bool]:
@@ -179,8 +179,8 @@ def _this(rng: Random, subject: Subject) -> tuple[Part, bool]:
 def _that_someone(rng: Random, subject: Subject) -> Part:
     """Return a thing with a relative clause: the book that you bought, el libro que compraste."""
     maker, nouns = pick(rng, ((buy, words.THINGS), (read, words.READING), (watch, words.SHOWS)))
-    other = other_than(rng, subject)
-    done = clause(other, Predicate(maker(rng, other).verb, Part([], [])), "past")
+    agent = other_than(rng, subject)
+    done = clause(agent, Predicate(maker(rng, agent).verb, Part([], [])), "past")
     if maker is read or rng.random() < 0.3:
         done = join(done, pick(rng, when_where.TIMES["past"]).say())
     return join(noun_phrase(pick(rng, nouns), "the"), word("that", "que"), done)

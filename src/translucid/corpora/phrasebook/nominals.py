@@ -204,9 +204,9 @@ def other_than(rng: Random, subject: Subject) -> Subject:
     if rng.random() < 0.25:
         return pick(rng, [pronoun for pronoun in (I, YOU, WE) if pronoun.person != subject.person])
     while True:
-        other = named(rng)
-        if other.person == other.english_person and other is not NOBODY and other.members != subject.members:
-            return other
+        someone = named(rng)
+        if someone.person == someone.english_person and someone is not NOBODY and someone.members != subject.members:
+            return someone
 
 
 def next_subject(rng: Random, before: Subject) -> Subject:

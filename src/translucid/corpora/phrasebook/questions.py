@@ -174,8 +174,8 @@ def request(rng: Random) -> Part:
         if not predicate.verb.reflexive and not predicate.clitic:
             break
     verb = predicate.verb
-    said = english_words(verb.base, *verb.particle)
-    part = join(Part(said, [Spanish(verb.imperative, *said)]), predicate.complement)
+    english_verb = english_words(verb.base, *verb.particle)
+    part = join(Part(english_verb, [Spanish(verb.imperative, *english_verb)]), predicate.complement)
     chance = rng.random()
     if chance < 0.4:
         return part
@@ -191,12 +191,12 @@ def answer(rng: Random, subject: Subject) -> Part:
     negative = rng.random() < 0.5
     kind = rng.random()
     if kind < 0.4:
-        said = likes(rng, subject, negative=negative)
+        statement = likes(rng, subject, negative=negative)
     elif kind < 0.7:
-        said = is_(rng, subject, negative=negative)
+        statement = is_(rng, subject, negative=negative)
     else:
-        said = does(rng, subject, pick(rng, ("present", "past", "will", "can")), timed=0.1, negative=negative)
-    return join(comma((NO if negative else YES).say()), said)
+        statement = does(rng, subject, pick(rng, ("present", "past", "will", "can")), timed=0.1, negative=negative)
+    return join(comma((NO if negative else YES).say()), statement)
 
 
 def greeting(rng: Random) -> tuple[Part, str]:

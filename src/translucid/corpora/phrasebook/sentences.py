@@ -119,21 +119,21 @@ def that(rng: Random, subject: Subject) -> Part:
     """Return reported speech: I think that, she says that, I know that."""
     verb = pick(rng, (verbs.THINK, verbs.KNOW, verbs.SAY if subject.person > 0 else verbs.THINK))
     inner = subject.again() if verb is verbs.SAY and rng.random() < 0.4 else other_than(rng, subject)
-    said = weighted(rng, REPORTED)(rng, inner)
+    reported = weighted(rng, REPORTED)(rng, inner)
     negative = rng.random() < 0.1 and verb is verbs.SAY and subject is not EVERYONE
-    return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), said)
+    return join(clause(subject, Predicate(verb, THAT.say()), "present", negative=negative), reported)
 
 
 def before_after(rng: Random, subject: Subject) -> Part:
     """Return two activities in their order: I drink milk before going to bed."""
     link, makers = pick(rng, LIMITS)
     maker = pick(rng, makers)
-    other = pick(rng, (maker, leisure))(rng, subject)
+    limiting = pick(rng, (maker, leisure))(rng, subject)
     mode = pick(rng, ("present", "past", "will"))
     first = in_mode(rng, subject, mode, choice)
-    while first.verb is other.verb:
+    while first.verb is limiting.verb:
         first = in_mode(rng, subject, mode, choice)
-    limit = join(link.say(), deed(other, subject.person, "ing"))
+    limit = join(link.say(), deed(limiting, subject.person, "ing"))
     if rng.random() < 0.35:
         return join(comma(limit), clause(subject, first, mode))
     return join(clause(subject, first, mode), limit)
@@ -143,11 +143,11 @@ def while_(rng: Random, subject: Subject) -> Part:
     """Return two simultaneous activities: I cook while Ana reads a book."""
     mode = "present" if rng.random() < 0.4 else "progressive"
     first, second = pick(rng, AT_HOME), pick(rng, AT_HOME)
-    other = other_than(rng, subject)
+    second_subject = other_than(rng, subject)
     return join(
         does(rng, subject, mode, maker=first, timed=0, negative=False),
         WHILE.say(),
-        does(rng, other, mode, maker=second, timed=0, negative=False),
+        does(rng, second_subject, mode, maker=second, timed=0, negative=False),
     )
 
 
@@ -187,18 +187,18 @@ def so(rng: Random, subject: Subject) -> Part:
 
 def both(rng: Random, subject: Subject) -> Part:
     """Return two similar clauses: I like tea and Ana likes coffee."""
-    other = other_than(rng, subject)
+    second_subject = other_than(rng, subject)
     kind = rng.random()
     if kind < 0.3:
-        first, second = likes(rng, subject, negative=False), likes(rng, other, negative=False)
+        first, second = likes(rng, subject, negative=False), likes(rng, second_subject, negative=False)
     elif kind < 0.5:
-        first, second = is_(rng, subject), is_(rng, other)
+        first, second = is_(rng, subject), is_(rng, second_subject)
     elif kind < 0.65:
-        first, second = has(rng, subject), has(rng, other)
+        first, second = has(rng, subject), has(rng, second_subject)
     else:
         mode = pick(rng, ("present", "past", "will", "going"))
         first = does(rng, subject, mode, timed=0.1, negative=False)
-        second = does(rng, other, mode, timed=0.1, negative=False)
+        second = does(rng, second_subject, mode, timed=0.1, negative=False)
     return join(first, AND.say(), second)
 
 

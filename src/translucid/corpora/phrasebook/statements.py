@@ -44,11 +44,11 @@ def does(
     if negative is None:
         negative = rng.random() < 0.13 and mode != "progressive"
     negative = negative and subject.is_specific
-    told = rng.random() < timed
-    predicate = in_mode(rng, subject, mode, maker, told=told)
+    has_time = rng.random() < timed
+    predicate = in_mode(rng, subject, mode, maker, has_time=has_time)
     if mode == "progressive" and not can_go_on(predicate):
         mode = "present"
-    if not told or predicate.verb in POINTS:
+    if not has_time or predicate.verb in POINTS:
         often = None
         if timed and mode == "present" and not negative and subject is not NOBODY and rng.random() < 0.18:
             often = pick(rng, when_where.FREQUENCY)
@@ -59,13 +59,13 @@ def does(
     return join(clause(subject, predicate, mode, negative=negative), time)
 
 
-def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, told: bool = False) -> Predicate:
+def in_mode(rng: Random, subject: Subject, mode: str, maker: Make = action, *, has_time: bool = False) -> Predicate:
     """Return an activity that can be expressed in a mode.
 
     English does not distinguish `I read` (leo) from `I read` (leí), so it is in the past only together with a time.
     """
     predicate = maker(rng, subject)
-    while predicate.verb is verbs.READ and mode == "past" and not told:
+    while predicate.verb is verbs.READ and mode == "past" and not has_time:
         predicate = action(rng, subject)
     return predicate
 

@@ -61,16 +61,16 @@ class Speaker:
             return _about(SAID[which][variant % len(SAID[which])], both)
 
         first, second = self._noun(0), self._noun(1)
-        brief, other = self._noun(0, size=False), self._noun(1, size=False)
+        brief_first, brief_second = self._noun(0, size=False), self._noun(1, size=False)
         if relation in ("larger", "smaller"):  # the sentence is about the size already
-            first, second = brief, other
+            first, second = brief_first, brief_second
         return [
             first + self._be(0) + stands(relation) + second,
             second + self._be(1) + stands(back) + first,
             self._grammar("there") + self._be(0) + first + stands(relation, 1) + second + self._ground(),
-            brief + stands(relation, 1) + other + self._ground(),
-            self._grammar("we see") + brief + stands(relation) + other,
-            self._grammar("the picture shows") + other + stands(back) + brief,
+            brief_first + stands(relation, 1) + brief_second + self._ground(),
+            self._grammar("we see") + brief_first + stands(relation) + brief_second,
+            self._grammar("the picture shows") + brief_second + stands(back) + brief_first,
         ]
 
     def _between(self) -> list[_Words]:

@@ -138,7 +138,7 @@ def _scattered(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
         for _ in range(TRIES):
             x = rng.uniform(reach + APART, 1 - reach - APART)
             y = rng.uniform(reach + APART, 1 - reach - APART)
-            if all(max(abs(x - a), abs(y - b)) > reach + other + APART for a, b, other in spots):
+            if all(max(abs(x - a), abs(y - b)) > reach + radius + APART for a, b, radius in spots):
                 spots.append((x, y, reach))
                 break
         else:
@@ -167,15 +167,15 @@ def _beside(rng: Random, relation: str, reaches: Sequence[float], counts: Sequen
 
 def _between(rng: Random, reaches: Sequence[float]) -> list[_Spot] | None:
     """Return places at which the first thing is between the other two, horizontally or vertically."""
-    middle, one, other = reaches
-    room = 1 - 2 * (middle + one + other) - 4 * APART
+    middle, before, after = reaches
+    room = 1 - 2 * (middle + before + after) - 4 * APART
     if room < 0:
         return None
     # The free room is distributed at random before, between and after the things.
     free = sorted(rng.uniform(0, room) for _ in range(3))
-    a = APART + one + free[0]
-    b = a + one + APART + middle + (free[1] - free[0])
-    c = b + middle + APART + other + (free[2] - free[1])
+    a = APART + before + free[0]
+    b = a + before + APART + middle + (free[1] - free[0])
+    c = b + middle + APART + after + (free[2] - free[1])
     along = [b, a, c]  # the other thing that a caption names first is on the left, or above
     across = rng.uniform(max(reaches) + APART, 1 - max(reaches) - APART)
     if rng.random() < 0.3:

@@ -123,7 +123,7 @@ def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], siz
     x = ((np.arange(columns * _FINER) + corner[0] * _FINER) / (size * _FINER) - thing.x)[None, :]
     y = ((np.arange(rows * _FINER) + corner[1] * _FINER) / (size * _FINER) - thing.y)[:, None]
     colour = np.array(COLOURS[thing.colour], float)
-    other = colour * 0.45 if colour.mean() > 90 else colour + 0.55 * (255 - colour)
+    contrast = colour * 0.45 if colour.mean() > 90 else colour + 0.55 * (255 - colour)
     share: NDArray[Any] = np.zeros((rows * _FINER, columns * _FINER))
     u, v = x / 0.085, y / 0.085  # patterns do not grow with the thing
     if thing.material == "striped":
@@ -134,7 +134,7 @@ def _surface(thing: Thing, corner: tuple[int, int], extent: tuple[int, int], siz
         share = (u * 1.3 // 1 + v * 1.3 // 1) % 2
     elif thing.material == "shiny":
         from_light = np.hypot(x + 0.4 * thing.reach, y + 0.4 * thing.reach) / thing.reach
-        colour, other, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * from_light**2)
+        colour, contrast, share = colour * 0.75, np.full(3, 255.0), np.exp(-5 * from_light**2)
     mixed = share.reshape(rows, _FINER, columns, _FINER).mean((1, 3))
-    image = colour + mixed[..., None] * (other - colour)
+    image = colour + mixed[..., None] * (contrast - colour)
     return Image.fromarray(image.clip(0, 255).astype(np.uint8))

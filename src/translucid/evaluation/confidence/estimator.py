@@ -67,10 +67,10 @@ class Detached(_Record):
     def about(self, seen: Seen) -> list[str]:
         """Return a warning if the attention of a translation is detached from its source."""
         assert seen.attention is not None
-        usual, found = self.offset + self.slope * math.log(seen.attention.shape[1]), entropy(seen)
-        if found - usual <= self.limit:
+        usual, actual = self.offset + self.slope * math.log(seen.attention.shape[1]), entropy(seen)
+        if actual - usual <= self.limit:
             return []
-        return [f"detached attention: it is spread over the source (entropy {found:.1f}, {usual:.1f} is usual)"]
+        return [f"detached attention: it is spread over the source (entropy {actual:.1f}, {usual:.1f} is usual)"]
 
 
 class Estimator(_Record):

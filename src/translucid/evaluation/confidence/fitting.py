@@ -129,8 +129,8 @@ def bins(confidence: Figures, good: NDArray[np.bool_], count: int = BINS) -> lis
     result = []
     for part in np.array_split(order, count):
         if len(part):
-            said, seen = float(confidence[part].mean()), float(good[part].mean())
-            result.append(Bin(said=said, seen=seen, count=len(part)))
+            mean_confidence, share = float(confidence[part].mean()), float(good[part].mean())
+            result.append(Bin(said=mean_confidence, seen=share, count=len(part)))
     return result
 
 

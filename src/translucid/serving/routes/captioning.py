@@ -113,7 +113,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
         answer["alternatives"].append({"caption": alternative.text, "score": score})
     answer |= {"words": _words(looked), "grid": None, "heads": 0, "size": captioner.size}
     if looked.looks:
-        answer |= {"grid": list(looked.grid), "heads": len(looked.ways())}
+        answer |= {"grid": list(looked.grid), "heads": len(looked.layers_and_heads())}
     if wanted.maps:
         answer["maps"] = _maps(looked)
     if wanted.tree:
@@ -158,7 +158,7 @@ def _maps(looked: AttentionResult) -> list[dict[str, Any]]:
     """Return the attention of each word averaged over all layers and heads, of each layer, and of each head."""
     rows: list[dict[str, Any]] = []
     if looked.looks:
-        for name, (layer, head) in looked.ways().items():
+        for name, (layer, head) in looked.layers_and_heads().items():
             rows.append({"name": name, "layer": layer, "head": head, "weights": plain(looked.weights(layer, head), 4)})
     return rows
 

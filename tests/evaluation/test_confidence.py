@@ -9,7 +9,7 @@ from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence import estimator as estimating
 from translucid.evaluation.confidence import features
 from translucid.evaluation.confidence.estimator import Detached
-from translucid.evaluation.confidence.features import FEATURES, KINDS, Seen, measured
+from translucid.evaluation.confidence.features import FEATURES, KINDS, Measurements, measured
 from translucid.evaluation.confidence.fitting import (
     FOLDS,
     bins,
@@ -23,7 +23,7 @@ from translucid.evaluation.confidence.fitting import (
 from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
-SEEN = Seen(
+SEEN = Measurements(
     source="I like it",
     target="Me gusta",
     tokens=4,
@@ -77,15 +77,15 @@ def test_every_feature_is_of_a_kind_and_has_been_reckoned():
 
 
 def test_features_of_next_to_nothing_are_numbers():
-    nothing = Seen("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
+    nothing = Measurements("", "", 1, -0.1, np.array([-0.1]), np.array([[1.0]]), 0, np.array([-0.1]))
     assert np.isfinite(measured([nothing], list(FEATURES))).all()
     assert measured([], ["mean", "lowest"]).shape == (0, 2)
 
 
 def test_what_was_seen_twice_is_put_together():
-    less = Seen("I like it", "Me gusta", 4, SEEN.log_probability, attention=SEEN.attention, opening=1)
-    more = Seen("I like it", "Me gusta", 4, SEEN.log_probability, SEEN.token_log_probs, None, 1, SEEN.dropped)
-    for both in (less.and_also(more), more.and_also(less)):
+    less = Measurements("I like it", "Me gusta", 4, SEEN.log_probability, attention=SEEN.attention, opening=1)
+    more = Measurements("I like it", "Me gusta", 4, SEEN.log_probability, SEEN.token_log_probs, None, 1, SEEN.dropped)
+    for both in (less.merged_with(more), more.merged_with(less)):
         assert measured([both], list(FEATURES)).tolist() == measured([SEEN], list(FEATURES)).tolist()
 
 
@@ -138,7 +138,7 @@ def made(count, seed=1):
         tokens = int(chance.integers(3, 15))
         log_probs = np.log(chance.beta(*chance.uniform(1, 4, 2), tokens))
         words = " ".join(["word"] * chance.integers(1, tokens))
-        seen.append(Seen(f"{number} {words}", words, tokens, float(log_probs.sum()), log_probs))
+        seen.append(Measurements(f"{number} {words}", words, tokens, float(log_probs.sum()), log_probs))
         probable.append(float(sigmoid(np.array(2 + 2 * log_probs.mean()))))
     probable = np.array(probable)
     return seen, probable, np.where(chance.random(count) < probable, 90.0, 10.0)
@@ -220,7 +220,7 @@ def test_bins_by_hand():
 def looking(length, sharp, seed=1):
     """A translation whose attention is a softmax of noise: the higher `sharp`, the less spread."""
     scores = np.exp(sharp * np.random.default_rng(seed).normal(size=(6, length)))
-    return Seen("a b", "c d", 6, -1.0, attention=scores / scores.sum(1, keepdims=True))
+    return Measurements("a b", "c d", 6, -1.0, attention=scores / scores.sum(1, keepdims=True))
 
 
 def test_attention_that_is_spread_as_no_other_is_said():
@@ -229,8 +229,8 @@ def test_attention_that_is_spread_as_no_other_is_said():
     assert not usual.about(looking(12, 2.0, seed=1000)) and not usual.about(looking(40, 2.0, seed=1000))
     (doubt,) = usual.about(looking(12, 0.1))
     assert doubt.startswith("detached attention: ")
-    assert detached([Seen("a", "b", 1, -1.0)]) is None
-    flat = Seen("a", "b", 1, -1.0, attention=np.full((2, 4), 0.25))
+    assert detached([Measurements("a", "b", 1, -1.0)]) is None
+    flat = Measurements("a", "b", 1, -1.0, attention=np.full((2, 4), 0.25))
     assert Detached(offset=0, slope=1, limit=-0.01).about(flat) and not Detached(offset=0, slope=1, limit=0.01).about(
         flat
     )

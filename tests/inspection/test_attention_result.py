@@ -16,7 +16,7 @@ from translucid.corpora.scenes.painting import boxes, paint
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.plots import draw_lit
+from translucid.inspection.plots import draw_saliency
 from translucid.inspection.saliency_overlay import (
     AttentionResult,
     SaliencyOverlay,
@@ -26,7 +26,7 @@ from translucid.inspection.saliency_overlay import (
     sections_of,
     spread,
 )
-from translucid.inspection.saving import save_looked
+from translucid.inspection.saving import save_attention
 from translucid.inspection.terminal import drawings, place_table
 
 ROWS = COLUMNS = 4
@@ -136,27 +136,27 @@ def test_the_gold_box_of_a_scene_lights_up(scene):
 
 
 def test_the_figure_has_the_image_and_a_panel_for_each_word(small_star, tmp_path):
-    figure = draw_lit(SaliencyOverlay.of(small_star, head=0), "layer 0, head 0")
+    figure = draw_saliency(SaliencyOverlay.of(small_star, head=0), "layer 0, head 0")
     shown = [axes.images[0].get_array() for axes in figure.axes if axes.images]
     assert len(shown) == 3
     assert [axes.get_title().strip() for axes in figure.axes] == ["", "small", "star"]
     assert np.asarray(shown[0]).min() == 200  # the picture alone
     assert np.asarray(shown[1])[:20, :20].min() > 100 > np.asarray(shown[1])[-20:, -20:].max()
     many = SaliencyOverlay(small_star.pixels, ["a"] * 11, [""] * 11, np.ones((11, 2, 2), np.float32))
-    assert sum(bool(axes.images) for axes in draw_lit(many).axes) == 12
+    assert sum(bool(axes.images) for axes in draw_saliency(many).axes) == 12
     for ending in ("png", "svg", "pdf"):
-        save_looked(small_star, tmp_path / f"a.{ending}", "a.png")
+        save_attention(small_star, tmp_path / f"a.{ending}", "a.png")
     with Image.open(tmp_path / "a.png") as image:
         image.load()
         assert image.width > image.height > 100
     assert (tmp_path / "a.svg").read_text().count("<image ") == 3
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     with pytest.raises(UserError, match="no head 2"):
-        save_looked(small_star, tmp_path / "b.png", "a.png", head=2)
+        save_attention(small_star, tmp_path / "b.png", "a.png", head=2)
 
 
 def test_the_page_needs_no_network_and_no_script(small_star, tmp_path):
-    save_looked(small_star, tmp_path / "a.html", "a.png")
+    save_attention(small_star, tmp_path / "a.html", "a.png")
     text = (tmp_path / "a.html").read_text()
     assert not re.search(r"https?://|@import|<script|<link|\son\w+=", text)
     addresses = re.findall(r"url\(([^)]*)\)|src='([^']*)'", text)
@@ -196,7 +196,7 @@ def test_a_notebook_shows_the_image_and_a_panel_for_each_word(small_star):
 
 def test_figures_are_kept(small_star, tmp_path):
     for ending in ("json", "npz"):
-        save_looked(small_star, tmp_path / f"a.{ending}", "a.png")
+        save_attention(small_star, tmp_path / f"a.{ending}", "a.png")
     record = json.loads((tmp_path / "a.json").read_text())
     assert (record["image"], record["grid"], record["target_words"]) == ("a.png", [4, 4], ["small", "star", "</s>"])
     assert record["source"][5] == "▁1,1"

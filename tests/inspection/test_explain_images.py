@@ -15,7 +15,15 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.errors import UserError
 from translucid.inspection.explain import Explanation, explain, explanation, faithfulness, part_count, refuse_method
 from translucid.inspection.explain.explanation import integrated_gradients
-from translucid.inspection.explain.image_case import GREY, CellCase, SuperpixelCase, lit, record, superpixels, where
+from translucid.inspection.explain.image_case import (
+    GREY,
+    CellCase,
+    SuperpixelCase,
+    overlay_of,
+    record,
+    superpixels,
+    where,
+)
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Memory, SequenceModel
@@ -232,21 +240,21 @@ def test_images_are_read_a_few_at_a_time_and_work_can_be_ended(toy, monkeypatch)
 
 
 def test_what_speaks_for_a_word_lights_up(toy, tmp_path):
-    from translucid.inspection.saving import save_lit
+    from translucid.inspection.saving import save_saliency
 
     case = CellCase(*toy)
     found = explain(case, "erasure")
-    shown = lit(case, found)
+    shown = overlay_of(case, found)
     assert shown.words == found.target
     assert [shown.places(i, 1)[0][0] for i in range(3)] == ["right", "top", "middle"]
     against = Explanation("erasure", found.source, found.target, -torch.ones_like(found.importance))
-    assert not lit(case, against).weights.any()
+    assert not overlay_of(case, against).weights.any()
     patches = SuperpixelCase(*toy)
     lime = explain(patches, "lime", samples=50)
-    assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in lit(patches, lime).notes)
-    assert lit(patches, lime).weights.shape == (3, SIDE, SIDE)
+    assert all(re.fullmatch(r"\S+%, R² \d\.\d\d", note) for note in overlay_of(patches, lime).notes)
+    assert overlay_of(patches, lime).weights.shape == (3, SIDE, SIDE)
     told = {**record(lime, {"lime": faithfulness(patches, lime)}), **where(patches)}
-    save_lit(shown, tmp_path / "a.json", "x", dict, told)
+    save_saliency(shown, tmp_path / "a.json", "x", dict, told)
     saved = json.loads((tmp_path / "a.json").read_text())
     assert np.array(saved["regions"]).shape == (SIDE, SIDE)
     assert len(saved["importance"][0]) == np.max(saved["regions"]) + 1

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.alignment import link, source_shares
-from translucid.inspection.terminal import heatmap, looked_at
+from translucid.inspection.terminal import attention_table, heatmap
 from translucid.inspection.words import WordMap, word_map, word_spans
 
 SOURCE = ["▁I", "▁drink", "▁wa", "ter", "</s>"]
@@ -58,7 +58,7 @@ def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside(
 
 
 @pytest.mark.parametrize("width", [30, 80, 120])
-@pytest.mark.parametrize("draw", [lambda words, width: looked_at(words), heatmap])
+@pytest.mark.parametrize("draw", [lambda words, width: attention_table(words), heatmap])
 def test_the_terminal_shows_all_words_within_its_width(width, draw):
     words = word_map(SOURCE, TARGET, WEIGHTS)
     console = Console(file=io.StringIO(), width=width)
@@ -71,7 +71,7 @@ def test_the_terminal_shows_all_words_within_its_width(width, draw):
 def test_words_are_text_not_markup():
     words = WordMap(["[bold]", "</s>"], ["[/red]", "</s>"], torch.eye(2))
     console = Console(file=io.StringIO(), width=80)
-    console.print(looked_at(words))
+    console.print(attention_table(words))
     console.print(heatmap(words, 80))
     assert console.file.getvalue().count("[/red]") == 2
     assert console.file.getvalue().count("[bold]") == 2

@@ -11,7 +11,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.atomic import write_atomically
 from translucid.ground.errors import UserError
-from translucid.models.build import build_model, hollow_model
+from translucid.models.build import build_model, meta_model
 from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
@@ -137,7 +137,7 @@ def test_metrics_are_rows_and_nothing_else(run):
 def test_shapes_are_told_without_building_or_drawing(preset):
     options = resolve(preset=preset).model
     before = torch.get_rng_state()
-    hollow = hollow_model(options, 50, 50)
+    hollow = meta_model(options, 50, 50)
     assert torch.equal(torch.get_rng_state(), before)
     assert all(weight.is_meta for weight in hollow.parameters() if weight.numel() > 1)
     assert weight_shapes(hollow) == weight_shapes(build_model(options, 50, 50))

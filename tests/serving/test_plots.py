@@ -26,7 +26,7 @@ def own(run):
 def drawn(monkeypatch):
     """The figures that are drawn, by the names of their functions, with what these are given."""
     calls = []
-    for name in ("draw_attention", "draw_beam", "draw_ribbons", "draw_lit", "draw_lit_rows"):
+    for name in ("draw_attention", "draw_beam", "draw_ribbons", "draw_saliency", "draw_saliency_rows"):
         monkeypatch.setattr(plots, name, lambda *given, name=name: calls.append((name, *given)))
     monkeypatch.setattr("translucid.inspection.plots.saving.rendered", lambda figure, kind: kind.encode())
     return calls
@@ -133,14 +133,14 @@ def test_figures_of_an_image(client, eyes, scene, drawn):
     looked = captioner.inspect(captioner.picture(scene), "a red star")
     for fields in ({}, {"layer": "0"}, {"layer": 0, "head": 0}):
         name, overlay = draw_image(client, scene, drawn, view="map", **fields)
-        assert name == "draw_lit" and overlay.words[:3] == ["a", "red", "star"]
+        assert name == "draw_saliency" and overlay.words[:3] == ["a", "red", "star"]
     name, rows = draw_image(client, scene, drawn, view="heads")
-    assert name == "draw_lit_rows" and len(list(rows)) == len(looked.layers_and_heads())
+    assert name == "draw_saliency_rows" and len(list(rows)) == len(looked.layers_and_heads())
     name, tree = draw_image(client, scene, drawn, view="beam")
     expected = captioner.trace(captioner.picture(scene), captioner.configuration.decoding.beam)
     assert name == "draw_beam" and len(tree.nodes) == len(expected.nodes)
     name, overlay = draw_image(client, scene, drawn, view="why")
-    assert name == "draw_lit" and overlay.words == ["a", "red", "star"]
+    assert name == "draw_saliency" and overlay.words == ["a", "red", "star"]
 
 
 @pytest.mark.parametrize("name", ["layer", "head"])

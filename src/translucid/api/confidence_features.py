@@ -19,7 +19,7 @@ from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import Figures, Kind, Seen
+from translucid.evaluation.confidence.features import Figures, Kind, Measurements
 from translucid.kernels.devices import own_random_state
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ConfidenceFeatures:
         """The number of target tokens that the model does not choose, such as a language token."""
         return len(self.tokenizer.target_opening)
 
-    def observed(self, parts: Sequence[Part], kinds: Sequence[Kind], passes: int = 0) -> list[Seen]:
+    def observed(self, parts: Sequence[Part], kinds: Sequence[Kind], passes: int = 0) -> list[Measurements]:
         """Return the figures of translations.
 
         Args:
@@ -73,15 +73,15 @@ class ConfidenceFeatures:
             for sentence, figures in zip(seen, self._dropped(parts, passes), strict=True)
         ]
 
-    def with_attention(self, part: Part, inspected: Inspected) -> Seen:
+    def with_attention(self, part: Part, inspected: Inspected) -> Measurements:
         """Return the figures of a translation, given the result of forced decoding."""
         attention = inspected.cross()[self._prefix_length :].double().numpy()
         log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
         return replace(self._seen(part, log_probs), attention=attention)
 
-    def _seen(self, part: Part, log_probs: Figures | None) -> Seen:
+    def _seen(self, part: Part, log_probs: Figures | None) -> Measurements:
         piece, hypothesis = part
-        return Seen(
+        return Measurements(
             piece.text,
             self.stages.pipeline.text(piece, hypothesis.tokens),
             len(hypothesis.tokens) + 1 - self._prefix_length,

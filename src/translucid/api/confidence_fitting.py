@@ -14,7 +14,7 @@ from translucid.data.readers.corpus import Pair, sources_of
 from translucid.engines.run_files import save_confidence
 from translucid.engines.stages import Part
 from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import KINDS, Kind, Seen
+from translucid.evaluation.confidence.features import KINDS, Kind, Measurements
 from translucid.evaluation.confidence.fitting import estimator
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console, counting
@@ -128,13 +128,13 @@ def _pairs(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]
 
 def _looked_at(
     t: Translator, parts: Sequence[Part], kinds: Sequence[Kind], passes: int, spent: float, console: Console
-) -> tuple[list[Seen], dict[Kind, float]]:
+) -> tuple[list[Measurements], dict[Kind, float]]:
     """Return the figures of translations; each kind is computed separately, so that its cost is known."""
     costs: dict[Kind, float] = {}
-    seen: list[Seen] = []
+    seen: list[Measurements] = []
     for kind in kinds:
         started = time.perf_counter()
-        now: list[Seen] = []
+        now: list[Measurements] = []
         with counting(console, f"looking: {kind}", len(parts)) as advance:
             for first in range(0, len(parts), PART):
                 some = parts[first : first + PART]
@@ -142,6 +142,6 @@ def _looked_at(
                 advance(len(some))
         costs[kind] = 1 + (time.perf_counter() - started) / spent
         if seen:
-            now = [one.and_also(other) for one, other in zip(seen, now, strict=True)]
+            now = [one.merged_with(other) for one, other in zip(seen, now, strict=True)]
         seen = now
     return seen, costs

@@ -54,7 +54,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
     from translucid.api.scoring import score
     from translucid.api.translator import Translator
     from translucid.corpora.phrasebook import ENGLISH_BOOK
-    from translucid.inspection.terminal import looked_at
+    from translucid.inspection.terminal import attention_table
     from translucid.lessons.demonstration import find_alignments, phrasebook_files, train_demo
 
     console, log = Console(), Console(stderr=True)
@@ -72,7 +72,7 @@ def _translations(out: Path, overwrite: bool, device: str, command: list[str] | 
         console.print(Text.assemble((f"\n{text}", "bold"), " → ", (translated.text, "bold")))
         console.print(Text("for each word written, where the model looked:", "dim"))
         for words in translated.words:
-            console.print(looked_at(words))
+            console.print(attention_table(words))
     _suggest(
         out,
         f'translucid translate {out} "She likes soccer"',
@@ -87,7 +87,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
     from translucid.data.images.image_files import ImageFiles
     from translucid.evaluation.pointing import read_gold
     from translucid.inspection.saliency_overlay import SaliencyOverlay
-    from translucid.inspection.saving import save_looked
+    from translucid.inspection.saving import save_attention
     from translucid.inspection.terminal import drawings
     from translucid.lessons.caption_demonstration import scene_files, train_caption_demo
 
@@ -114,7 +114,7 @@ def _captions(out: Path, overwrite: bool, device: str, command: list[str] | None
         picture = out / f"looked-{Path(name).stem}.png"
         # Matplotlib is an extra: without it, the demo prints a message and continues.
         try:
-            save_looked(caption.looked, picture, name)
+            save_attention(caption.looked, picture, name)
         except UserError as error:
             console.print(str(error), soft_wrap=True)
         else:

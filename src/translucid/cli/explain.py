@@ -140,8 +140,8 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     """Explain a caption: LIME by superpixels, the other methods by cells."""
     from translucid.cli.images import looked_at, picture_of
     from translucid.inspection.explain import compare_with_random, explain, part_count, refuse_method
-    from translucid.inspection.explain.image_case import SHARE, image_case, lit, record, where
-    from translucid.inspection.saving import save_lit
+    from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of, record, where
+    from translucid.inspection.saving import save_saliency
     from translucid.inspection.terminal import drawings, place_table
 
     method = options.method
@@ -155,11 +155,11 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     explanation = explain(case, method, samples=options.samples)
     k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
     scores = compare_with_random(case, explanation, k)
-    overlay, name = lit(case, explanation), Path(image).name
+    overlay, name = overlay_of(case, explanation), Path(image).name
     content = {"image": name, "parts": parts, "k": k, **record(explanation, scores), **where(case)}
     if output.save:
         title = f"{method}: the {parts} that speak for each word"
-        save_lit(overlay, output.save, name, lambda: {title: overlay}, content, title)
+        save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return

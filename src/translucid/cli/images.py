@@ -21,7 +21,7 @@ from translucid.evaluation.pointing import read_gold
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.inspection.saliency_overlay import AttentionResult, SaliencyOverlay, sections_of
-from translucid.inspection.saving import save_looked
+from translucid.inspection.saving import save_attention
 from translucid.inspection.terminal import drawings, place_table
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -85,13 +85,13 @@ def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View
     if not looked.looks:
         console.print("\nThe model has no attention: all that it knew of the image was one vector.")
         return
-    lit = SaliencyOverlay.of(looked, view.layer, view.head)
+    saliency = SaliencyOverlay.of(looked, view.layer, view.head)
     console.print()
-    console.print(drawings(lit, console.width, colour=console.color_system is not None))
+    console.print(drawings(saliency, console.width, colour=console.color_system is not None))
     console.print()
-    console.print(place_table(lit))
+    console.print(place_table(saliency))
     if save:
-        save_looked(looked, save, Path(image or "").name, view.layer, view.head)
+        save_attention(looked, save, Path(image or "").name, view.layer, view.head)
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -129,7 +129,7 @@ def heads_of_image(
     Raises:
         UserError: the image can't be read, or the model has no such attention, or it is that between cells.
     """
-    from translucid.inspection.plots import draw_attention, draw_heads, draw_lit_rows
+    from translucid.inspection.plots import draw_attention, draw_heads, draw_saliency_rows
 
     chosen_maps(captioner.configuration.model.maps, kind, layer)
     if kind == "encoder":
@@ -140,11 +140,11 @@ def heads_of_image(
         return draw_attention(inspected, kind) if layer is None else draw_heads(inspected, layer, kind)
     sections = sections_of(looked)
     chosen = {}
-    for name, lit in sections.items():
+    for name, saliency in sections.items():
         # The other sections are averages over heads; a model with one head has only these.
         if "head " in name and (layer is None or name.startswith(f"layer {layer},")):
-            chosen[name] = lit
-    return draw_lit_rows(chosen or sections)
+            chosen[name] = saliency
+    return draw_saliency_rows(chosen or sections)
 
 
 def mask_of_images(captioner: Captioner, run: Path, images: Sequence[str], kind: MaskKind) -> Figure:

@@ -186,7 +186,7 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
-    from translucid.inspection.terminal import heatmap, looked_at
+    from translucid.inspection.terminal import attention_table, heatmap
 
     console = Console()
     if not pieces:
@@ -197,7 +197,7 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         console.print()
         console.print(heatmap(words, console.width))
         console.print()
-        console.print(looked_at(words))
+        console.print(attention_table(words))
 
 
 def _trees(translator: Translator, translation: Translation) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from translucid.decoding.constraints import Constraint, Shares, Unconstrained, by_turns
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows, parted, surely_none
+from translucid.decoding.rows import Finished, Rows, known_empty, places_by_kind
 from translucid.decoding.trace import BeamTrace
 
 
@@ -53,14 +53,14 @@ def beam_search(
         kept = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
         ends = kept & (token == eos)
         live, lacks, score = kept & ~ends, torch.zeros_like(ends), total
-        if not surely_none(ends):
+        if not known_empty(ends):
             score = total / problem.penalties[rows.length + 1]
             lacks = ends & constraint.lacks(rows.sentence[parent], parent, place)
             ends = ends & ~lacks
             bound = bound.after(ends, score)
             live &= total / longest_penalty >= bound.worst
         kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
-        places, (is_finite,) = parted(kind.flatten(), 3, finite)
+        places, (is_finite,) = places_by_kind(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
         if trace is not None:
             trace.step(total, parent, token, ends, live)

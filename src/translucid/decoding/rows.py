@@ -124,7 +124,7 @@ class Finished:
             yield sentence, Hypothesis(ids[: length - 1], log_prob, score, each[:length])
 
 
-def parted(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
+def places_by_kind(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:
     """Return the places of each kind, in order, and the values of the flags, waiting for a GPU once.
 
     Args:
@@ -142,6 +142,6 @@ def parted(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list
     return list(every[:count]), [bool(number) for number in numbers[count:]]
 
 
-def surely_none(mask: Tensor) -> bool:
+def known_empty(mask: Tensor) -> bool:
     """Whether a mask is known to have no True without waiting for a GPU."""
     return mask.device.type == "cpu" and not mask.any()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.problem import Problem
-from translucid.decoding.rows import Finished, Rows, parted, surely_none
+from translucid.decoding.rows import Finished, Rows, known_empty, places_by_kind
 from translucid.kernels.transfer import upload
 
 Choose: TypeAlias = Callable[[Tensor, Rows], Tensor]
@@ -35,9 +35,9 @@ def token_by_token(problem: Problem, draws: int, choose: Choose) -> Finished:
         token = choose(log_probs, rows)
         rows = rows.extended(token, log_probs.gather(1, token[:, None])[:, 0])
         ends = token == problem.model.eos
-        if surely_none(ends):
+        if known_empty(ends):
             continue
-        (going_on, ending), (is_finite,) = parted(ends.long(), 2, finite)
+        (going_on, ending), (is_finite,) = places_by_kind(ends.long(), 2, finite)
         problem.refuse_unless(is_finite)
         if len(ending):
             ended = rows.select(ending)

@@ -16,7 +16,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import AlignmentLayer, forced_features
 from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score, spread
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.words import WordMap, parted, span_ranges, word_spans
+from translucid.inspection.words import WordMap, span_ranges, split_at_spaces, word_spans
 from translucid.kernels.devices import own_random_state
 from translucid.models.protocol import SequenceModel
 
@@ -83,8 +83,8 @@ def _between_texts(links: list[tuple[int, int, float]], inspected: Inspected) ->
 
     The two differ where a placeholder contains white space.
     """
-    sources = [len(parted([word])) for word, _, _ in inspected.source_spans]
-    targets = [len(parted([word])) for word, _, _ in inspected.target_spans]
+    sources = [len(split_at_spaces([word])) for word, _, _ in inspected.source_spans]
+    targets = [len(split_at_spaces([word])) for word, _, _ in inspected.target_spans]
     if {*sources, *targets} == {1}:
         return links
     return spread(links, [sources, targets])

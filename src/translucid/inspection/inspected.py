@@ -24,7 +24,7 @@ from translucid.decoding.pair_scores import paired_batches
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
-from translucid.inspection.words import WordMap, parted, span_words, word_map, word_spans
+from translucid.inspection.words import WordMap, span_words, split_at_spaces, word_map, word_spans
 from translucid.models.protocol import Maps, SequenceModel
 
 
@@ -117,7 +117,7 @@ class Inspected:
     @property
     def text_words(self) -> tuple[list[str], list[str]]:
         """The words of both texts, separated by white space: `{{ a b }}` is one word of the model, but four here."""
-        return parted(self.source_words[:-1]), parted(self.target_words[:-1])
+        return split_at_spaces(self.source_words[:-1]), split_at_spaces(self.target_words[:-1])
 
     @cached_property
     def layers(self) -> list[int]:

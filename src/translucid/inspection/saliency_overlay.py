@@ -160,11 +160,13 @@ def panels(result: AttentionResult) -> str:
     return row_of_panels(SaliencyOverlay.of(result))
 
 
-def row_of_panels(lit: SaliencyOverlay) -> str:
+def row_of_panels(saliency: SaliencyOverlay) -> str:
     """Return a row of small panels: the image, then its saliency overlay for each word."""
-    figures = [_figure("", "", lit.scaled(THUMBNAIL), "the image")]
-    for i, (word, note) in enumerate(zip(lit.words, lit.notes, strict=True)):
-        figures.append(_figure(word, note, lit.panel(i, THUMBNAIL), f"{word} {lit.verb}: {lit.places_text(i)}"))
+    figures = [_figure("", "", saliency.scaled(THUMBNAIL), "the image")]
+    for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
+        figures.append(
+            _figure(word, note, saliency.panel(i, THUMBNAIL), f"{word} {saliency.verb}: {saliency.places_text(i)}")
+        )
     return f"<div style='display:flex;flex-wrap:wrap;gap:.5em'>{''.join(figures)}</div>"
 
 
@@ -197,9 +199,9 @@ def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
     style = (files("translucid.inspection") / "web" / "looked.css").read_text(encoding="utf-8")
     height, width = first.pixels.shape[:2]
     folded = ""
-    for number, (title, lit) in enumerate(sections.items()):
+    for number, (title, saliency) in enumerate(sections.items()):
         if number > 0:
-            folded += f"<details><summary>{escape(title)}</summary>{_section(name, lit, number)}</details>"
+            folded += f"<details><summary>{escape(title)}</summary>{_section(name, saliency, number)}</details>"
     caption = " ".join(first.words)
     # The image stands in the style sheet once, and serves as the background of all sections.
     shape = f":root {{ --ratio: {width} / {height}; --picture: url({data_uri(first.pixels)}); }}\n"
@@ -213,14 +215,15 @@ def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
     return document(caption, shape + style, body)
 
 
-def _section(name: str, lit: SaliencyOverlay, number: int) -> str:
+def _section(name: str, saliency: SaliencyOverlay, number: int) -> str:
     """Return the image and its words: a group of radio buttons, the first of which shows the image alone."""
     words = ""
-    for i, (word, note) in enumerate(zip(lit.words, lit.notes, strict=True)):
+    for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
         words += (
             f"<label><input type='radio' name='word-{number}'><span class='word'>{escape(word)}</span>"
-            f"<span class='light' style='background-image:url({_overlay_uri(lit, i)})'></span>"
-            f"<span class='said'>{escape(note)}; {escape(lit.verb)}: {escape(lit.places_text(i))}</span></label>"
+            f"<span class='light' style='background-image:url({_overlay_uri(saliency, i)})'></span>"
+            f"<span class='said'>{escape(note)}; "
+            f"{escape(saliency.verb)}: {escape(saliency.places_text(i))}</span></label>"
         )
     return (
         f"<section class='looked'><div class='picture' role='img' aria-label='{escape(name)}'></div>"
@@ -230,12 +233,12 @@ def _section(name: str, lit: SaliencyOverlay, number: int) -> str:
     )
 
 
-def _overlay_uri(lit: SaliencyOverlay, word: int) -> str:
+def _overlay_uri(saliency: SaliencyOverlay, word: int) -> str:
     """Return the overlay of a word as a PNG with opacities."""
-    rows, columns = lit.weights[word].shape
-    height = min(FINENESS * rows, lit.pixels.shape[0])
-    width = min(FINENESS * columns, lit.pixels.shape[1])
-    colour, alpha = overlay(lit.brightness(word, height, width))
+    rows, columns = saliency.weights[word].shape
+    height = min(FINENESS * rows, saliency.pixels.shape[0])
+    width = min(FINENESS * columns, saliency.pixels.shape[1])
+    colour, alpha = overlay(saliency.brightness(word, height, width))
     return data_uri(np.concatenate([colour, 255 * alpha], -1).round().astype(np.uint8))
 
 

@@ -98,7 +98,7 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
     return count
 
 
-def save_looked(
+def save_attention(
     looked: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
 ) -> None:
     """Save the attention of a captioner.
@@ -121,12 +121,12 @@ def save_looked(
         return
     title = title_of(layer, head) if len(looked.inspected.maps) > 1 else ""
     record = {"image": name, "grid": looked.grid, **looked.inspected.to_json()}
-    lit = SaliencyOverlay.of(looked, layer, head)
-    save_lit(lit, file, name, lambda: sections_of(looked), record, title)
+    saliency = SaliencyOverlay.of(looked, layer, head)
+    save_saliency(saliency, file, name, lambda: sections_of(looked), record, title)
 
 
-def save_lit(
-    lit: SaliencyOverlay,
+def save_saliency(
+    saliency: SaliencyOverlay,
     file: Path,
     name: str,
     sections: Callable[[], Mapping[str, SaliencyOverlay]],
@@ -136,7 +136,7 @@ def save_lit(
     """Save a saliency overlay.
 
     Args:
-        lit: the overlay, which a figure shows.
+        saliency: the overlay, which a figure shows.
         file: a figure, `.html` or `.json`.
         name: the name of the image.
         sections: returns the overlays of a page; only called for a page, because it may compute many of them.
@@ -152,6 +152,6 @@ def save_lit(
     elif kind == ".json":
         write_output(file, json.dumps(record, ensure_ascii=False).encode())
     else:
-        from translucid.inspection.plots import draw_lit, save_figure
+        from translucid.inspection.plots import draw_saliency, save_figure
 
-        save_figure(draw_lit(lit, title), file)
+        save_figure(draw_saliency(saliency, title), file)

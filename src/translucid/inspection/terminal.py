@@ -48,7 +48,7 @@ def heatmap(words: WordMap, width: int) -> RenderableType:
     label = max(map(cell_len, words.target))
     columns = [max(cell_len(word), 3) for word in words.source]
     if label + sum(columns) + 2 * len(columns) > width:
-        return looked_at(words)
+        return attention_table(words)
     header = Text(" " * label)
     for word, room in zip(words.source, columns, strict=True):
         header.append("  " + word + _fill(word, room), Style(bold=True))
@@ -74,7 +74,7 @@ def bar(share: float) -> str:
     return "▇" * max(1, round(share * BAR))
 
 
-def looked_at(words: WordMap, most: int = 2) -> RenderableType:
+def attention_table(words: WordMap, most: int = 2) -> RenderableType:
     """Return a table: for each target word the source words with the greatest weights, and their shares."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
@@ -129,15 +129,15 @@ def _fill(word: str, room: int) -> str:
     return " " * (room - cell_len(word))
 
 
-def drawings(lit: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
+def drawings(saliency: SaliencyOverlay, width: int, *, colour: bool) -> RenderableType:
     """Return a small drawing of the grid for each word, bright where it is salient, as many in a row as fit.
 
     Args:
-        lit: the overlay that is drawn.
+        saliency: the overlay that is drawn.
         width: columns of the terminal.
         colour: draw two rows of cells on a line, in half blocks of two colours; otherwise in shades.
     """
-    blocks = [_drawing(lit, i, colour=colour) for i in range(len(lit.words))]
+    blocks = [_drawing(saliency, i, colour=colour) for i in range(len(saliency.words))]
     room = max((cell_len(block[0].plain) for block in blocks), default=1) + GAP
     in_a_row = max(1, width // room)
     lines: list[Text] = []
@@ -148,13 +148,13 @@ def drawings(lit: SaliencyOverlay, width: int, *, colour: bool) -> RenderableTyp
     return Group(*lines[:-1])  # no empty line after the last row
 
 
-def place_table(lit: SaliencyOverlay) -> RenderableType:
+def place_table(saliency: SaliencyOverlay) -> RenderableType:
     """Return a table of the words with their notes and the most salient thirds of the image."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="bold")
     table.add_column(justify="right")
-    for i, (word, note) in enumerate(zip(lit.words, lit.notes, strict=True)):
-        (place, share), *others = lit.places(i, 3)
+    for i, (word, note) in enumerate(zip(saliency.words, saliency.notes, strict=True)):
+        (place, share), *others = saliency.places(i, 3)
         best, length = "nothing", ""
         if share:
             best, length = f"{place} {percent(share)}", bar(share)
@@ -163,17 +163,20 @@ def place_table(lit: SaliencyOverlay) -> RenderableType:
     return table
 
 
-def _drawing(lit: SaliencyOverlay, word: int, *, colour: bool) -> list[Text]:
+def _drawing(saliency: SaliencyOverlay, word: int, *, colour: bool) -> list[Text]:
     """Return the lines of one word: the word itself, its note, the grid."""
-    rows, columns = lit.weights[word].shape
+    rows, columns = saliency.weights[word].shape
     across = min(columns, WIDEST)
     down = max(2, 2 * round(rows * across / columns / 2))  # an even number: two rows stand on a line
-    weights = lit.weights[word]
+    weights = saliency.weights[word]
     if (rows, columns) != (down, across):
         weights = spread(weights, down, across)
     bright = weights / max(float(weights.max()), 1e-9)
     room = max(across, 8)
-    lines = [Text(set_cell_size(lit.words[word], room), "bold"), Text(set_cell_size(lit.notes[word], room), "dim")]
+    lines = [
+        Text(set_cell_size(saliency.words[word], room), "bold"),
+        Text(set_cell_size(saliency.notes[word], room), "dim"),
+    ]
     for upper, lower in zip(bright[::2], bright[1::2], strict=True):
         lines.append(_line(upper, lower, room, colour=colour))
     return lines

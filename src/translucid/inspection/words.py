@@ -84,12 +84,12 @@ def kept_ids(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterab
     return kept
 
 
-def parted(words: Iterable[str]) -> list[str]:
+def split_at_spaces(words: Iterable[str]) -> list[str]:
     """Split words at white space, which a placeholder may contain.
 
     A word without a character, such as a lone `▁` at the end of a translation, is no word of the text.
 
-    >>> parted(["see", "{{ a", "{{ a b }}.", ""])
+    >>> split_at_spaces(["see", "{{ a", "{{ a b }}.", ""])
     ['see', '{{', 'a', '{{', 'a', 'b', '}}.']
     """
     parts: list[str] = []

@@ -11,7 +11,7 @@ from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
 from translucid.interop.marian import from_marian
 from translucid.interop.run_resolution import kind_of
-from translucid.models.build import hollow_model, refuse_too_large
+from translucid.models.build import meta_model, refuse_too_large
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.run_folder import RunFolder
@@ -73,7 +73,7 @@ def import_model(
 def _built(imported: Imported, path: Path) -> tuple[Configuration, Model]:
     """Return the configuration and the model, given the parts of a run."""
     configuration = validated(imported.settings, path)
-    model = hollow_model(configuration.model, imported.tokenizer.source_size, imported.tokenizer.target_size)
+    model = meta_model(configuration.model, imported.tokenizer.source_size, imported.tokenizer.target_size)
     refuse_too_large(model)
     names = dict(model.named_parameters())
     imported.parameters = sum(weight.numel() for weight in names.values())

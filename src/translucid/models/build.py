@@ -43,7 +43,7 @@ def build_model(
         UserError: the weights do not fit into the memory of this machine.
     """
     # The check needs no memory, unlike the model.
-    refuse_too_large(hollow_model(options, source_vocabulary, target_vocabulary, pieces))
+    refuse_too_large(meta_model(options, source_vocabulary, target_vocabulary, pieces))
     model = _built(options, source_vocabulary, target_vocabulary, pieces)
     if isinstance(options, CaptioningShape):
         from translucid.models.captioner.image_encoder import ImageEncoder
@@ -53,7 +53,7 @@ def build_model(
     return model
 
 
-def hollow_model(
+def meta_model(
     options: ModelOptions, source_vocabulary: int, target_vocabulary: int, pieces: Sequence[str] = ()
 ) -> Model:
     """Return a model whose weights have shapes but neither memory nor values; no random number is drawn.
@@ -63,12 +63,12 @@ def hollow_model(
     Raises:
         ValueError: the options share embeddings between two different vocabularies.
     """
-    with _Hollow():
+    with _MetaDevice():
         return _built(options, source_vocabulary, target_vocabulary, pieces)
 
 
 def refuse_too_large(model: Model) -> None:
-    """Compare the weights of a model, which may be hollow, with the memory of this machine.
+    """Compare the weights of a model, which may be on the meta device, with the memory of this machine.
 
     Raises:
         UserError: they don't fit.
@@ -111,7 +111,7 @@ def _built(options: ModelOptions, source_vocabulary: int, target_vocabulary: int
     return Transformer(source_vocabulary, target_vocabulary, options)
 
 
-class _Hollow(TorchFunctionMode):
+class _MetaDevice(TorchFunctionMode):
     """Creates tensors without memory, and skips their initialisation.
 
     `with torch.device("meta")` does so too, but imports PyTorch's compiler, which takes seconds.

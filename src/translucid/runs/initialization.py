@@ -86,7 +86,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     return settings
 
 
-def begun_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
+def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
     """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
 
     Args:

@@ -217,13 +217,13 @@ class RunFolder:
         Raises:
             UserError: there is none yet, it is damaged, or it does not fit the configuration.
         """
-        from translucid.models.build import hollow_model, refuse_too_large
+        from translucid.models.build import meta_model, refuse_too_large
 
         self._refuse_untrained()
         self._warn_of_changed_code(configuration)
         saved, facts = read_header(self.model_file)
         try:
-            model = hollow_model(
+            model = meta_model(
                 configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary
             )
         except ValueError as error:

@@ -153,7 +153,7 @@ def load_weights(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
 
 
 def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
-    """Put tensors into a hollow model as its weights, by name, in float32; shared weights stay shared.
+    """Put tensors into a model on the meta device as its weights, by name, in float32; shared weights stay shared.
 
     Raises:
         UserError: names are missing or unknown, or a shape differs.
@@ -161,11 +161,11 @@ def fill(model: Model, tensors: dict[str, Tensor], file: Path) -> None:
     from torch import float32, nn
 
     _refuse_strange(model, tensors, file)
-    filled = {id(hollow): nn.Parameter(tensors[name].to(float32)) for name, hollow in model.named_parameters()}
+    filled = {id(empty): nn.Parameter(tensors[name].to(float32)) for name, empty in model.named_parameters()}
     for module in model.modules():
         # A list, because the loop changes what it iterates over.
-        for name, hollow in list(module.named_parameters(recurse=False, remove_duplicate=False)):
-            setattr(module, name, filled[id(hollow)])
+        for name, empty in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            setattr(module, name, filled[id(empty)])
 
 
 def _refuse_strange(model: Model, tensors: dict[str, Tensor], file: Path) -> None:

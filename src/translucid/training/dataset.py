@@ -145,7 +145,7 @@ def _counted(pairs: Iterable[Pair], advance: Callable[[int], None]) -> Iterator[
         yield pair
 
 
-def say_held_out(corpora: Corpora, unit: str, console: Console) -> None:
+def report_held_out(corpora: Corpora, unit: str, console: Console) -> None:
     """Say how many training pairs, texts or captions are held out, if there are no validation files."""
     if corpora.held_out:
         console.print(f"no validation files: {len(corpora.valid):,} training {unit} are held out")

@@ -24,7 +24,7 @@ from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration, fixed_settings
 from translucid.runs.corpus_files import Corpora, read_corpora
-from translucid.runs.initialization import begin, begun_tokenizer, lacks_pieces
+from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions
@@ -183,7 +183,7 @@ def _begun(
                 corpora = corpora or _corpora(configuration)
             corpora = with_matches(configuration, corpora, console)
             dataset = _dataset(configuration, corpora)
-            tokenizer = begun_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
+            tokenizer = initial_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
             configuration = dataset.configuration  # `learn` has added the size of the vocabulary
             new.begin(configuration, tokenizer, corpora.valid if corpora.held_out else None)
         workers.wait()

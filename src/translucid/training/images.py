@@ -23,9 +23,16 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.training.caption_reward import CaptionReward
-from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
+from translucid.training.dataset import (
+    VALIDATION,
+    Initialization,
+    TrainingData,
+    learn_vocabulary,
+    report_held_out,
+    sha256,
+)
 from translucid.training.epochs import PairEpochs
-from translucid.training.text import tell_of_too_long
+from translucid.training.text import report_too_long
 from translucid.training.validation import ImageValidator
 
 CAPTIONS, IMAGES = "the training captions", "the set of images"
@@ -56,7 +63,7 @@ class ImageDataset:
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the captions."""
         train = self.train
-        say_held_out(self.corpora, "captions", console)
+        report_held_out(self.corpora, "captions", console)
         if not train:
             file = next(iter(self.configuration.data.train), None)
             raise UserError(f"no captions are left ({self.skipped.summary()})", file=file)
@@ -88,7 +95,7 @@ class ImageDataset:
         encoded = CaptionedImages.encode(valid, places, stored, tokenizer, max_tokens=longest, skipped=skipped)
         file = next(iter(data.valid), "the held-out part")
         fit = len(valid) - skipped.reasons["too long"]
-        tell_of_too_long("captions", len(valid), fit, longest, file, start.console)
+        report_too_long("captions", len(valid), fit, longest, file, start.console)
         validator = ImageValidator(
             encoded,
             valid,

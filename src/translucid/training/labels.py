@@ -26,7 +26,14 @@ from translucid.models.language_options import ClassifierOptions
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
+from translucid.training.dataset import (
+    VALIDATION,
+    Initialization,
+    TrainingData,
+    learn_vocabulary,
+    report_held_out,
+    sha256,
+)
 from translucid.training.epochs import PairEpochs
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
@@ -68,7 +75,7 @@ class LabelledDataset:
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the training texts."""
-        say_held_out(self.corpora, "texts", console)
+        report_held_out(self.corpora, "texts", console)
         texts = (Pair("", text.source) for text in self.train)
         tokenizer, self.configuration = learn_vocabulary(texts, self.configuration, console)
         return tokenizer

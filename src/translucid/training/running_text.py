@@ -20,7 +20,14 @@ from translucid.models.language_options import LanguageShape
 from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
-from translucid.training.dataset import VALIDATION, Initialization, TrainingData, learn_vocabulary, say_held_out, sha256
+from translucid.training.dataset import (
+    VALIDATION,
+    Initialization,
+    TrainingData,
+    learn_vocabulary,
+    report_held_out,
+    sha256,
+)
 from translucid.training.stream_epochs import StreamEpochs
 from translucid.training.validation import Validation, Validator
 from translucid.training.workers import Workers
@@ -41,7 +48,7 @@ class RunningTextDataset:
 
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the texts that are not too long."""
-        say_held_out(self.corpora, "texts", console)
+        report_held_out(self.corpora, "texts", console)
         kept = keep_texts(chain.from_iterable(self.corpora.train), Skipped("text"))
         texts = (Pair("", text.source) for text in kept)  # on the target side, as a language model generates text
         # The tag is for translators that use this vocabulary for their sources.

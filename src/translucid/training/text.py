@@ -30,7 +30,7 @@ from translucid.training.dataset import (
     Initialization,
     TrainingData,
     learn_vocabulary,
-    say_held_out,
+    report_held_out,
     sha256,
 )
 from translucid.training.epochs import PairEpochs
@@ -56,7 +56,7 @@ class TextDataset:
     def learn(self, console: Console) -> Tokenizer:
         """Learn the vocabulary of the pairs that pass the filter."""
         data, corpora = self.configuration.data, self.corpora
-        say_held_out(corpora, "pairs", console)
+        report_held_out(corpora, "pairs", console)
         skipped = Skipped()
         pairs = corpora.kept(data.filter, skipped)
         first = list(islice(pairs, 1))
@@ -131,7 +131,7 @@ class TextDataset:
         )
         files = data.valid if pairs is self.corpora.valid else data.valid_general
         file = next(iter(files), "the held-out part")
-        tell_of_too_long("pairs", len(pairs), len(validator.corpus), longest, file, start.console)
+        report_too_long("pairs", len(pairs), len(validator.corpus), longest, file, start.console)
         return validator
 
     @property
@@ -214,7 +214,7 @@ class TextDataset:
         return sha256(json.dumps(identity))
 
 
-def tell_of_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:
+def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:
     """Say how many of the validation pairs or captions are too long for the loss.
 
     Raises:

@@ -208,7 +208,7 @@ def this_is(rng: Random) -> Part:
     return join(presented, pointed)
 
 
-def thing_said(rng: Random) -> Part:
+def impersonal(rng: Random) -> Part:
     """Return any clause that is not about a person."""
     kind = rng.random()
     if kind < 0.4:

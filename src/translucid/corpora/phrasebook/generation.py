@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from translucid.corpora import splits
 from translucid.ground.errors import UserError
 
-from .being import thing_said
+from .being import impersonal
 from .nominals import someone
 from .questions import answer, fragment, greeting, request, wh, yes_no
 from .sentences import compound, long, speaker
@@ -105,7 +105,7 @@ def short(rng: Random) -> tuple[Part, str]:
     if kind < 0.6:
         return statement(rng, someone(rng)), "."
     if kind < 0.68:
-        return thing_said(rng), "."
+        return impersonal(rng), "."
     if kind < 0.79:
         return yes_no(rng), "?"
     if kind < 0.87:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from pydantic import BaseModel, Field
 
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, entropy, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, measured
 from translucid.evaluation.confidence.logistic import sigmoid
 
 
@@ -64,7 +64,7 @@ class Detached(_Record):
     limit: Bounded
     """The difference from the usual entropy that is rare."""
 
-    def about(self, seen: Seen) -> list[str]:
+    def about(self, seen: Measurements) -> list[str]:
         """Return a warning if the attention of a translation is detached from its source."""
         assert seen.attention is not None
         usual, actual = self.offset + self.slope * math.log(seen.attention.shape[1]), entropy(seen)
@@ -97,7 +97,7 @@ class Estimator(_Record):
     detached: Detached | None = None
     """None if the model has no attention."""
 
-    def __call__(self, seen: Sequence[Seen]) -> Figures:
+    def __call__(self, seen: Sequence[Measurements]) -> Figures:
         """Return the probability [n] that each translation is good; `seen` has what `kind` needs."""
         rows = [(weight.mean, weight.deviation, weight.weight) for weight in self.weights.values()]
         mean, deviation, weight = map(np.array, zip(*rows, strict=True))

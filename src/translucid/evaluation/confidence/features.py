@@ -24,7 +24,7 @@ Figures: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Measurements:
     """One translation of T target tokens, including the end token, and the measurements of its search."""
 
     source: str
@@ -42,7 +42,7 @@ class Seen:
     dropped: Figures | None = None
     """[N], log p(target | source) in N passes with dropout."""
 
-    def and_also(self, other: Seen) -> Seen:
+    def merged_with(self, other: Measurements) -> Measurements:
         """Return the measurements of this object, and those of another of the same translation where this lacks one."""
         known = {}
         for name in ("token_log_probs", "attention", "dropped"):
@@ -55,41 +55,41 @@ def _words(text: str) -> int:
     return max(len(text.split()), 1)
 
 
-def _tokens(seen: Seen) -> Figures:
+def _tokens(seen: Measurements) -> Figures:
     assert seen.token_log_probs is not None
     return seen.token_log_probs
 
 
-def _looks(seen: Seen) -> Figures:
+def _looks(seen: Measurements) -> Figures:
     """Return the attention of all target tokens except the end token, if there are others."""
     assert seen.attention is not None
     return seen.attention[:-1] if len(seen.attention) > 1 else seen.attention
 
 
-def _dropped(seen: Seen) -> Figures:
+def _dropped(seen: Measurements) -> Figures:
     assert seen.dropped is not None
     return seen.dropped / seen.tokens
 
 
-def entropy(seen: Seen) -> float:
+def entropy(seen: Measurements) -> float:
     """Return the mean entropy of the attention of the target tokens, in nats."""
     weights = _looks(seen)
     return float(-(weights * np.log(np.maximum(weights, 1e-12))).sum(1).mean())
 
 
-def _coverage(seen: Seen) -> float:
+def _coverage(seen: Measurements) -> float:
     """Return the share of source tokens that are not ignored; 1 if the source has no words."""
     got = _looks(seen)[:, seen.opening : -1].sum(0)
     return float((got >= IGNORED).mean()) if got.size else 1.0
 
 
-def _elsewhere(seen: Seen) -> float:
+def _elsewhere(seen: Measurements) -> float:
     """Return the mean attention of the target tokens that is on no word of the source."""
     weights = _looks(seen)
     return float((weights[:, : seen.opening].sum(1) + weights[:, -1]).mean())
 
 
-FEATURES: Mapping[str, Callable[[Seen], float]] = {
+FEATURES: Mapping[str, Callable[[Measurements], float]] = {
     "mean": lambda seen: seen.log_probability / seen.tokens,
     "length": lambda seen: math.log(seen.tokens),
     "length_ratio": lambda seen: math.log(seen.tokens / _words(seen.source)),
@@ -124,7 +124,7 @@ KINDS: Mapping[Kind, Sequence[str]] = {
 """The features of each kind, the cheapest first."""
 
 
-def measured(seen: Sequence[Seen], names: Sequence[str]) -> Figures:
+def measured(seen: Sequence[Measurements], names: Sequence[str]) -> Figures:
     """Return features of translations [n, k].
 
     Raises:

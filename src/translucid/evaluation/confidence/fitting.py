@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from translucid.evaluation.classification import calibration_error
 from translucid.evaluation.confidence.estimator import Bin, Detached, Estimator, Figure, Weight
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, entropy, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, entropy, measured
 from translucid.evaluation.confidence.logistic import cross_entropy, logistic, platt, sigmoid
 
 FOLDS = 5
@@ -85,7 +85,7 @@ def cheapest(fits: Sequence[Fit]) -> Fit:
 
 
 def estimator(
-    seen: Sequence[Seen], chrf: Figures, threshold: float, kinds: Sequence[Kind], *, passes: int = 0
+    seen: Sequence[Measurements], chrf: Figures, threshold: float, kinds: Sequence[Kind], *, passes: int = 0
 ) -> Estimator:
     """Fit kinds of features to translations, and return the cheapest that is as good as the best.
 
@@ -140,7 +140,7 @@ def lift(confidence: Figures, bad: NDArray[np.bool_]) -> float:
     return float(bad[worst].mean() / max(bad.mean(), 1e-12))
 
 
-def detached(attention: Sequence[Seen]) -> Detached | None:
+def detached(attention: Sequence[Measurements]) -> Detached | None:
     """Fit the usual entropy of attention by least squares, if any translation has attention."""
     lengths, entropies = [], []
     for translation in attention:

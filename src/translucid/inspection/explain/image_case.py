@@ -181,7 +181,7 @@ def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return numbers.reshape(labels.shape)
 
 
-def lit(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
+def overlay_of(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
     """Return the parts of the image that support each word; its notes are its probability and LIME's fit."""
     notes = [percent(math.exp(value)) for value in case.looked.log_probs]
     if explanation.fit:
@@ -210,7 +210,7 @@ def where(case: ImageCase) -> dict[str, Any]:
     return {"grid": list(case.grid)}
 
 
-def why_lit_record(case: ImageCase, method: str) -> dict[str, Any]:
+def saliency_record(case: ImageCase, method: str) -> dict[str, Any]:
     """Return an explanation of a caption for a page: importance [words][rows][columns], and its faithfulness."""
     explanation = explain(case, method, samples=200)
     k = part_count(SHARE, len(explanation.source))

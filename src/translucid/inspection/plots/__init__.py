@@ -5,11 +5,11 @@ from translucid.inspection.plots.curves import draw_curves, draw_positions, draw
 from translucid.inspection.plots.heatmaps import (
     draw_attention,
     draw_heads,
-    draw_lit,
-    draw_lit_rows,
     draw_mask,
     draw_masks,
     draw_padding,
+    draw_saliency,
+    draw_saliency_rows,
     draw_words,
 )
 from translucid.inspection.plots.ribbons import draw_ribbons
@@ -20,14 +20,14 @@ __all__ = [
     "draw_beam",
     "draw_curves",
     "draw_heads",
-    "draw_lit",
-    "draw_lit_rows",
     "draw_mask",
     "draw_masks",
     "draw_padding",
     "draw_positions",
     "draw_reliability",
     "draw_ribbons",
+    "draw_saliency",
+    "draw_saliency_rows",
     "draw_words",
     "save_figure",
 ]

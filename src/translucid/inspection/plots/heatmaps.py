@@ -108,11 +108,11 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     return image
 
 
-def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
+def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:
     """Draw the image, then its saliency for each word, as many panels a row as fit (Xu et al. 2015, figures 2, 3)."""
-    height, width = lit.pixels.shape[:2]
+    height, width = saliency.pixels.shape[:2]
     inches = INCHES * width / max(height, width), INCHES * height / max(height, width) + 0.42
-    count = len(lit.words) + 1
+    count = len(saliency.words) + 1
     columns = min(count, max(1, int(WIDEST / inches[0])))
     rows = -(-count // columns)
     columns = -(-count // rows)  # rows of similar length
@@ -120,9 +120,9 @@ def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes in grid:
         axes.set_axis_off()
-    grid[0].imshow(lit.scaled(FINENESS))
-    for i, (axes, word, note) in enumerate(zip(grid[1:], lit.words, lit.notes, strict=False)):
-        axes.imshow(lit.panel(i, FINENESS))
+    grid[0].imshow(saliency.scaled(FINENESS))
+    for i, (axes, word, note) in enumerate(zip(grid[1:], saliency.words, saliency.notes, strict=False)):
+        axes.imshow(saliency.panel(i, FINENESS))
         axes.set_title(f"{word}\n", fontsize=9, pad=2)
         axes.text(0.5, 1.02, note, transform=axes.transAxes, fontsize=6.5, color="#5b6675", ha="center", va="bottom")
     if title:
@@ -130,16 +130,16 @@ def draw_lit(lit: SaliencyOverlay, title: str = "") -> Figure:
     return figure
 
 
-def draw_lit_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
+def draw_saliency_rows(sections: Mapping[str, SaliencyOverlay]) -> Figure:
     """Draw several overlays of the same words and image, such as those of heads: one a row, by name."""
     first = next(iter(sections.values()))
     height, width = first.pixels.shape[:2]
     inches = SMALL * width / max(height, width), SMALL * height / max(height, width) + 0.12
     figure = new_figure(inches[0] * len(first.words) + 0.4, inches[1] * len(sections) + 0.3)
     grid = figure.subplots(len(sections), len(first.words), squeeze=False)
-    for row, (name, lit) in zip(grid, sections.items(), strict=True):
+    for row, (name, saliency) in zip(grid, sections.items(), strict=True):
         for i, axes in enumerate(row):
-            axes.imshow(lit.panel(i, FINENESS // 2))
+            axes.imshow(saliency.panel(i, FINENESS // 2))
             axes.set(xticks=[], yticks=[])
             axes.set_frame_on(False)
         row[0].set_ylabel(name, fontsize=7)

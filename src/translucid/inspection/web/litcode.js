@@ -14,28 +14,28 @@ export function litCode(seen, { layer, head, weights }) {
   if (!weights) return [...opened(seen), looked(seen), "print(looked.words, looked.log_probs)"].join("\n");
   const chosen = [layer === null ? "" : `, layer=${layer}`, head === null ? "" : `, head=${head}`].join("");
   return [
-    ...opened(seen, "from translucid.inspection.saliency_overlay import SaliencyOverlay", plots("draw_lit")),
+    ...opened(seen, "from translucid.inspection.saliency_overlay import SaliencyOverlay", plots("draw_saliency")),
     looked(seen),
-    `save_figure(draw_lit(SaliencyOverlay.of(looked${chosen})), Path("looked.pdf"))`,
+    `save_figure(draw_saliency(SaliencyOverlay.of(looked${chosen})), Path("looked.pdf"))`,
   ].join("\n");
 }
 
 export function litHeadsCode(seen) {
   return [
-    ...opened(seen, "from translucid.inspection.saliency_overlay import sections_of", plots("draw_lit_rows")),
+    ...opened(seen, "from translucid.inspection.saliency_overlay import sections_of", plots("draw_saliency_rows")),
     looked(seen),
-    'save_figure(draw_lit_rows(sections_of(looked)), Path("heads.pdf"))',
+    'save_figure(draw_saliency_rows(sections_of(looked)), Path("heads.pdf"))',
   ].join("\n");
 }
 
 export function litWhyCode(seen, method) {
   return [
     ...opened(seen, "from translucid.inspection.explain import explain, faithfulness, part_count",
-      "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.image_case import SHARE, lit", plots("draw_lit")),
+      "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.image_case import SHARE, overlay_of", plots("draw_saliency")),
     `case = image_case(${quoted(method)}, captioner.model, captioner.tokenizer, picture.pixels, ${quoted(seen.target)}, captioner.grid)`,
     `why = explain(case, ${quoted(method)}, samples=200)`,
     "print(faithfulness(case, why, k=part_count(SHARE, len(why.source))))",
-    'save_figure(draw_lit(lit(case, why)), Path("why.pdf"))',
+    'save_figure(draw_saliency(overlay_of(case, why)), Path("why.pdf"))',
   ].join("\n");
 }
 

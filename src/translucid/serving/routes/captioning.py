@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from translucid.decoding.limits import length_penalty
 from translucid.ground.cancellation import between_steps
-from translucid.inspection.explain.image_case import image_case, why_lit_record
+from translucid.inspection.explain.image_case import image_case, saliency_record
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
@@ -123,7 +123,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
         case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
-        answer["explanation"] = why_lit_record(case, wanted.method)
+        answer["explanation"] = saliency_record(case, wanted.method)
     if wanted.continuations:
         answer["ways"] = [
             _continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.continuations]

@@ -101,23 +101,23 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
 
 
 def _draw_lit(captioner: Captioner, picture: Picture, caption: str, view: str, chosen: dict[str, int]) -> Figure:
-    from translucid.inspection.plots import draw_beam, draw_lit, draw_lit_rows
+    from translucid.inspection.plots import draw_beam, draw_saliency, draw_saliency_rows
     from translucid.inspection.saliency_overlay import SaliencyOverlay, sections_of
 
     if view == "beam":
         return draw_beam(captioner.trace(picture, beam_of(captioner)))
     looked = captioner.inspect(picture, caption)
     if view == "heads":
-        return draw_lit_rows(sections_of(looked))
-    return draw_lit(SaliencyOverlay.of(looked, **chosen))
+        return draw_saliency_rows(sections_of(looked))
+    return draw_saliency(SaliencyOverlay.of(looked, **chosen))
 
 
 def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:
-    from translucid.inspection.explain.image_case import image_case, lit
-    from translucid.inspection.plots import draw_lit
+    from translucid.inspection.explain.image_case import image_case, overlay_of
+    from translucid.inspection.plots import draw_saliency
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    return draw_lit(lit(case, explain(case, method, samples=200)))
+    return draw_saliency(overlay_of(case, explain(case, method, samples=200)))
 
 
 def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -33,7 +33,7 @@ def test_a_small_vocabulary_offers_what_it_has_and_no_padding_or_start(vocabular
 
 @pytest.mark.parametrize("prefix", [[3], [5, 0], [1, 5], [2]])
 def test_a_prefix_that_no_output_has_is_refused(prefix):
-    with pytest.raises(ValueError, match="goes on after"):
+    with pytest.raises(ValueError, match="continues after"):
         continuations(model(9), SOURCE, prefix, 3, OPTIONS)
 
 

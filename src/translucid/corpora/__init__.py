@@ -1,4 +1,4 @@
-"""Corpora that we generate, their tables, and the plurals of their English nouns."""
+"""Generated corpora: the reading of their tables, and the plurals of English nouns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beam search over a batch that finished sentences and hypotheses leave.
+"""Batched beam search; finished sentences and hypotheses leave the batch.
 
 At each step a sentence keeps its most probable partial outputs (Sutskever et al. 2014, arXiv 1409.3215, section 3.2),
 K of them, less one for each that has ended: so a beam of 1 is greedy search. Only those that can still be among the n
@@ -47,24 +47,28 @@ def beam_search(
     while len(rows):
         log_probs, state, finite = problem.predict(rows, state)
         choices = constraint.choices(rows, log_probs, *likeliest(log_probs, beam))  # [N, M]
-        total, parent, place = merge(rows, rows.log_prob[:, None] + choices.price, sentences, beam, choices.shares)
-        token, gain, price = (part[parent, place] for part in (choices.token, choices.gain, choices.price))  # [B, K]
+        total, parent, place = merge(
+            rows, rows.log_prob[:, None] + choices.adjusted_score, sentences, beam, choices.shares
+        )
+        token, gain, adjusted = (
+            part[parent, place] for part in (choices.token, choices.gain, choices.adjusted_score)
+        )  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
         kept = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
         ends = kept & (token == eos)
-        live, lacks, score = kept & ~ends, torch.zeros_like(ends), total
+        live, unsatisfied, score = kept & ~ends, torch.zeros_like(ends), total
         if not known_empty(ends):
             score = total / problem.penalties[rows.length + 1]
-            lacks = ends & constraint.lacks(rows.sentence[parent], parent, place)
-            ends = ends & ~lacks
+            unsatisfied = ends & constraint.unsatisfied(rows.sentence[parent], parent, place)
+            ends = ends & ~unsatisfied
             bound = bound.after(ends, score)
             live &= total / longest_penalty >= bound.worst
-        kind = torch.where(live, 0, torch.where(ends, 1, torch.where(lacks, 2, 3)))
+        kind = torch.where(live, 0, torch.where(ends, 1, torch.where(unsatisfied, 2, 3)))
         places, (is_finite,) = places_by_kind(kind.flatten(), 3, finite)
         problem.refuse_unless(is_finite)
         if trace is not None:
             trace.step(total, parent, token, ends, live)
-        columns = [part.flatten() for part in (parent, token, gain, price)]
+        columns = [part.flatten() for part in (parent, token, gain, adjusted)]
         going_on, ending, ending_without = places
         for finds, where in ((finished, ending), (lacking, ending_without)):
             # Few steps finish a hypothesis, and an empty chunk would be padded and copied at the end.
@@ -80,9 +84,9 @@ def beam_search(
 
 
 def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:
-    """Return the rows that the candidates `where` extend; `columns`: parent, token, gain and price of all [B K]."""
-    parent, token, gain, price = (column[where] for column in columns)
-    return rows.select(parent).extended(token, gain, price)
+    """Return the rows that the candidates `where` extend; `columns`: parent, token and scores of all [B K]."""
+    parent, token, gain, adjusted = (column[where] for column in columns)
+    return rows.select(parent).extended(token, gain, adjusted)
 
 
 @dataclass(frozen=True)

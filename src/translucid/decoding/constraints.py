@@ -3,12 +3,12 @@
 A partial output that has more of the wanted phrases is less probable than one that has not begun them, and would lose
 its place to it. So the places of a beam are distributed among banks, by how many phrases a partial output has (section
 3.2): the best of each bank, then the second of each, and so on, the fullest bank first (as in Hu et al. 2019, N19-1090,
-section 3.1, without a loop over sentences). A bank is for a number of complete phrases, and another one for so many and
-one that has begun; single pieces of phrases have none, so that one long phrase does not use up a narrow beam. No output
-ends before it has all phrases.
+section 3.1, without a loop over sentences). There is a bank for each number of complete phrases, and another for that
+number and a phrase that has begun; the single pieces of phrases have none, so that one long phrase does not use up a
+narrow beam. No output ends before it has all phrases.
 
-To a model that would not choose a phrase, it is as improbable in one place as in another, and most probable behind all
-else. So a phrase may come `instead` of tokens that the model would choose: then the search exchanges their scores.
+If a model would not choose a phrase, the phrase is about equally improbable everywhere, and least improbable at the end of
+the output. So a phrase may come `instead` of tokens that the model would choose: then the search exchanges their scores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Choices(NamedTuple):
     """[N, M] ids."""
     gain: Tensor
     """[N, M] log-probabilities."""
-    price: Tensor
+    adjusted_score: Tensor
     """[N, M] the values that the search adds up, which may differ from the log-probabilities."""
     shares: Shares | None = None
     """How the places of the beam are distributed among them; None if the most probable ones get them."""
@@ -60,7 +60,7 @@ class Constraint(Protocol):
             token: [N, k] the most probable tokens.
         """
 
-    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
         """Return whether outputs [B, K] would end without satisfying the constraint.
 
         Args:
@@ -83,12 +83,12 @@ class Unconstrained:
         """Return the most probable tokens."""
         return Choices(token, gain, gain)
 
-    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
-        """Return that no output lacks anything."""
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+        """Return False for all outputs."""
         return torch.zeros_like(parent, dtype=torch.bool)
 
     def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
-        """There is nothing to note."""
+        """Do nothing: there is no progress to note."""
 
 
 def by_turns(bank: Tensor, valid: Tensor, banks: int) -> Tensor:
@@ -255,7 +255,7 @@ class Phrases:
         exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (of > 0)).any(1)  # [N, C]
         # Otherwise a phrase could take the place of other tokens and then become part of a longer word.
         gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)
-        price = self._price(rows, log_probs, gain, token, following, missing & open_)
+        adjusted_score = self._adjusted_scores(rows, log_probs, gain, token, following, missing & open_)
         before = met.times[:, None] - broken.long()
         fresh = (whole.float() @ of > 0) & (before < wanted[:, None])
         times = before + fresh
@@ -263,14 +263,14 @@ class Phrases:
         partly = ((hit | begun) & ~whole & (lengths > 0)[:, None]).float() @ of > 0
         bank = 2 * times.sum(-1) + (partly & (times < wanted[:, None])).any(-1)
         self.times, self.fresh = times, fresh
-        return Choices(token, gain, price, Shares(bank, self.banks))
+        return Choices(token, gain, adjusted_score, Shares(bank, self.banks))
 
-    def _price(
+    def _adjusted_scores(
         self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor, following: Tensor, missing: Tensor
     ) -> Tensor:
-        """Return the prices of candidates, [N, M]: their log-probabilities, unless a form has something `instead`.
+        """Return the adjusted scores of candidates [N, M]: log-probabilities, unless a form has something `instead`.
 
-        The first token of the form has the price of the token that it replaces, and vice versa: they are exchanged. The
+        The first token of the form has the score of the token that it replaces, and vice versa: they are exchanged. The
         other tokens of the form cost nothing. Of several forms of a phrase, this holds for the most probable one; the
         others cost as much more as they are less probable.
 
@@ -297,12 +297,12 @@ class Phrases:
             hit = token[:, :, None] == following[:, None]  # [N, M, P]
             cheap = cost[:, None].masked_fill(~hit, -torch.inf).amax(-1)
             gain = torch.where(gain > -torch.inf, torch.maximum(gain, cheap), gain)
-        # A form may begin with the token that it replaces, which then keeps its price.
+        # A form may begin with the token that it replaces, which then keeps its score.
         itself = ((token[:, :, None] == following[:, None]) & missing[:, None]).any(-1)
         replaced = (token[:, :, None, None] == instead[:, None]).any(-1) & begins[:, None] & ~itself[:, :, None]
         return torch.minimum(gain, score[:, None].masked_fill(~replaced, torch.inf).amin(-1))
 
-    def lacks(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
         """Return whether outputs [B, K] would end without all of their phrases."""
         return (self.times[parent, place] < self.wanted[sentence]).any(-1)
 

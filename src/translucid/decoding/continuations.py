@@ -37,13 +37,13 @@ def continuations(
             output has before its end, or leaves no room for one more.
     """
     if len(source) != 1 or not model.source_mask(source).any():
-        raise ValueError("continuations are of one source, in which there is something")
+        raise ValueError("continuations need exactly one source that is not empty")
     if count < 1:
-        raise ValueError(f"{count} continuations are asked for")
+        raise ValueError(f"the number of continuations must be at least 1, not {count}")
     never = [model.special.pad, model.special.start, model.special.unknown]
     odd = {model.eos, *never} & set(prefix)
     if odd:
-        raise ValueError(f"no output goes on after the tokens {sorted(odd)}")
+        raise ValueError(f"no output continues after the tokens {sorted(odd)}")
     if model.max_length and len(prefix) + 1 >= model.max_length:
         raise ValueError(f"a prefix of {len(prefix)} tokens leaves no room: the model takes {model.max_length}")
     state = model.start(model.encode(source))

@@ -106,7 +106,7 @@ def distinct_texts(
     lists = [_distinct(i, hypotheses, text_of) for i, hypotheses in enumerate(nbest_lists)]
     waiting = []
     for i, hypotheses in enumerate(nbest_lists):
-        # A search that found less than was asked for has nothing more to find, whatever its beam.
+        # A search that returned fewer hypotheses than requested has no more, whatever its beam.
         if len(lists[i]) < options.nbest == len(hypotheses):
             waiting.append(i)
     wide = options

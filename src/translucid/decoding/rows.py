@@ -27,7 +27,7 @@ class Rows:
     token_log_probs: Tensor
     """[N, t]."""
     log_prob: Tensor
-    """[N] their sum, unless constraints change the prices of tokens."""
+    """[N] their sum, unless constraints change the adjusted scores of tokens."""
 
     @classmethod
     def begin(cls, sentences: int, each: int, start: int, device: torch.device) -> Self:
@@ -66,13 +66,13 @@ class Rows:
             self.log_prob[rows],
         )
 
-    def extended(self, token: Tensor, log_prob: Tensor, price: Tensor | None = None) -> Rows:
-        """Return the rows with another token [N], its log-probability [N], and its price [N] if it is different."""
+    def extended(self, token: Tensor, log_prob: Tensor, adjusted_score: Tensor | None = None) -> Rows:
+        """Return the rows with another token [N], its log-probability [N], and its adjusted score [N] if that differs."""
         return replace(
             self,
             tokens=torch.cat([self.tokens, token[:, None]], 1),
             token_log_probs=torch.cat([self.token_log_probs, log_prob[:, None]], 1),
-            log_prob=self.log_prob + (log_prob if price is None else price),
+            log_prob=self.log_prob + (log_prob if adjusted_score is None else adjusted_score),
         )
 
 
@@ -80,7 +80,7 @@ class Finished:
     """The finished hypotheses of B sentences, as tensors until the end of the search."""
 
     def __init__(self, sentences: int, others: Finished | None = None) -> None:
-        """Start without any; the hypotheses of `others` replace those of sentences that get none here."""
+        """Start without hypotheses; a sentence that gets none here takes those of `others`."""
         self.sentences, self.others = sentences, others
         self.chunks: list[tuple[Rows, Tensor]] = []
 

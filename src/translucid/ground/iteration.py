@@ -1,4 +1,4 @@
-"""Iterate over items in parts."""
+"""Iteration over items in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Safe reading of untrusted files: checks before a file is opened, a limit of its size, its checksum."""
+"""Safe reading of untrusted files: checks before a file is opened, a size limit, and checksums."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
 
 
 def save_attention(
-    looked: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
+    result: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
 ) -> None:
     """Save the attention of a captioner.
 
@@ -107,7 +107,7 @@ def save_attention(
     `save_maps` writes, and in `.json` the source's pieces are the cells, `row,column`.
 
     Args:
-        looked: the attention.
+        result: the attention.
         file: a file with one of the `ENDINGS`.
         name: the name of the image.
         layer: the decoder layer; the average of all if not given.
@@ -117,12 +117,12 @@ def save_attention(
         UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
     """
     if file.suffix.lower() == ".npz":
-        save_maps([looked.inspected], file)
+        save_maps([result.inspected], file)
         return
-    title = title_of(layer, head) if len(looked.inspected.maps) > 1 else ""
-    record = {"image": name, "grid": looked.grid, **looked.inspected.to_json()}
-    saliency = SaliencyOverlay.of(looked, layer, head)
-    save_saliency(saliency, file, name, lambda: sections_of(looked), record, title)
+    title = title_of(layer, head) if len(result.inspected.maps) > 1 else ""
+    record = {"image": name, "grid": result.grid, **result.inspected.to_json()}
+    saliency = SaliencyOverlay.of(result, layer, head)
+    save_saliency(saliency, file, name, lambda: sections_of(result), record, title)
 
 
 def save_saliency(

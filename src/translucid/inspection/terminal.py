@@ -167,7 +167,7 @@ def _drawing(saliency: SaliencyOverlay, word: int, *, colour: bool) -> list[Text
     """Return the lines of one word: the word itself, its note, the grid."""
     rows, columns = saliency.weights[word].shape
     across = min(columns, WIDEST)
-    down = max(2, 2 * round(rows * across / columns / 2))  # an even number: two rows stand on a line
+    down = max(2, 2 * round(rows * across / columns / 2))  # an even number: a line of text shows two rows
     weights = saliency.weights[word]
     if (rows, columns) != (down, across):
         weights = spread(weights, down, across)

@@ -1,4 +1,4 @@
-"""A Transformer of attention and nothing else: a teaching model."""
+"""An attention-only Transformer, for teaching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build a model from its options."""
+"""Build a model from its options, if it fits in memory."""
 
 from __future__ import annotations
 

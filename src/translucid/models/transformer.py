@@ -1,6 +1,6 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017, arXiv 1706.03762).
 
-At the end, a decoder-only Transformer as a language model: causal self-attention over a window of tokens (Radford et
+`TransformerLanguageModel` is the decoder-only Transformer: causal self-attention over a window of tokens (Radford et
 al. 2018).
 """
 

@@ -265,4 +265,4 @@ def recipe(path: Path) -> Path:
         return path
     if path.name in known and path.parent == Path():  # even if a folder, such as that of its corpus, has this name
         return known[path.name]
-    raise UserError("is neither a file nor a recipe of ours", file=path, fix=nearest(path.stem, known))
+    raise UserError("is neither a file nor a built-in recipe", file=path, fix=nearest(path.stem, known))

@@ -1,4 +1,4 @@
-"""The cases that explain captions, with cells or superpixels of the image as parts, and their values for pages."""
+"""The cases that explain captions, with cells or superpixels of the image as parts, and their records for web pages."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class ImageCase(ForcedCase):
         (ids,) = tokenizer.encode_target([target])
         if not ids:
             raise UserError("there are no words to explain", fix="Give a caption with words in it.")
-        self.looked = look_at(model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device)
-        super().__init__(model, [*ids, model.eos], self.looked.inspected.target_spans)
+        self.attention_result = look_at(
+            model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device
+        )
+        super().__init__(model, [*ids, model.eos], self.attention_result.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
         with torch.no_grad():
             self._divide()
@@ -79,7 +81,7 @@ class ImageCase(ForcedCase):
 
     def attention(self) -> Tensor:
         """Return the attention of each word's first piece, summed over the parts."""
-        return self.by_part(self.looked.weights().float().flatten(1))
+        return self.by_part(self.attention_result.weights().float().flatten(1))
 
     @abstractmethod
     def over(self, importance: Tensor) -> NDArray[np.float32]:
@@ -183,7 +185,7 @@ def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 def overlay_of(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
     """Return the parts of the image that support each word; its notes are its probability and LIME's fit."""
-    notes = [percent(math.exp(value)) for value in case.looked.log_probs]
+    notes = [percent(math.exp(value)) for value in case.attention_result.log_probs]
     if explanation.fit:
         for i, fit in enumerate(explanation.fit):
             notes[i] += f", R² {fit:.2f}"

@@ -1,4 +1,4 @@
-"""Attention as heatmaps between words, as light over images, and attention masks as coloured squares."""
+"""Attention as heatmaps between words, as saliency over images, and attention masks as coloured squares."""
 
 from __future__ import annotations
 

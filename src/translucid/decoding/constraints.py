@@ -7,8 +7,9 @@ section 3.1, without a loop over sentences). There is a bank for each number of 
 number and a phrase that has begun; the single pieces of phrases have none, so that one long phrase does not use up a
 narrow beam. No output ends before it has all phrases.
 
-If a model would not choose a phrase, the phrase is about equally improbable everywhere, and least improbable at the end of
-the output. So a phrase may come `instead` of tokens that the model would choose: then the search exchanges their scores.
+If a model would not choose a phrase, the phrase is about equally improbable everywhere, and least improbable at the
+end of the output. So a phrase may come `instead` of tokens that the model would choose: then the search exchanges their
+scores.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Rows:
         )
 
     def extended(self, token: Tensor, log_prob: Tensor, adjusted_score: Tensor | None = None) -> Rows:
-        """Return the rows with another token [N], its log-probability [N], and its adjusted score [N] if that differs."""
+        """Return the rows with another token [N], its log-probability [N] and its adjusted score [N]."""
         return replace(
             self,
             tokens=torch.cat([self.tokens, token[:, None]], 1),

@@ -355,9 +355,11 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
             known = [".".join([*parents, field]) for field in group.model_fields]
             raise UserError(f"there is no key {key!r}", file=file, fix=nearest(key, known)) from error
         if first["type"] == "union_tag_invalid":
-            kinds = [str(kind.model_fields["kind"].default) for kind in get_args(group.model_fields[key].annotation)]
-            given = first["ctx"]["tag"]
-            raise UserError(f"{key}.kind: there is no {given!r}", file=file, fix=nearest(given, kinds)) from error
+            kinds = [
+                str(option.model_fields["kind"].default) for option in get_args(group.model_fields[key].annotation)
+            ]
+            kind = first["ctx"]["tag"]
+            raise UserError(f"{key}.kind: there is no {kind!r}", file=file, fix=nearest(kind, kinds)) from error
         reason = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error

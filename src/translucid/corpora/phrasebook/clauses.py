@@ -217,10 +217,10 @@ def felt(
         negative, question, adverb: as in `clause`.
     """
     group = _english(verb, subject.english_person, mode, bare=negative or question)
-    said, heads = subject.say(personal=True)
+    subject_part, heads = subject.say(personal=True)
     middle = _middle(adverb, negative=negative)
-    english = _in_order(group, said, middle, question=question)
+    english = _in_order(group, subject_part, middle, question=question)
     clitic = Spanish(INDIRECT[subject.person], *heads)
     finite = Spanish(verb.finite[mode][4 if plural else 2], *group.support, *group.main)
-    spanish = [*said.spanish, *middle.spanish, clitic, finite]
+    spanish = [*subject_part.spanish, *middle.spanish, clitic, finite]
     return Part(english + stimulus.english, spanish + stimulus.spanish)

@@ -35,8 +35,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from translucid.cli.clean import surprise_of
-from translucid.data.cleaning.cleaner import Cleaner, Reading
-from translucid.data.cleaning.gain import Surprise, asked
+from translucid.data.cleaning.cleaner import Cleaner, CorpusReader
+from translucid.data.cleaning.gain import Surprise, judge_by_gain
 from translucid.data.readers.corpus import Pair, read_pairs
 
 SHARE, SHARE_OF_TWO = 0.02, 0.05
@@ -136,10 +136,10 @@ def trial(lines: Sequence[tuple[str, Pair]], models: Sequence[Surprise] = ()) ->
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "noisy.tsv"
         file.write_text("".join(f"{pair.source}\t{pair.target}\n" for _, pair in lines))
-        reading = Reading([str(file)], (None, None))
+        reading = CorpusReader([str(file)], (None, None))
         cleaner = Cleaner(reading.profile(lambda count: None))
         judgements = reading.judged(cleaner)
-        rules = [judged.rule for judged in (asked(judgements, *models) if models else judgements)]
+        rules = [judged.rule for judged in (judge_by_gain(judgements, *models) if models else judgements)]
     return figures([kind for kind, _ in lines], rules, [pair for _, pair in lines])
 
 

@@ -41,7 +41,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.data.text_pipeline import Piece
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.evaluation.classification import calibration_error
-from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Seen, measured
+from translucid.evaluation.confidence.features import KINDS, Figures, Kind, Measurements, measured
 from translucid.evaluation.confidence.fitting import lift
 from translucid.evaluation.metrics import sentence_chrf
 from translucid.ground.console import Console
@@ -160,7 +160,7 @@ def _read(file: Path, kind: Kind) -> tuple[Figures, Figures]:
     seen = []
     for row in rows:
         log_probs = np.array(row["log_probs"], np.float64)
-        seen.append(Seen(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs))
+        seen.append(Measurements(row["source"], row["translation"], len(log_probs), float(log_probs.sum()), log_probs))
     return measured(seen, KINDS[kind]), np.array([row["z_mean"] for row in rows], np.float64)
 
 

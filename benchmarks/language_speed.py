@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.data.batching import Batch
-from translucid.data.stream import nothing
+from translucid.data.stream import empty_source
 from translucid.kernels.machine import bfloat16
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.build import build_model
@@ -53,7 +53,7 @@ def variants() -> dict[str, Callable[[], Tensor]]:
     theirs = Torchs(model.width, model.hidden)
     ids = torch.randint(4, VOCABULARY, (ROWS, WINDOW + 1))
     vectors = torch.randn(WINDOW, ROWS, model.width, requires_grad=True)
-    window = Batch(nothing(ROWS), ids[:, :-1], ids[:, 1:])
+    window = Batch(empty_source(ROWS), ids[:, :-1], ids[:, 1:])
 
     def whole() -> Tensor:
         x = theirs.run(theirs.embedding(ids[:, :-1].t()))

@@ -5,6 +5,7 @@ from math import exp, log
 import pytest
 import torch
 
+from tests.devices.shrunk import build_case
 from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
@@ -89,3 +90,17 @@ def test_the_baseline_follows_the_rewards_and_luck_is_measured_from_it():
         assert model.baseline.item() == pytest.approx(baseline)
         first, second = (reward - baseline for reward in rewards)
         assert cost.item() == pytest.approx(-first * (log(0.5) + log(0.2)) - second * log(0.9))
+
+
+def test_words_that_no_cell_shows_add_to_the_loss():
+    """As often as there are tokens, because that loss is a mean over images and the others are sums over tokens."""
+    case = build_case("captioner that reads first")  # with a detector
+    model, labels, maps = case.model, case.batch.labels, {}
+    memory = model.encode(case.batch.source)
+    model.features(memory, case.batch.targets_in, maps)
+    loss = model.auxiliary_loss(memory, labels, maps, lambda: torch.zeros_like(labels))
+    real = labels != model.pad
+    missed = undetected(model.detector(memory.states), labels.view(len(memory.states), -1), SPECIAL)
+    stochastic = model.options.doubly_stochastic * doubly_stochastic(maps[CROSS][:, 0], real)
+    assert loss.item() == pytest.approx((stochastic + model.options.detector * real.sum() * missed).item(), rel=1e-5)
+    assert missed > 0

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 
@@ -103,6 +104,12 @@ def test_pieces_that_come_out_too_many_sit_an_epoch_out(tokenizer):
     assert all(batch.rows.labels.shape[1] <= 20 for batch in first)
     assert 0 < sentences(first).total() < 300
     assert sentences(first) != sentences(second)
+
+
+def test_a_pair_of_exactly_the_longest_length_is_in_an_epoch(corpus):
+    longest = int(np.maximum(*corpus.lengths_of(np.arange(300))).max())
+    assert sentences(epochs(corpus, max_tokens=longest).batches(0)).total() == 300
+    assert sentences(epochs(corpus, max_tokens=longest - 1).batches(0)).total() < 300
 
 
 def test_an_epoch_without_any_pair_is_an_error_not_an_endless_wait(corpus):

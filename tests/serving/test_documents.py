@@ -116,8 +116,7 @@ def test_cancelling_ends_the_work_and_deletes_the_files(client, held, jobs, serv
     until(lambda: client.get(f"/documents/{job['id']}").json()["state"] == "translating")
     assert list(own.folder.iterdir())
     assert client.delete(f"/documents/{job['id']}").json() == {"state": "cancelled"}
-    until(lambda: own.working == 0)
-    assert not list(own.folder.iterdir())
+    until(lambda: own.working == 0 and not list(own.folder.iterdir()))
     assert client.get(f"/documents/{job['id']}").status_code == 404
 
 

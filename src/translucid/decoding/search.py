@@ -177,7 +177,9 @@ class TorchEngine:
             candidates=candidates,
             lengths=list(map(len, ids)),
         )
-        return nbest_lists if listed is None else [_with_ids(nbest, listed) for nbest in nbest_lists]
+        if listed is None:
+            return nbest_lists
+        return [_with_ids(nbest, listed) for nbest in nbest_lists]
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""

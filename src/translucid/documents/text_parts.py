@@ -115,7 +115,9 @@ def _with_edits(marked: TaggedText, edits: Iterable[Edit]) -> Iterator[str | Mar
 def _paired(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     """Return the marks; parts that are the tags of an element become a pair."""
     paired = list(marks)
-    tags = (tag_of(mark.raw) if isinstance(mark, Part) else _NO_TAG for mark in marks)
+    tags = []
+    for mark in marks:
+        tags.append(tag_of(mark.raw) if isinstance(mark, Part) else _NO_TAG)
     for opening, closing in tag_tree.matched_tags(tags):
         pair = -1 - opening  # negative, because the document's pairs are counted from 0
         paired[opening] = replace(paired[opening], side=Side.opens, pair=pair)

@@ -69,8 +69,9 @@ class Match:
         alike = Levenshtein.normalized_similarity(wanted.key, source.key)
         if alike < 1 or not self.has_right_numbers:
             return min(NEAR, round(100 * alike))
-        same_signs = [token.cased for token in wanted.every] == [token.cased for token in source.every]
-        return FILLED if same_signs else SAME_WORDS
+        wanted_signs = [token.cased for token in wanted.every]
+        source_signs = [token.cased for token in source.every]
+        return FILLED if wanted_signs == source_signs else SAME_WORDS
 
     @property
     def has_right_numbers(self) -> bool:

@@ -48,7 +48,9 @@ class Learning:
             possible_size = _possible_size(str(error))
             if not self.flexible or possible_size is None:
                 raise _explained(str(error), size, self.where) from error
-        reason = "larger than it supports" if possible_size < size else "too small for its single characters"
+        reason = "too small for its single characters"
+        if possible_size < size:
+            reason = "larger than it supports"
         self.tell(f"{self.where} gets a vocabulary of {possible_size:,}: the preset's, {size:,}, is {reason}")
         try:
             return self._trained(texts, possible_size, rule, tagged)

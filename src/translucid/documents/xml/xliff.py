@@ -125,7 +125,10 @@ class _Pair:
 
     def written_tag(self, targets: Targets, kept: Kept) -> str:
         """Return the start tag of a segment of XLIFF 2."""
-        first = min(number for text in self.texts for number in text.numbers if number in targets)
+        numbers = set[int]()
+        for text in self.texts:
+            numbers.update(text.numbers)
+        first = min(numbers & targets.keys())
         states = {"state": "translated", "subState": _SUB_STATES[targets[first].origin]}
         return with_attributes(self.file.raw(self.segment.start, self.segment.inner), states)
 

@@ -33,13 +33,16 @@ def watch_updates(monkeypatch, emulation):
     return counts
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "muon", "nadam"])
-def test_an_update_of_the_trainer_does_not_wait_for_the_gpu(train, tmp_path, monkeypatch, optimizer):
+@pytest.mark.parametrize(
+    "setting",
+    ["training.optimizer=adam", "training.optimizer=muon", "training.optimizer=nadam", "training.sharded=true"],
+)
+def test_an_update_of_the_trainer_does_not_wait_for_the_gpu(train, tmp_path, monkeypatch, setting):
     with Emulation("cuda") as emulation:
         counts = watch_updates(monkeypatch, emulation)
-        progress = train(tmp_path / "run", *SMALL, f"training.optimizer={optimizer}", device="cuda")
+        progress = train(tmp_path / "run", *SMALL, setting, device="cuda")
     first, *others = counts
-    assert len(first) == (optimizer == "nadam")  # whose first update has no moments to return to
+    assert len(first) == setting.endswith("nadam")  # whose first update has no moments to return to
     assert others == [{}] * 5
     assert progress.step == 6 and progress.skipped == 0
 

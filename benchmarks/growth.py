@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,14 @@ def attention(length: int, *, plain: bool) -> Callable[[], object]:
     """One training step with one pair of this length; `plain` keeps all attention weights."""
     import torch
 
+    from translucid.attention.points import recording_weights
+
     model = model_of(1000)
     ids = torch.randint(4, 1000, (1, length))
 
     def step() -> None:
-        maps: dict[str, Any] | None = {} if plain else None
-        model.features(model.encode(ids, maps), ids, maps).sum().backward()
+        with recording_weights(model) if plain else nullcontext():
+            model.features(model.encode(ids), ids).sum().backward()
 
     return step
 

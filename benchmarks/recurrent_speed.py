@@ -26,14 +26,13 @@ VOCABULARY, SENTENCES, LENGTH = 8000, 128, 16
 class WordByWord(LuongDecoder):
     """The same decoder as a loop."""
 
-    def forward(self, x, state, maps=None):
+    def forward(self, x, state):
         """As `LuongDecoder.forward` without input feeding."""
         cells, features = state.cells, []
-        for word in x.unbind(1):
+        for i, word in enumerate(x.unbind(1)):
             hidden, cells = self.recurrence.step(word, cells)
-            attentional, _ = self._attend(hidden[:, None], state)
-            features.append(attentional)
-        return torch.cat(features, 1), replace(state, cells=cells)
+            features.append(self._attend(hidden[:, None], state, i))
+        return torch.cat(features, 1), state.after(x.size(1), cells)
 
 
 def model_of(**options) -> RecurrentModel:

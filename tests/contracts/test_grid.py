@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend
+from translucid.attention.points import Point
 from translucid.attention.scores import Dot
 from translucid.data.batching import Batch
 from translucid.decoding.continuations import continuations
@@ -17,7 +18,7 @@ from translucid.decoding.maps import cross_attention, forced_log_probs, forced_p
 from translucid.decoding.search import search
 from translucid.decoding.shortlist import Narrowed
 from translucid.decoding.trace import BeamTrace
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import batch_loss
 
 V, CELLS, FEATURES, WIDTH = 11, 6, 5, 8
@@ -43,19 +44,20 @@ class GridModel(SequenceModel[GridState]):
         self.source_embedding = nn.Linear(FEATURES, WIDTH)
         self.words = nn.Embedding(V, WIDTH)
         self.score = Dot(scaled=True)
+        self.weights = Point("decoder.0.cross.weights")
         self.output = nn.Linear(2 * WIDTH, V)
 
     def source_mask(self, source: Tensor) -> Tensor:
         return torch.ones(source.shape[:2], dtype=torch.bool, device=source.device)
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         return Memory(torch.tanh(embedded), mask)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         said = self.words(targets_in).cumsum(1)
-        seen, weights = attend(said, memory.states, mask=memory.mask[:, None], score=self.score)
-        if maps is not None:
-            maps["decoder.0.cross"] = weights[:, None]
+        replacement = self.weights.replacement(0, single_head=True)
+        mask = memory.mask[:, None]
+        seen, _ = attend(said, memory.states, mask=mask, score=self.score, replacement=replacement)
         return torch.cat([said, seen], -1)
 
     def start(self, memory: Memory) -> GridState:

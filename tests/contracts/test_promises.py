@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from translucid.attention.points import recording_weights
 from translucid.decoding.shortlist import Narrowed
 from translucid.ground.special import SPECIAL
 from translucid.kernels.dropout import Dropout
@@ -179,9 +180,8 @@ def test_the_past_does_not_see_the_future(model, source, targets):
 
 
 def test_maps_are_weights_and_asking_for_them_changes_nothing(model, source, targets):
-    maps = {}
-    memory = model.encode(source, maps)
-    logits = model.decode(memory, targets, maps)
+    with recording_weights(model) as maps:
+        logits = model.decode(model.encode(source), targets)
     torch.testing.assert_close(logits, model(source, targets), rtol=0, atol=1e-5)
     windowed = bool(getattr(model.options, "window", None))
     places = model.source_mask(source).size(1)

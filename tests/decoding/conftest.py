@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.special import SPECIAL
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 
 PAD, UNK, BOS, EOS = SPECIAL
 WORDS = (4, 5, 6)
@@ -40,11 +40,11 @@ class TableModel(SequenceModel[TableState]):
         self.source_embedding = self.output = nn.Identity()
         self.rows_seen: list[int] = []
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         positions = torch.arange(1, embedded.size(1) + 1)
         return Memory((embedded * positions)[:, :, None].float(), mask)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         raise NotImplementedError
 
     def start(self, memory: Memory) -> TableState:

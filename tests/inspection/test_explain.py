@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from translucid.attention.points import Point
 from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -26,17 +27,17 @@ class Counter(SequenceModel):
         self.source_embedding = nn.Embedding(vocabulary, vocabulary)
         self.source_embedding.weight.data = torch.eye(vocabulary) * 8
         self.output = nn.Linear(vocabulary, vocabulary)
+        self.weights = Point("decoder.0.cross.weights")
         self.output.weight.data, self.output.bias.data = torch.eye(vocabulary), torch.zeros(vocabulary)
 
-    def read(self, embedded, mask, maps=None):
+    def read(self, embedded, mask):
         return Memory(embedded, mask)
 
-    def features(self, memory, targets_in, maps=None):
+    def features(self, memory, targets_in):
         bag = (memory.states * memory.mask[..., None]).sum(1, keepdim=True)
-        if maps is not None:  # attention that looks at the last word, whatever it says
-            weights = torch.zeros(len(targets_in), 1, targets_in.size(1), memory.mask.size(1))
-            weights[..., -2] = 1
-            maps["decoder.0.cross"] = weights
+        weights = torch.zeros(len(targets_in), 1, targets_in.size(1), memory.mask.size(1))
+        weights[..., -2] = 1  # attention to the last word, whatever it says
+        self.weights(weights)
         return bag.expand(-1, targets_in.size(1), -1)
 
     def start(self, memory):

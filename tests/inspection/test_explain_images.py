@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from translucid.attention.points import Point
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -52,6 +53,7 @@ class Reader(SequenceModel):
         super().__init__()
         self.source_embedding = Points()
         self.output = nn.Linear(CELLS, tokenizer.target_size)
+        self.weights = Point("decoder.0.cross.weights")
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
         for word, cell in READS.items():
@@ -60,14 +62,13 @@ class Reader(SequenceModel):
     def source_mask(self, source):
         return torch.ones(len(source), CELLS, dtype=torch.bool)
 
-    def read(self, embedded, mask, maps=None):
+    def read(self, embedded, mask):
         return Memory(embedded, mask)
 
-    def features(self, memory, targets_in, maps=None):
-        if maps is not None:
-            weights = torch.zeros(len(targets_in), 1, targets_in.size(1), CELLS)
-            weights[..., LOOKED] = 1
-            maps["decoder.0.cross"] = weights
+    def features(self, memory, targets_in):
+        weights = torch.zeros(len(targets_in), 1, targets_in.size(1), CELLS)
+        weights[..., LOOKED] = 1
+        self.weights(weights)
         return (memory.states * memory.mask[..., None]).sum(1, keepdim=True).expand(-1, targets_in.size(1), -1)
 
     def start(self, memory):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from translucid.attention import MultiHeadAttention, attend, attend_fused, causal_mask
+from translucid.attention.points import recording
 from translucid.kernels import attention, linear, reference_mode
 from translucid.kernels.attention import _Products, fast_attention, share_mask
 from translucid.kernels.rounding import rounded_products
@@ -131,7 +132,7 @@ def test_heads_within_rounded_products_are_nearly_the_plain_ones(causal, longest
     inputs = [x, *layer.parameters()]
 
     def found():
-        y, _ = layer(x, x, padding, causal=causal)
+        y = layer(x, x, padding, causal=causal)
         return [y, *torch.autograd.grad(y.square().sum(), inputs)]
 
     with rounded_products():
@@ -152,11 +153,11 @@ def test_one_projection_may_be_rounded_and_the_other_not(positions, closed, monk
     looking, seen = positions
     monkeypatch.setattr(linear, "LARGE", 4 * 16 * 16 * 8)
     layer, x, memory = MultiHeadAttention(16, 4), torch.randn(4, looking, 16), torch.randn(4, seen, 16)
-    exact, _ = layer(x, memory)
+    exact = layer(x, memory)
     with rounded_products():
         dtypes = {layer.query(x).dtype, layer.key_value(memory).dtype}
         with reference_mode(*closed) if closed else torch.enable_grad():
-            found, _ = layer(x, memory)
+            found = layer(x, memory)
     assert dtypes == {torch.bfloat16, torch.float32}
     assert found.dtype == torch.float32
     assert (found - exact).norm() < 0.02 * exact.norm()
@@ -165,10 +166,13 @@ def test_one_projection_may_be_rounded_and_the_other_not(positions, closed, monk
 def test_weights_are_shown_in_the_dtype_of_the_model(monkeypatch):
     monkeypatch.setattr(linear, "LARGE", 0)
     layer, x = MultiHeadAttention(16, 4), torch.randn(4, 9, 16)
-    with rounded_products():
-        y, weights = layer(x, x, causal=True, weights=True)
+    with rounded_products(), recording(layer, ["attention.weights"]) as record:
+        y = layer(x, x, causal=True)
+    weights = record["attention.weights"]
     assert y.dtype == weights.dtype == torch.float32
     torch.testing.assert_close(weights.sum(-1), torch.ones(4, 4, 9))
     assert not (weights > 0)[..., ~causal_mask(9)].any()
     half = layer.bfloat16()
-    assert half(x.bfloat16(), x.bfloat16(), weights=True)[1].dtype == torch.bfloat16
+    with recording(half, ["attention.weights"]) as record:
+        half(x.bfloat16(), x.bfloat16())
+    assert record["attention.weights"].dtype == torch.bfloat16

@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
+from translucid.attention.points import recording_weights
 from translucid.corpora.phrasebook import generate
 from translucid.lessons.models import translated
 from translucid.lessons.recording import BOOK, LESSON
@@ -157,9 +158,9 @@ def test_masks(lesson, models, records):
     demo = models.demo
     _, ids, target = translated(demo, BOOK[0])
     fed = torch.tensor([[demo.model.bos, *target[:-1], demo.model.pad, demo.model.pad]])
-    maps = {}
-    with torch.inference_mode():  # the decoder as in training: causal, its padding on the right
-        demo.model.decode(demo.model.encode(torch.tensor([ids])), fed, maps)
+    with torch.inference_mode(), recording_weights(demo.model) as maps:
+        # the decoder as in training: causal, its padding on the right
+        demo.model.decode(demo.model.encode(torch.tensor([ids])), fed)
     causal = exact(maps["decoder.0.self"])[0, 1]
     choose(page, "head", "1")
     choose(page, "mask", "causal")

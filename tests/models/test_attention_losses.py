@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.devices.shrunk import build_case
+from translucid.attention.points import recording_weights
 from translucid.ground.special import SPECIAL
 from translucid.models.captioner import CaptioningLSTM
 from translucid.models.captioner.attention_losses import doubly_stochastic, entropy, reinforced, undetected
@@ -95,9 +96,10 @@ def test_the_baseline_follows_the_rewards_and_luck_is_measured_from_it():
 def test_words_that_no_cell_shows_add_to_the_loss():
     """As often as there are tokens, because that loss is a mean over images and the others are sums over tokens."""
     case = build_case("captioner that reads first")  # with a detector
-    model, labels, maps = case.model, case.batch.labels, {}
+    model, labels = case.model, case.batch.labels
     memory = model.encode(case.batch.source)
-    model.features(memory, case.batch.targets_in, maps)
+    with recording_weights(model) as maps:
+        model.features(memory, case.batch.targets_in)
     loss = model.auxiliary_loss(memory, labels, maps, lambda: torch.zeros_like(labels))
     real = labels != model.pad
     missed = undetected(model.detector(memory.states), labels.view(len(memory.states), -1), SPECIAL)

@@ -123,8 +123,8 @@ def test_an_error_in_the_code_names_its_line(corpus, tmp_path, capfd):
         ("State(self.hidden[:, rows], self", "State(self.hidden, self", "does not reorder"),
         ("state.hidden)\n", "state.hidden)\n        state.hidden.copy_(hidden)\n", "changes a state"),
         ('{"decoder.0.cross": 1}', '{"decoder.0.cross": 2}', "declares {'decoder.0.cross': 2}"),
-        ("return self.look(states, memory, maps)", "return self.look(states.flip(1), memory, maps)", "the future"),
-        ("if maps is not None:\n", "if maps is not None:\n            context = context + 1\n", "asked for"),
+        ("return self.look(states, memory, 0)", "return self.look(states.flip(1), memory, 0)", "the future"),
+        ("cat([states, context]", "cat([states, context + (replacement is not None)]", "asked for"),
     ],
 )
 def test_a_broken_promise_is_named(tmp_path, before, after, message):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.reference.test_recurrent_numpy import lstm, sigmoid, softmax, weights_of
+from translucid.attention.points import recording_weights
 from translucid.models.captioner import CaptioningLSTM, CaptioningTransformer
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions, ImageEncoderOptions
 
@@ -54,8 +55,9 @@ def step(w, a, embedded, state, *, gate, hard, order):
 @pytest.mark.parametrize("order", ["look-first", "read-first"])
 def test_each_word_is_that_of_the_paper(order, attention, gate):
     model = model_of(attention=attention, gate=gate, order=order)
-    w, maps = weights_of(model), {}
-    logits = model.decode(model.encode(GRID), TARGETS, maps).detach().numpy()
+    w = weights_of(model)
+    with recording_weights(model) as maps:
+        logits = model.decode(model.encode(GRID), TARGETS).detach().numpy()
     for image in range(2):
         a = seen(w, GRID[image].numpy(), model.source_embedding.positions.numpy())
         mean = a.mean(0)
@@ -79,9 +81,10 @@ def test_without_positions_the_order_of_the_cells_does_not_matter(kind, position
         )
         model = CaptioningTransformer(V, options).double().eval()
     order = torch.tensor([2, 0, 3, 1])
-    straight, turned = ({}, {})
-    logits = model.decode(model.encode(GRID), TARGETS, straight)
-    other = model.decode(model.encode(GRID[:, order]), TARGETS, turned)
+    with recording_weights(model) as straight:
+        logits = model.decode(model.encode(GRID), TARGETS)
+    with recording_weights(model) as turned:
+        other = model.decode(model.encode(GRID[:, order]), TARGETS)
     same = torch.allclose(logits, other, atol=1e-9)
     assert same == (positions == "none")
     if same:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.attention.points import recording_weights
 from translucid.models.model_options import RecurrentOptions
 from translucid.models.recurrent import RecurrentModel
 
@@ -145,8 +146,8 @@ def expected(model, sentence):
 )
 def test_every_word_by_the_equations(options):
     model = model_of(**options)
-    maps = {}
-    logits = model.decode(model.encode(SOURCE), TARGETS, maps)
+    with recording_weights(model) as maps:
+        logits = model.decode(model.encode(SOURCE), TARGETS)
     cut = 0
     for sentence, length in enumerate((8, 3)):
         wanted, weights, outside = expected(model, sentence)

@@ -155,7 +155,7 @@ class Translation(NBest):
     @cached_property
     def attention_by_piece(self) -> list[Maps]:
         """Attention weights of each piece of the text, [1, H, T, S] each."""
-        every = []
+        every: list[Maps] = []
         for inspected in self.inspected:
             every.append({name: weights[None] for name, weights in inspected.maps.items()})
         return every

@@ -4,6 +4,7 @@ from translucid.attention.attend import attend, attend_fused, masked_softmax, sc
 from translucid.attention.local import PredictiveWindow
 from translucid.attention.masks import causal_mask, padding_mask, target_mask
 from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.points import Point, handling, points_of, recording
 from translucid.attention.scores import Concat, Dot, General, Score
 
 __all__ = [
@@ -11,13 +12,17 @@ __all__ = [
     "Dot",
     "General",
     "MultiHeadAttention",
+    "Point",
     "PredictiveWindow",
     "Score",
     "attend",
     "attend_fused",
     "causal_mask",
+    "handling",
     "masked_softmax",
     "padding_mask",
+    "points_of",
+    "recording",
     "scaled_dot_product",
     "target_mask",
 ]

@@ -46,6 +46,7 @@ def attend(
     mask: Tensor | None = None,
     score: Callable[[Tensor, Tensor], Tensor] = scaled_dot_product,
     focus: Tensor | None = None,
+    replacement: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Attention(Q, K, V) = softmax(score(Q, K)) V: the exact path, one function for every model of this package.
 
@@ -60,6 +61,7 @@ def attend(
         score: a function from queries and keys to scores [.., n_q, n_k].
         focus: factors for the weights, broadcastable to [.., n_q, n_k]. The products need not sum to 1. Luong's local
             attention uses this.
+        replacement: a function that reads or replaces the weights before they are used.
 
     Returns:
         The context [.., n_q, d_v] and the weights [.., n_q, n_k].
@@ -69,6 +71,8 @@ def attend(
     weights = masked_softmax(score(query, key), mask)
     if focus is not None:
         weights = weights * focus
+    if replacement is not None:
+        weights = replacement(weights)
     return weights @ value, weights
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend, attend_fused
 from translucid.attention.masks import whole_mask
+from translucid.attention.points import Point
 from translucid.kernels.attention import SharedMask
 from translucid.kernels.linear import Linear
 
@@ -26,8 +27,8 @@ class MultiHeadAttention(nn.Module):
     Keys and values are projections of the same memory, so one matrix of width 2 D computes both.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
-        """Build the projections of `width` D for `heads` H.
+    def __init__(self, width: int, heads: int, name: str = "attention") -> None:
+        """Build the projections of `width` D for `heads` H; `name` is that of its points, such as `encoder.0.self`.
 
         Raises:
             ValueError: the number of heads does not divide the width.
@@ -46,6 +47,9 @@ class MultiHeadAttention(nn.Module):
         nn.init.xavier_uniform_(self.output.weight)
         for linear in (self.query, self.key_value, self.output):
             nn.init.zeros_(linear.bias)
+        self.at_queries, self.at_keys = Point(f"{name}.queries"), Point(f"{name}.keys")
+        self.at_values, self.at_weights = Point(f"{name}.values"), Point(f"{name}.weights")
+        self.at_heads, self.at_output = Point(f"{name}.heads"), Point(f"{name}.output")
 
     def project(self, memory: Tensor) -> KeyValue:
         """Return the keys and values [B, H, S, d] of a memory [B, S, D]."""
@@ -53,21 +57,15 @@ class MultiHeadAttention(nn.Module):
         return key.transpose(1, 2), value.transpose(1, 2)
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        mask: Tensor | SharedMask | None = None,
-        *,
-        causal: bool = False,
-        weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+        self, x: Tensor, memory: Tensor, mask: Tensor | SharedMask | None = None, *, causal: bool = False
+    ) -> Tensor:
         """Attend from every position of x [B, T, D] to a memory [B, S, D], which is x itself for self-attention.
 
         Returns:
-            The output [B, T, D] and, if `weights`, the attention weights [B, H, T, S].
+            The output [B, T, D].
         """
         key, value = self.project(memory)
-        return self.attend_heads(x, key, value, mask, causal=causal, weights=weights)
+        return self.attend_heads(x, key, value, mask, causal=causal)
 
     def attend_heads(
         self,
@@ -77,21 +75,25 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | SharedMask | None = None,
         *,
         causal: bool = False,
-        weights: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+        first: int = 0,
+    ) -> Tensor:
         """Do the same as `forward` with keys and values [B, H, S, d] that `project` computed before.
 
-        A search projects the memory of a sentence once, and every target token once.
+        A search projects the memory of a sentence once, and every target token once. `first` is the position of the
+        first query, for the points.
         """
         query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, d]
-        attention_weights = None
-        if weights:
-            # Large projections return bfloat16 in training; the weights are returned in the dtype of x.
-            query, key, value = query.to(x.dtype), key.to(x.dtype), value.to(x.dtype)
-            context, attention_weights = attend(query, key, value, whole_mask(mask, query, causal))
-        else:
+        query, key, value = self.at_queries(query, first), self.at_keys(key), self.at_values(value)
+        replacement = self.at_weights.replacement(first)
+        if replacement is None:
             # Only one of the projections may be large enough to return bfloat16; kernels need one dtype.
             key, value = key.to(query.dtype), value.to(query.dtype)
             context = attend_fused(query, key, value, mask, causal=causal)
+        else:  # the exact path
+            # Large projections return bfloat16 in training; the weights have the dtype of x.
+            query, key, value = query.to(x.dtype), key.to(x.dtype), value.to(x.dtype)
+            mask = whole_mask(mask, query, causal)
+            context, _ = attend(query, key, value, mask, replacement=replacement)
+        context = self.at_heads(context, first)
         # Concatenate the heads: [B, H, T, d] -> [B, T, D].
-        return self.output(context.transpose(1, 2).flatten(2)), attention_weights
+        return self.at_output(self.output(context.transpose(1, 2).flatten(2)), first)

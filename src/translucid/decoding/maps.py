@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from translucid.attention.points import recording_weights
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps, Memory, SequenceModel
 
@@ -42,25 +44,26 @@ def forced_pass(
         look: whether attention weights are wanted.
         layer: the alignment layer of the model, if it has one.
     """
-    maps: Maps | None = {} if look else None
-    memory = model.encode(source, maps)
-    features = forced_features(model, memory, target, maps)
+    recorder: AbstractContextManager[Maps] = recording_weights(model) if look else nullcontext({})
+    with recorder as maps:
+        memory = model.encode(source)
+        features = forced_features(model, memory, target)
     links = layer(features, model.output.weight[target], memory.states, memory.mask) if layer else None
-    return ForcedPass(maps or {}, _log_probs(model, features, target), links)
+    return ForcedPass(dict(maps), _log_probs(model, features, target), links)
 
 
-def forced_log_probs(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
+def forced_log_probs(model: SequenceModel, memory: Memory, target: Tensor) -> Tensor:
     """Return the log-probability of each target token [B, T], through which gradients flow."""
-    return _log_probs(model, forced_features(model, memory, target, maps), target)
+    return _log_probs(model, forced_features(model, memory, target), target)
 
 
 def _log_probs(model: SequenceModel, features: Tensor, target: Tensor) -> Tensor:
     return model.output(features).float().log_softmax(-1).gather(-1, target[..., None])[..., 0]
 
 
-def forced_features(model: SequenceModel, memory: Memory, target: Tensor, maps: Maps | None = None) -> Tensor:
+def forced_features(model: SequenceModel, memory: Memory, target: Tensor) -> Tensor:
     """Return the features [B, T, D] from which each target token is predicted, given the tokens before it."""
-    return model.features(memory, _fed(model, target), maps)
+    return model.features(memory, _fed(model, target))
 
 
 @torch.inference_mode()
@@ -72,8 +75,9 @@ def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Ten
         source: the input of `model.encode`, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
     """
-    maps: Maps = {}
-    forced_features(model, model.encode(source), target, maps)
+    memory = model.encode(source)
+    with recording_weights(model) as maps:
+        forced_features(model, memory, target)
     cross = [weights.float().mean(1) for name, weights in maps.items() if name.endswith(".cross")]
     return torch.stack(cross).mean(0)
 

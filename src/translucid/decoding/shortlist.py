@@ -17,7 +17,7 @@ from translucid.data.readers.corpus import read_lines
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
+from translucid.models.protocol import Memory, SequenceModel, StateT
 
 
 class Shortlist:
@@ -105,17 +105,17 @@ class Narrowed(SequenceModel[StateT]):
         """Return the model's mask of source positions."""
         return self.model.source_mask(source)
 
-    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
+    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> Memory:
         """Encode sources as the model does."""
-        return self.model.encode(source, maps, lengths)
+        return self.model.encode(source, lengths)
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         """Encode embedded sources as the model does."""
-        return self.model.read(embedded, mask, maps)
+        return self.model.read(embedded, mask)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the model's features for targets that are given as places among the pieces."""
-        return self.model.features(memory, self.pieces[targets_in], maps)
+        return self.model.features(memory, self.pieces[targets_in])
 
     def start(self, memory: Memory) -> StateT:
         """Return the model's first state."""

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import scaled_dot_product
 from translucid.attention.masks import causal_mask
-from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.points import recording
 from translucid.attention.scores import Concat
 from translucid.decoding.maps import forced_features, forced_pass
 from translucid.ground.errors import UserError
@@ -143,13 +143,11 @@ def _terms(model: SequenceModel, source: Tensor, target: Tensor, name: str, head
         steps = [query for query, *_ in _recorded(scoring, model, source, target)]  # one call for each target token
         return torch.cat(steps, 1)[0], state.keys[0], state.memory[0], score
     if isinstance(model, BlockStacks):
-        attention = getattr(model, side)[int(layer)].get_submodule(f"{kind}_attention")
-        assert isinstance(attention, MultiHeadAttention)
-        ((x,),) = _recorded(attention.query, model, source, target)
-        ((memory,),) = _recorded(attention.key_value, model, source, target)
-        query = attention.query(x).unflatten(-1, (attention.heads, -1)).transpose(1, 2)  # [1, H, n_q, d_k]
-        key, value = attention.project(memory)
-        return query[0, head], key[0, head], value[0, head], scaled_dot_product
+        names = [f"{name}.{term}" for term in ("queries", "keys", "values")]
+        with recording(model, names) as record:
+            forced_features(model, model.encode(source), target)
+        query, key, value = (record[point][0, head] for point in names)
+        return query, key, value, scaled_dot_product
     stack = "encoder" if side == "encoder" else f"decoder_{kind}"
     bare = model.get_submodule(f"{stack}.{layer}")
     assert isinstance(bare, BareAttention)
@@ -162,7 +160,7 @@ def _recorded(module: nn.Module, model: SequenceModel, source: Tensor, target: T
     calls: list[tuple[Any, ...]] = []
     hook = module.register_forward_pre_hook(partial(_record, calls))
     try:
-        forced_features(model, model.encode(source, {}), target, {})
+        forced_features(model, model.encode(source), target)
     finally:
         hook.remove()
     return calls

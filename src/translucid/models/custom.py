@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from translucid.attention.points import recording_weights
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
-from translucid.models.protocol import Maps, SequenceModel
+from translucid.models.protocol import SequenceModel
 
 TOLERANCE = 1e-4
 """How far logits, computed in two ways, may differ: float32 adds up in another order."""
@@ -115,20 +116,20 @@ def _steps_differ(model: SequenceModel, source: Tensor, targets: Tensor, logits:
 def _maps_are_wrong(
     model: SequenceModel, source: Tensor, targets: Tensor, logits: Tensor, declared: dict[str, int]
 ) -> Iterator[str]:
-    maps: Maps = {}
-    with_maps = model.decode(model.encode(source, maps), targets, maps)
+    with recording_weights(model) as maps:
+        with_maps = model.decode(model.encode(source), targets)
     if not _close(with_maps, logits):
         yield "computes other logits when attention maps are asked for"
     heads = {name: weights.size(1) for name, weights in maps.items()}
     if heads != declared:
-        yield f"fills the attention maps (with heads) {heads}, and `attention_maps` declares {declared}"
+        yield f"has points for the weights of attentions (with heads) {heads}, and `attention_maps` declares {declared}"
         return
     for name, weights in maps.items():
         if not name.endswith(".cross"):
             continue
         if weights.shape != (3, heads[name], 4, 5):
             shape = list(weights.shape)
-            yield f"fills the map {name} in the shape {shape}, where [batch, heads, target, source] is meant"
+            yield f"has attention weights {name} in the shape {shape}, where [batch, heads, target, source] is meant"
         elif weights.masked_select((source == model.pad)[:, None, None]).any():
             yield f"attends to padding in {name}"
 

@@ -15,7 +15,7 @@ from math import log
 import torch
 from torch import Tensor, nn
 
-from translucid.models.protocol import Maps, Memory, SequenceModel, State
+from translucid.models.protocol import Memory, SequenceModel, State
 
 
 @dataclass(frozen=True)
@@ -87,25 +87,19 @@ class Ensemble(SequenceModel[EnsembleState]):
         """Return the mask of the first model: all models read the same ids."""
         return self.parts[0].source_mask(source)
 
-    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> EnsembleMemory:
+    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> EnsembleMemory:
         """Encode a batch of sources with every model."""
-        first, *others = self.parts
-        memories = [first.encode(source, maps, lengths)]  # only the first model fills the maps
-        memories += [model.encode(source, None, lengths) for model in others]
-        return _memory(memories)
+        return _memory([model.encode(source, lengths) for model in self.parts])
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> EnsembleMemory:
+    def read(self, embedded: Tensor, mask: Tensor) -> EnsembleMemory:
         """Encode the sources: `source_embedding` has passed them through unchanged."""
-        return self.encode(embedded, maps)
+        return self.encode(embedded)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the features of all decoders side by side [N, T, D_1 + .. + D_n]."""
         assert isinstance(memory, EnsembleMemory)
-        features = []
-        for model, part in zip(self.parts, memory.parts, strict=True):
-            features.append(model.features(part, targets_in, maps))
-            maps = None  # only the first model fills them
-        return torch.cat(features, -1)
+        parts = zip(self.parts, memory.parts, strict=True)
+        return torch.cat([model.features(part, targets_in) for model, part in parts], -1)
 
     def start(self, memory: Memory) -> EnsembleState:
         """Return the states of all decoders before the first token."""

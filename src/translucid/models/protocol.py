@@ -19,7 +19,7 @@ may rely on their first dimension, the number of sources.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeAlias
 
@@ -30,11 +30,10 @@ from typing_extensions import TypeVar
 from translucid.ground.special import SPECIAL, SpecialTokens
 from translucid.models.model_options import ModelOptions
 
-Maps: TypeAlias = dict[str, Tensor]
+Maps: TypeAlias = Mapping[str, Tensor]
 """Attention weights by name (`encoder.0.self`, `decoder.1.cross`), each [B, H, T, S].
 
-`encode` and `features` fill the dictionary that the caller passes. They then take the exact path instead of the fused
-kernels.
+`recording_weights` of `attention.points` records them. Models then take the exact path instead of the fused kernels.
 """
 
 
@@ -108,13 +107,13 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         """The id of the token that ends every target, and every source of ids."""
         return self.special.end
 
-    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> Memory:
+    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> Memory:
         """Read a batch of sources. Ids [B, S] are padded on the right, and each row ends in the end token.
 
         `lengths`: the number of tokens of each source of ids, if known. PyTorch's recurrent layers need the lengths on
         the host, and counting them on a GPU would make the host wait.
         """
-        return self.read(self.source_embedding(source), self.source_mask(source), maps)
+        return self.read(self.source_embedding(source), self.source_mask(source))
 
     def source_mask(self, source: Tensor) -> Tensor:
         """Return a mask [B, S], True where the decoder may look; for ids, where there is no padding."""
@@ -125,11 +124,11 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         return torch.tensor([[self.eos]])
 
     @abstractmethod
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         """Read embedded sources [B, S, D]; `mask` [B, S] is True where a position exists."""
 
     @abstractmethod
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the decoder's last states [N, T, D] before the output projection, teacher-forced on ids [N, T].
 
         `targets_in` is the target shifted right: it begins with the start token and has no end token. A captioner may
@@ -150,14 +149,14 @@ class SequenceModel(Model, ABC, Generic[StateT]):
         Args:
             memory: the memory of the B sources.
             labels: the expected tokens [k B, T].
-            maps: the attention maps that `features` filled in training, with gradients.
+            maps: the attention maps of `features`, with gradients.
             log_probs: a function that returns log p of the labels [k B, T], 0 at padding, without gradients.
         """
         raise NotImplementedError
 
-    def decode(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def decode(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return logits [B, T, V] for target ids [B, T], all positions at once (teacher forcing)."""
-        return self.output(self.features(memory, targets_in, maps))
+        return self.output(self.features(memory, targets_in))
 
     def step(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
         """Feed one token per row [N]; return the logits of the next token [N, V] and the state after the token."""

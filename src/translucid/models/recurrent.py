@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from translucid.attention.attend import attend
 from translucid.attention.local import PredictiveWindow
+from translucid.attention.points import Point
 from translucid.attention.scores import Concat, Dot, General, Score
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
@@ -22,11 +23,14 @@ from translucid.layers.positions import NoPositions
 from translucid.layers.recurrent import Cells, Recurrence
 from translucid.models.language.bilstm import with_elmo
 from translucid.models.model_options import RecurrentOptions
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 from translucid.models.user_code import load_score
 
 CROSS = "decoder.0.cross"
-"""The name of the attention map, the weights [N, 1, T, S]."""
+"""The name of the attention and its map, the weights [N, 1, T, S]."""
+OUTPUT = "decoder.0.output"
+"""The name of the point of the hidden states [N, T, D] of the last layer. Replacing one changes what is computed from
+it at its own position; the recurrence continues from the original state."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class RecurrentState:
     """[N], the index of the sentence that a row belongs to."""
     feed: Tensor | None = None
     """[N, D], the attentional state of the step before, with input feeding."""
+    length: int = 0
+    """t, the number of tokens so far."""
 
     def select(self, rows: Tensor) -> RecurrentState:
         """Return the state of the hypotheses `rows` [N], which may repeat, reorder or drop them."""
@@ -73,7 +79,12 @@ class RecurrentState:
         memory = keys = self.memory.index_select(0, rows)
         if self.keys is not self.memory:  # a dot product compares with the encoder's outputs themselves
             keys = self.keys.index_select(0, rows)
-        return RecurrentState(cells, memory, keys, self.mask.index_select(0, rows), sentence, feed)
+        mask = self.mask.index_select(0, rows)
+        return RecurrentState(cells, memory, keys, mask, sentence, feed, self.length)
+
+    def after(self, words: int, cells: Cells, feed: Tensor | None = None) -> RecurrentState:
+        """Return the state after this number of words, with new recurrent states."""
+        return replace(self, cells=cells, feed=feed, length=self.length + words)
 
 
 class RecurrentEncoder(nn.Module):
@@ -87,6 +98,7 @@ class RecurrentEncoder(nn.Module):
         )
         parts = 2 if o.cell == "lstm" else 1  # an LSTM has a hidden state and a cell
         self.bridges = nn.ModuleList(Linear(o.width, o.width) for _ in range(parts))
+        self.at_input, self.at_output = Point("encoder.input"), Point("encoder.output")
 
     def forward(self, x: Tensor, mask: Tensor, lengths: Sequence[int] = ()) -> RecurrentMemory:
         """Read embedded sources x [B, S, D] with their mask [B, S]; `lengths` are those of `SequenceModel.encode`.
@@ -95,9 +107,9 @@ class RecurrentEncoder(nn.Module):
         layer and from both directions. The cell of an LSTM, which is unbounded, is mapped without tanh.
         """
         lengths_on_host = torch.tensor(lengths) if lengths else mask.sum(1).cpu()
-        outputs, last = self.recurrence.read(x, lengths_on_host)
+        outputs, last = self.recurrence.read(self.at_input(x), lengths_on_host)
         hidden, *cell = (bridge(part) for bridge, part in zip(self.bridges, last, strict=True))
-        return RecurrentMemory(outputs, mask, (torch.tanh(hidden), *cell))
+        return RecurrentMemory(self.at_output(outputs), mask, (torch.tanh(hidden), *cell))
 
 
 class PlainDecoder(nn.Module):
@@ -107,11 +119,12 @@ class PlainDecoder(nn.Module):
         super().__init__()
         o = options
         self.recurrence = Recurrence(o.cell, o.width, o.width, o.layers, dropout=o.dropout)
+        self.at_output = Point(OUTPUT)
 
-    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; return h [N, T, D] and the state after."""
         hidden, cells = self.recurrence(x, state.cells)
-        return hidden, replace(state, cells=cells)
+        return self.at_output(hidden, state.length), state.after(x.size(1), cells)
 
 
 class BahdanauDecoder(nn.Module):
@@ -132,24 +145,27 @@ class BahdanauDecoder(nn.Module):
         self.recurrence = Recurrence(options.cell, 2 * width, width, options.layers, dropout=options.dropout)
         self.readout = Linear(3 * width, 2 * width)
         nn.init.xavier_uniform_(self.readout.weight)
+        self.at_weights, self.at_context = Point(f"{CROSS}.weights"), Point(f"{CROSS}.output")
+        self.at_output = Point(OUTPUT)
 
-    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; return t [N, T, D] and the state after."""
-        cells, hidden, contexts, weights = state.cells, [], [], []
+        cells, hidden, contexts = state.cells, [], []
         score = self.score.over(state.keys)
-        for word in x.unbind(1):  # w_{i-1} [N, D]; each query needs the state that depends on the context before
+        # w_{i-1} [N, D]; each query needs the state that depends on the context before
+        for i, word in enumerate(x.unbind(1), state.length):
             query = cells[0][-1][:, None]  # s_{i-1} of the last layer [N, 1, D]
-            context, alpha = attend(query, state.keys, state.memory, state.mask, score)
+            replacement = self.at_weights.replacement(i, single_head=True)
+            context, _ = attend(query, state.keys, state.memory, state.mask, score, replacement=replacement)
+            context = self.at_context(context, i)
             output, cells = self.recurrence.step(torch.cat([word, context[:, 0]], -1), cells)
             hidden.append(output)
             contexts.append(context)
-            weights.append(alpha)
-        if maps is not None:
-            maps[CROSS] = torch.cat(weights, 1)[:, None]  # [N, 1, T, S]
-        inputs = torch.cat([torch.stack(hidden, 1), x, torch.cat(contexts, 1)], -1)  # [s; E w; c] [N, T, 3 D]
+        states = self.at_output(torch.stack(hidden, 1), state.length)
+        inputs = torch.cat([states, x, torch.cat(contexts, 1)], -1)  # [s; E w; c] [N, T, 3 D]
         # Maxout: one matrix computes both members of each pair, [N, T, 2 D] -> [N, T, D, 2] -> [N, T, D].
         features = self.readout(inputs).unflatten(-1, (-1, 2)).amax(-1)
-        return features, replace(state, cells=cells)
+        return features, state.after(x.size(1), cells)
 
 
 class LuongDecoder(nn.Module):
@@ -174,38 +190,36 @@ class LuongDecoder(nn.Module):
         self.recurrence = Recurrence(o.cell, inputs, o.width, o.layers, dropout=o.dropout)
         self.combine = Linear(2 * o.width, o.width, bias=False)
         nn.init.xavier_uniform_(self.combine.weight)
+        self.at_weights, self.at_context = Point(f"{CROSS}.weights"), Point(f"{CROSS}.output")
+        self.at_output = Point(OUTPUT)
 
-    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; return h~ [N, T, D] and the state after."""
         if self.feeds:
-            features, weights, state = self._word_by_word(x, state)
-        else:
-            hidden, cells = self.recurrence(x, state.cells)
-            features, weights = self._attend(hidden, state)
-            state = replace(state, cells=cells)
-        if maps is not None:
-            maps[CROSS] = weights[:, None]  # [N, 1, T, S]
-        return features, state
+            return self._word_by_word(x, state)
+        hidden, cells = self.recurrence(x, state.cells)
+        return self._attend(hidden, state, state.length), state.after(x.size(1), cells)
 
-    def _attend(self, hidden: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor]:
-        """Return h~ [N, T, D] and the weights [N, T, S] of states h [N, T, D]."""
+    def _attend(self, hidden: Tensor, state: RecurrentState, first: int) -> Tensor:
+        """Return h~ [N, T, D] of states h [N, T, D], the first of which is at the position `first`."""
+        hidden = self.at_output(hidden, first)
         mask, focus = (state.mask, None) if self.window is None else self.window(hidden, state.mask)
-        context, weights = attend(hidden, state.keys, state.memory, mask, self.score, focus)
-        return torch.tanh(self.combine(torch.cat([context, hidden], -1))), weights
+        replacement = self.at_weights.replacement(first, single_head=True)
+        context, _ = attend(hidden, state.keys, state.memory, mask, self.score, focus, replacement)
+        context = self.at_context(context, first)
+        return torch.tanh(self.combine(torch.cat([context, hidden], -1)))
 
-    def _word_by_word(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+    def _word_by_word(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Do the same with input feeding, where every step needs h~ of the step before."""
-        cells, feed = state.cells, state.feed
+        cells, feed, features = state.cells, state.feed, []
         if feed is None:  # the first word
             feed = torch.zeros_like(x[:, 0])
-        features, weights = [], []
-        for word in x.unbind(1):
+        for i, word in enumerate(x.unbind(1), state.length):
             hidden, cells = self.recurrence.step(torch.cat([word, feed], -1), cells)
-            attentional, alpha = self._attend(hidden[:, None], state)
+            attentional = self._attend(hidden[:, None], state, i)
             feed = attentional[:, 0]
             features.append(attentional)
-            weights.append(alpha)
-        return torch.cat(features, 1), torch.cat(weights, 1), replace(state, cells=cells, feed=feed)
+        return torch.cat(features, 1), state.after(x.size(1), cells, feed)
 
 
 def _score(options: RecurrentOptions) -> Score:
@@ -224,13 +238,21 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
     target_embedding: Embedding
     decoder: nn.Module
     """From embedded words [N, T, D] and a state to features [N, T, D] and the state after. If it has attention, its
-    `score` computes the keys, and it fills the map `CROSS`."""
+    `score` computes the keys."""
     dropout: Dropout
+    decoder_input: Point
+    decoder_output: Point
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the decoder's features [N, T, D] for target ids [N, T]."""
-        features, _ = self.decoder(self.target_embedding(targets_in), self.start(memory), maps)
-        return self.dropout(features)
+        features, _ = self.read_on(targets_in, self.start(memory))
+        return features
+
+    def read_on(self, targets_in: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """Continue from `state` over ids [N, T]; return the features [N, T, D] and the state after."""
+        x = self.decoder_input(self.target_embedding(targets_in), state.length)
+        features, after = self.decoder(x, state)
+        return self.dropout(self.decoder_output(features, state.length)), after
 
     def start(self, memory: Memory) -> RecurrentState:
         """Return the decoder's first state; the keys of the attention are computed here, once for all steps."""
@@ -243,8 +265,8 @@ class RecurrentDecoding(SequenceModel[RecurrentState]):
 
     def advance(self, tokens: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Feed one token per row [N]; return the decoder's features [N, D] and the state after the token."""
-        features, state = self.decoder(self.target_embedding(tokens[:, None]), state)
-        return self.dropout(features[:, 0]), state
+        features, state = self.read_on(tokens[:, None], state)
+        return features[:, 0], state
 
 
 class RecurrentModel(RecurrentDecoding):
@@ -270,12 +292,13 @@ class RecurrentModel(RecurrentDecoding):
         self.decoder = _decoder(o)
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(target, tied=o.tie_output)
+        self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")
 
-    def encode(self, source: Tensor, maps: Maps | None = None, lengths: Sequence[int] = ()) -> RecurrentMemory:
+    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> RecurrentMemory:
         """Read a batch of sources with these lengths, which save counting tokens on a GPU."""
         return self.encoder(self.source_embedding(source), self.source_mask(source), lengths)
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
+    def read(self, embedded: Tensor, mask: Tensor) -> RecurrentMemory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
         return self.encoder(embedded, mask)
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from translucid.attention.multi_head import KeyValue, MultiHeadAttention, append
+from translucid.attention.points import Point, any_handler
 from translucid.kernels.attention import SharedMask, share_mask
 from translucid.layers.embedding import Embedding, output_projection, token_embedding, token_embeddings
 from translucid.layers.feed_forward import FeedForward
@@ -24,51 +25,45 @@ from translucid.models.language.model import LanguageModel, Reading
 from translucid.models.language_options import TransformerLanguageOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
-from translucid.models.protocol import Maps, Memory, SequenceModel
+from translucid.models.protocol import Memory, SequenceModel
 
 
 class EncoderBlock(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, options: BlocksShape) -> None:
+    def __init__(self, options: BlocksShape, name: str) -> None:
+        """`name`: that of the block's points, such as `encoder.0`."""
         super().__init__()
         o = options
-        self.self_attention = MultiHeadAttention(o.width, o.heads)
+        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
+        self.after_self = Point(f"{name}.after_self")
+        self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
-    def forward(self, x: Tensor, mask: SharedMask, maps: Maps | None, name: str) -> Tensor:
+    def forward(self, x: Tensor, mask: SharedMask) -> Tensor:
         """Map the states x [B, S, D] to states [B, S, D]; `mask` [B, 1, 1, S] hides padding."""
-
-        def self_attention(x: Tensor) -> Tensor:
-            output, weights = self.self_attention(x, x, mask, weights=maps is not None)
-            _store(weights, maps, f"{name}.self")
-            return output
-
-        x = self.residuals[0](x, self_attention)
-        x = self.residuals[1](x, self.feed_forward)
-        return x
+        x = self.after_self(self.residuals[0](x, lambda x: self.self_attention(x, x, mask)))
+        x = self.residuals[1](x, lambda x: self.at_feed_forward(self.feed_forward(x)))
+        return self.at_output(x)
 
 
 class DecoderBlock(nn.Module):
     """Causal self-attention, cross-attention over the encoder's output, feed-forward."""
 
-    def __init__(self, options: BlocksShape) -> None:
+    def __init__(self, options: BlocksShape, name: str) -> None:
+        """`name`: that of the block's points, such as `decoder.0`."""
         super().__init__()
         o = options
-        self.self_attention = MultiHeadAttention(o.width, o.heads)
-        self.cross_attention = MultiHeadAttention(o.width, o.heads)
+        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
+        self.cross_attention = MultiHeadAttention(o.width, o.heads, f"{name}.cross")
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
+        self.after_self, self.after_cross = Point(f"{name}.after_self"), Point(f"{name}.after_cross")
+        self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor | KeyValue,
-        mask: SharedMask,
-        past: KeyValue | None = None,
-        maps: Maps | None = None,
-        name: str = "",
+        self, x: Tensor, memory: Tensor | KeyValue, mask: SharedMask, past: KeyValue | None = None
     ) -> tuple[Tensor, KeyValue]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after those of `past`.
 
@@ -79,14 +74,14 @@ class DecoderBlock(nn.Module):
             memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d] if they are projected already.
             mask: [B, 1, 1, S], shared by all blocks.
             past: the keys and values [N, H, t, d] of this block's self-attention for earlier positions; t may be 0.
-            maps: a dictionary for the weights of both attentions.
-            name: the prefix of this block's names in `maps`.
 
         Returns:
             The output [N, T, D], and the keys and values of all positions so far.
         """
         assert past is None or x.size(1) == 1
-        with_weights, keys_and_values = maps is not None, past
+        first, keys_and_values = 0, past
+        if past is not None:
+            first = past[0].size(2)
 
         def self_attention(x: Tensor) -> Tensor:
             nonlocal keys_and_values
@@ -94,25 +89,19 @@ class DecoderBlock(nn.Module):
             if past is not None:
                 key, value = append(past, key, value)
             keys_and_values = key, value
-            output, weights = self.self_attention.attend_heads(x, key, value, causal=past is None, weights=with_weights)
-            _store(weights, maps, f"{name}.self")
-            return output
+            return self.self_attention.attend_heads(x, key, value, causal=past is None, first=first)
 
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
             # The k targets of a source attend together, so its keys need not be repeated: [k B, T, D] -> [B, k T, D].
             together = x.reshape(key.size(0), -1, x.size(2))
-            output, weights = self.cross_attention.attend_heads(together, key, value, mask, weights=with_weights)
-            if weights is not None:  # [B, H, k T, S] -> [k B, H, T, S]
-                weights = weights.unflatten(2, (-1, x.size(1))).transpose(1, 2).flatten(0, 1)
-            _store(weights, maps, f"{name}.cross")
-            return output.view_as(x)
+            return self.cross_attention.attend_heads(together, key, value, mask, first=first).view_as(x)
 
-        x = self.residuals[0](x, self_attention)
-        x = self.residuals[1](x, cross_attention)
-        x = self.residuals[2](x, self.feed_forward)
+        x = self.after_self(self.residuals[0](x, self_attention), first)
+        x = self.after_cross(self.residuals[1](x, cross_attention), first)
+        x = self.residuals[2](x, lambda x: self.at_feed_forward(self.feed_forward(x), first))
         assert keys_and_values is not None
-        return x, keys_and_values
+        return self.at_output(x, first), keys_and_values
 
 
 @dataclass(frozen=True)
@@ -154,26 +143,31 @@ class BlockStacks(SequenceModel[TransformerState]):
         super().__init__()
         o = self.options = options
         self.source_embedding, self.target_embedding = source_embedding, target_embedding
-        self.encoder = nn.ModuleList(EncoderBlock(o) for _ in range(o.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderBlock(o) for _ in range(o.decoder_layers))
+        self.encoder = nn.ModuleList(EncoderBlock(o, f"encoder.{i}") for i in range(o.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderBlock(o, f"decoder.{i}") for i in range(o.decoder_layers))
         self.encoder_norm = final_norm(o.width, o.norm)
         self.decoder_norm = final_norm(o.width, o.norm)
         self.output = output_projection(target_embedding.tokens, tied=o.tie_output)
+        self.encoder_input, self.encoder_output = Point("encoder.input"), Point("encoder.output")
+        self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         """Read embedded sources [B, S, D] into states [B, S, D]."""
-        x, shared_mask = embedded, share_mask(mask[:, None, None])  # [B, S] -> [B, 1, 1, S]
-        for i, block in enumerate(self.encoder):
-            x = block(x, shared_mask, maps, f"encoder.{i}")
-        return Memory(self.encoder_norm(x), mask)
+        x, shared_mask = self.encoder_input(embedded), share_mask(mask[:, None, None])  # [B, S] -> [B, 1, 1, S]
+        for block in self.encoder:
+            x = block(x, shared_mask)
+        return Memory(self.encoder_output(self.encoder_norm(x)), mask)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """Return the last decoder states [B, T, D] for target ids [B, T]."""
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
+        """Return the last decoder states [N, T, D] for target ids [N, T]."""
+        targets = len(targets_in) // len(memory.states)  # k per source
+        if targets > 1 and any_handler():  # points have one row for each target
+            memory = memory.select(torch.arange(len(targets_in), device=targets_in.device) // targets)
         mask = share_mask(memory.mask[:, None, None])
-        x = self.target_embedding(targets_in)
-        for i, block in enumerate(self.decoder):
-            x, _ = block(x, memory.states, mask, maps=maps, name=f"decoder.{i}")
-        return self.decoder_norm(x)
+        x = self.decoder_input(self.target_embedding(targets_in))
+        for block in self.decoder:
+            x, _ = block(x, memory.states, mask)
+        return self.decoder_output(self.decoder_norm(x))
 
     def start(self, memory: Memory) -> TransformerState:
         """Return the state before the first token; the memory is projected here, once for all steps."""
@@ -190,11 +184,13 @@ class BlockStacks(SequenceModel[TransformerState]):
     def advance(self, tokens: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         """Feed one token per row [N]; return the last decoder states [N, D] and the state after the token."""
         x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
+        x = self.decoder_input(x, state.length)
         past = []
         for block, earlier, memory in zip(self.decoder, state.past, state.memory, strict=True):
             x, keys_and_values = block(x, memory, mask, earlier)
             past.append(keys_and_values)
-        return self.decoder_norm(x)[:, 0], replace(state, length=state.length + 1, past=past)
+        features = self.decoder_output(self.decoder_norm(x), state.length)
+        return features[:, 0], replace(state, length=state.length + 1, past=past)
 
 
 class Transformer(BlockStacks):
@@ -227,12 +223,6 @@ def _positions(options: TransformerOptions) -> nn.Module:
     return SinusoidalPositions(options.width, options.positions, options.first_position)
 
 
-def _store(weights: Tensor | None, maps: Maps | None, name: str) -> None:
-    """Add attention weights to the maps under a name, if the caller asked for maps."""
-    if maps is not None and weights is not None:
-        maps[name] = weights
-
-
 def _select(pairs: list[KeyValue], rows: Tensor) -> list[KeyValue]:
     return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
 
@@ -240,16 +230,17 @@ def _select(pairs: list[KeyValue], rows: Tensor) -> list[KeyValue]:
 class CausalBlock(nn.Module):
     """Causal self-attention, then feed-forward."""
 
-    def __init__(self, options: TransformerLanguageOptions) -> None:
+    def __init__(self, options: TransformerLanguageOptions, name: str) -> None:
+        """`name`: that of the block's points, such as `decoder.0`."""
         super().__init__()
         o = options
-        self.self_attention = MultiHeadAttention(o.width, o.heads)
+        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
         self.feed_forward = FeedForward(o.width, o.feed_forward)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(2))
+        self.after_self = Point(f"{name}.after_self")
+        self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
-    def forward(
-        self, x: Tensor, past: KeyValue, mask: SharedMask | None, maps: Maps | None, name: str
-    ) -> tuple[Tensor, KeyValue]:
+    def forward(self, x: Tensor, past: KeyValue, mask: SharedMask | None) -> tuple[Tensor, KeyValue]:
         """Compute positions x [N, T, D] after those whose keys and values are `past` [N, H, t, d]; t may be 0.
 
         `mask` [T, t + T] is that of `_window_mask`.
@@ -257,23 +248,19 @@ class CausalBlock(nn.Module):
         Returns:
             The output [N, T, D], and the keys and values of all positions so far.
         """
-        before, keys_and_values = past[0].size(2), past
+        first, keys_and_values = past[0].size(2), past
 
         def self_attention(x: Tensor) -> Tensor:
             nonlocal keys_and_values
             key, value = self.self_attention.project(x)
-            if before:
+            if first:
                 key, value = append(past, key, value)
             keys_and_values = key, value
-            output, weights = self.self_attention.attend_heads(
-                x, key, value, mask, causal=not before, weights=maps is not None
-            )
-            _store(weights, maps, f"{name}.self")
-            return output
+            return self.self_attention.attend_heads(x, key, value, mask, causal=not first, first=first)
 
-        x = self.residuals[0](x, self_attention)
-        x = self.residuals[1](x, self.feed_forward)
-        return x, keys_and_values
+        x = self.after_self(self.residuals[0](x, self_attention), first)
+        x = self.residuals[1](x, lambda x: self.at_feed_forward(self.feed_forward(x), first))
+        return self.at_output(x, first), keys_and_values
 
 
 @dataclass(frozen=True)
@@ -318,9 +305,10 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
         o = self.options = options
         self.context = o.context
         self.embedding = Embedding(token_embedding(vocabulary, o.width), SinusoidalPositions(o.width), o.dropout)
-        self.decoder = nn.ModuleList(CausalBlock(o) for _ in range(o.layers))
+        self.decoder = nn.ModuleList(CausalBlock(o, f"decoder.{i}") for i in range(o.layers))
         self.decoder_norm = final_norm(o.width, o.norm)
         self.output = output_projection(self.embedding.tokens, tied=o.tie_output)
+        self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")
 
     def begin(self, rows: int, device: torch.device) -> WindowState:
         """Return the state of an empty window."""
@@ -331,12 +319,16 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
 
     def read_on(self, ids: Tensor, state: WindowState) -> tuple[Reading, WindowState]:
         """Read tokens ids [B, T] after those of the window."""
-        return self._read(ids, state, None)
-
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
-        """Return the features [B, T, D] of texts that begin with the start token."""
-        reading, _ = self._read(targets_in, self.start(memory), maps)
-        return reading.features
+        first = state.ids.size(1)
+        x = self.decoder_input(self.embedding(ids, first), first)
+        mask = _window_mask(first, ids.size(1), x.device)
+        layers, past = [x], []
+        for block, earlier in zip(self.decoder, state.past, strict=True):
+            x, keys_and_values = block(x, earlier, mask)
+            layers.append(x)
+            past.append(keys_and_values)
+        features = self.decoder_output(self.decoder_norm(x), first)
+        return Reading(features, layers), WindowState(torch.cat([state.ids, ids], 1), tuple(past))
 
     def advance(self, tokens: Tensor, state: WindowState) -> tuple[Tensor, WindowState]:
         """Feed one token per row [N]; return the features [N, D] and the state after the token."""
@@ -345,16 +337,6 @@ class TransformerLanguageModel(LanguageModel[WindowState]):
             remaining = state.ids[:, -(self.options.context // 2) :]
             _, state = self.read_on(remaining, self.begin(len(tokens), tokens.device))
         return super().advance(tokens, state)
-
-    def _read(self, ids: Tensor, state: WindowState, maps: Maps | None) -> tuple[Reading, WindowState]:
-        x = self.embedding(ids, state.ids.size(1))
-        mask = _window_mask(state.ids.size(1), ids.size(1), x.device)
-        layers, past = [x], []
-        for i, (block, earlier) in enumerate(zip(self.decoder, state.past, strict=True)):
-            x, keys_and_values = block(x, earlier, mask, maps, f"decoder.{i}")
-            layers.append(x)
-            past.append(keys_and_values)
-        return Reading(self.decoder_norm(x), layers), WindowState(torch.cat([state.ids, ids], 1), tuple(past))
 
 
 def _window_mask(before: int, length: int, device: torch.device) -> SharedMask | None:

@@ -13,11 +13,12 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
 from translucid.kernels.loss import chunked_loss, chunks_suit
 from translucid.kernels.transfer import upload
 from translucid.models.classifier import Classifier
-from translucid.models.protocol import Maps, SequenceModel
+from translucid.models.protocol import SequenceModel
 
 
 class Loss(NamedTuple):
@@ -64,13 +65,13 @@ def batch_loss(model: SequenceModel, batch: Batch, smoothing: float = 0.0, loss_
 
     `loss_of`: the loss function, `smoothed_loss` by default.
     """
+    memory = model.encode(batch.source, batch.lengths)
+    if not (model.has_auxiliary_loss and model.training):
+        return target_loss(model, model.features(memory, batch.targets_in), batch, smoothing, loss_of)
     # An auxiliary loss needs the attention maps, which require the exact path; evaluation does without it.
-    maps: Maps | None = {} if model.has_auxiliary_loss and model.training else None
-    memory = model.encode(batch.source, lengths=batch.lengths)
-    features = model.features(memory, batch.targets_in, maps)
+    with recording_weights(model) as maps:
+        features = model.features(memory, batch.targets_in)
     loss = target_loss(model, features, batch, smoothing, loss_of)
-    if maps is None:
-        return loss
 
     @torch.no_grad()
     def log_probs() -> Tensor:

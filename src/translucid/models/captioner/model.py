@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from translucid.attention.attend import attend
+from translucid.attention.points import Point
 from translucid.attention.scores import Concat
 from translucid.kernels.dropout import Dropout
 from translucid.kernels.linear import Linear
@@ -24,21 +24,12 @@ from translucid.models.captioner.attention_losses import doubly_stochastic, entr
 from translucid.models.captioner.image_encoder import ImageEncoder
 from translucid.models.captioner_options import CaptionerOptions, CaptioningTransformerOptions
 from translucid.models.protocol import Maps, Memory, SequenceModel, StateT
-from translucid.models.recurrent import CROSS, RecurrentDecoding, RecurrentMemory, RecurrentState
+from translucid.models.recurrent import CROSS, OUTPUT, RecurrentDecoding, RecurrentMemory, RecurrentState
 from translucid.models.transformer import BlockStacks, TransformerState
 
 DRAWN = "decoder.0.drawn"
 """The name of the map of sampled cells, for hard attention in training: 1 at the cell, 0 elsewhere [N, 1, T, S]. In a
 caption that is trained with soft attention, these are the weights."""
-
-
-class _Attended(NamedTuple):
-    z: Tensor
-    """The gated context [N, T, D]."""
-    alpha: Tensor
-    """The weights [N, T, S]."""
-    place: Tensor
-    """[N, T, S], 1 at the sampled cell of hard attention; alpha for soft attention."""
 
 
 class AttentionDecoder(nn.Module):
@@ -69,8 +60,10 @@ class AttentionDecoder(nn.Module):
         self.said, self.seen = Linear(width, width), Linear(width, width, bias=False)
         for linear in (self.said, self.seen):
             nn.init.xavier_uniform_(linear.weight)
+        self.at_weights, self.at_drawn = Point(f"{CROSS}.weights"), Point(f"{DRAWN}.weights")
+        self.at_context, self.at_output = Point(f"{CROSS}.output"), Point(OUTPUT)
 
-    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; k consecutive rows may share a memory of the state.
 
         Returns:
@@ -82,40 +75,47 @@ class AttentionDecoder(nn.Module):
         score = self.score.over(state.keys)
         if self.reads_first:
             hidden, cells = self.recurrence(x, state.cells)
-            steps = [self._attend(hidden, state, score, soft)]
+            hidden = self.at_output(hidden, state.length)
+            z = self._attend(hidden, state, score, soft, state.length)
         else:
-            cells, states, steps = state.cells, [], []
-            for word in x.unbind(1):
-                step = self._attend(cells[0][-1][:, None], state, score, soft)
-                output, cells = self.recurrence.step(torch.cat([word, step.z[:, 0]], -1), cells)
-                steps.append(step)
+            cells, states, contexts = state.cells, [], []
+            for i, word in enumerate(x.unbind(1), state.length):
+                context = self._attend(cells[0][-1][:, None], state, score, soft, i)
+                output, cells = self.recurrence.step(torch.cat([word, context[:, 0]], -1), cells)
+                contexts.append(context)
                 states.append(output)
-            hidden = torch.stack(states, 1)
-        z, alpha, place = (torch.cat(part, 1) for part in zip(*steps, strict=True))
-        if maps is not None:
-            maps[CROSS] = alpha[:, None]
-            if soft is not None:
-                maps[DRAWN] = place[:, None]
-        return x + self.said(hidden) + self.seen(z), replace(state, cells=cells)
+            hidden, z = self.at_output(torch.stack(states, 1), state.length), torch.cat(contexts, 1)
+        return x + self.said(hidden) + self.seen(z), state.after(x.size(1), cells)
 
     def _attend(
-        self, h: Tensor, state: RecurrentState, score: Callable[[Tensor, Tensor], Tensor], soft: Tensor | None
-    ) -> _Attended:
-        """Attend with states h [N, T, D]; `soft` [N, 1, 1] says which captions are trained with soft attention."""
+        self,
+        h: Tensor,
+        state: RecurrentState,
+        score: Callable[[Tensor, Tensor], Tensor],
+        soft: Tensor | None,
+        first: int,
+    ) -> Tensor:
+        """Return the gated context z [N, T, D] of states h [N, T, D], the first of which is at the position `first`.
+
+        `soft` [N, 1, 1] says which captions are trained with soft attention.
+        """
         # All captions of an image attend together: [k B, T, D] -> [B, k T, D].
         query = h.reshape(len(state.memory), -1, h.size(-1))
         context, alpha = attend(query, state.keys, state.memory, state.mask, score)
-        weights = alpha.view(*h.shape[:2], -1)
-        place = weights
+        attention_weights = alpha.view(*h.shape[:2], -1)
+        weights = self.at_weights(attention_weights[:, None], first)[:, 0]
         if self.hard:
             place = self._place(weights)
             if soft is not None:
                 place = torch.where(soft, weights, place)
-            context = place.view_as(alpha) @ state.memory
+                self.at_drawn(place[:, None], first)
+            weights = place
+        if weights is not attention_weights:
+            context = weights.view_as(alpha) @ state.memory
         z = context.view_as(h)
         if self.gate is not None:
             z = z * torch.sigmoid(self.gate(h))
-        return _Attended(z, weights, place)
+        return self.at_context(z, first)
 
     def _place(self, alpha: Tensor) -> Tensor:
         """Choose a cell by the weights alpha [N, T, S]; return 1 there and 0 elsewhere [N, T, S]."""
@@ -132,11 +132,12 @@ class BlindDecoder(nn.Module):
         self.recurrence = Recurrence("lstm", options.width, options.width, 1)
         self.said = Linear(options.width, options.width)
         nn.init.xavier_uniform_(self.said.weight)
+        self.at_output = Point(OUTPUT)
 
-    def forward(self, x: Tensor, state: RecurrentState, maps: Maps | None = None) -> tuple[Tensor, RecurrentState]:
+    def forward(self, x: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Continue from `state` over embedded words x [N, T, D]; there are no attention maps."""
         hidden, cells = self.recurrence(x, state.cells)
-        return x + self.said(hidden), replace(state, cells=cells)
+        return x + self.said(self.at_output(hidden, state.length)), state.after(x.size(1), cells)
 
 
 class _ImageSource(SequenceModel[StateT]):
@@ -176,6 +177,8 @@ class CaptioningLSTM(_ImageSource[RecurrentState], RecurrentDecoding):
         self.decoder = BlindDecoder(o) if o.attention == "none" else AttentionDecoder(o)
         self.dropout = Dropout(o.dropout)
         self.output = output_projection(tokens, tied=o.tie_output)
+        self.encoder_output = Point("encoder.output")
+        self.decoder_input, self.decoder_output = Point("decoder.input"), Point("decoder.output")
         self.detector = Linear(o.width, vocabulary) if o.detector else None
         looks = o.attention == "hard" or (o.attention == "soft" and o.doubly_stochastic > 0)
         self.has_auxiliary_loss = looks or self.detector is not None
@@ -183,20 +186,21 @@ class CaptioningLSTM(_ImageSource[RecurrentState], RecurrentDecoding):
             # The moving average of log p(y) in training (section 4.1); a parameter, so that checkpoints contain it.
             self.baseline = nn.Parameter(torch.zeros(()), requires_grad=False)
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> RecurrentMemory:
+    def read(self, embedded: Tensor, mask: Tensor) -> RecurrentMemory:
         """Return the cells [B, S, D] unchanged, and the decoder's first state, computed from their mean."""
+        embedded = self.encoder_output(embedded)
         visible = mask.unsqueeze(-1).to(embedded.dtype)
         mean = (embedded * visible).sum(1) / visible.sum(1).clamp(min=1)
         hidden, cell = (torch.tanh(bridge(mean))[None] for bridge in self.bridges)
         return RecurrentMemory(embedded, mask, (hidden, cell))
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the decoder's features [N, T, D] for target ids [N, T]."""
         state = self.start(memory)
         captions = len(targets_in) // len(memory.states)  # k per image; they share its memory, but not its cells
         state = replace(state, cells=tuple(part.repeat_interleave(captions, 1) for part in state.cells))
-        features, _ = self.decoder(self.target_embedding(targets_in), state, maps)
-        return self.dropout(features)
+        features, _ = self.read_on(targets_in, state)
+        return features
 
     def auxiliary_loss(self, memory: Memory, labels: Tensor, maps: Maps, log_probs: Callable[[], Tensor]) -> Tensor:
         """Return the losses of `attention_losses.py` that the options select, weighted and summed."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
-from translucid.models.protocol import Maps, Memory, SequenceModel, State
+from translucid.models.protocol import Memory, SequenceModel, State
 
 
 class Carried(State, Protocol):
@@ -74,11 +74,11 @@ class LanguageModel(SequenceModel[CarriedT]):
         shared = set(map(id, embeddings))
         return [weight for weight in self.output.parameters() if id(weight) not in shared]
 
-    def read(self, embedded: Tensor, mask: Tensor, maps: Maps | None = None) -> Memory:
+    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
         """Return the empty source as the memory."""
         return Memory(embedded, mask)
 
-    def features(self, memory: Memory, targets_in: Tensor, maps: Maps | None = None) -> Tensor:
+    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
         """Return the features [B, T, D] of texts that begin with the start token."""
         reading, _ = self.read_on(targets_in, self.start(memory))
         return reading.features

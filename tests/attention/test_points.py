@@ -1,5 +1,7 @@
 """Reading and replacing named quantities of a model while it runs."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -199,3 +201,12 @@ def test_the_points_of_an_ensemble_are_those_of_the_first_model(transformer):
         transformer(SOURCE, TARGETS)
     for name, weights in first.items():
         assert torch.equal(maps[name], weights)
+
+
+def test_another_thread_reads_and_replaces_nothing(transformer):
+    plain = transformer.encode(SOURCE).states
+    with handling(transformer, {"encoder.output": lambda x, first: 0 * x}), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(lambda: transformer.encode(SOURCE).states).result()
+        here = transformer.encode(SOURCE).states
+    assert torch.equal(other, plain)
+    assert not here.any()

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import TypeAlias
 
 import torch
@@ -45,6 +46,9 @@ A search computes one position at a time, and a recurrent decoder calls its poin
 
 # A context variable, not an attribute of the point: threads share a model, and one may read what another doesn't.
 _handlers: ContextVar[Mapping[Point, Handler] | None] = ContextVar("handlers", default=None)
+# The number of active calls of `handling` in all threads. While it is 0, a point costs no more than a function call.
+_active = 0
+_active_lock = Lock()
 
 
 class Point(nn.Module):
@@ -60,13 +64,15 @@ class Point(nn.Module):
 
         This is not `forward`, because the hooks that PyTorch looks for would cost more than the point itself.
         """
+        if not _active:
+            return x
         handler = self.handler
         return x if handler is None else handler(x, first)
 
     @property
     def handler(self) -> Handler | None:
         """The function that handles the point in this thread, if there is one."""
-        if torch.compiler.is_compiling():
+        if not _active or torch.compiler.is_compiling():
             return None
         handlers = _handlers.get()
         return None if handlers is None else handlers.get(self)
@@ -101,7 +107,7 @@ def points_of(model: nn.Module) -> dict[str, Point]:
 
 def any_handler() -> bool:
     """Whether any point is handled in this thread."""
-    return not torch.compiler.is_compiling() and _handlers.get() is not None
+    return bool(_active) and not torch.compiler.is_compiling() and _handlers.get() is not None
 
 
 @contextmanager
@@ -125,10 +131,18 @@ def handling(model: nn.Module, handlers: Mapping[str, Handler]) -> Iterator[None
             handler = _of_head(name, head, handler)
         merged[point] = _chained(merged.get(point), handler)
     token = _handlers.set(merged)
+    _count(1)
     try:
         yield
     finally:
+        _count(-1)
         _handlers.reset(token)
+
+
+def _count(change: int) -> None:
+    global _active
+    with _active_lock:
+        _active += change
 
 
 def split_head(name: str) -> tuple[str, int | None]:

@@ -21,13 +21,14 @@ KNOWN = 4
 """The line that the memory has."""
 OPTIONS = [
     *("terms", "mbr", "rerank", "ensemble", "memory", "placeholders", "adapter", "languages", "sampling"),
-    *("nbest", "beam 1", "confidence", "alignments", "documents"),
+    *("nbest", "beam 1", "confidence", "alignments", "documents", "ablate"),
 ]
 FLAGS = {
     "mbr": "--mbr",
     "rerank": "--rerank-with",
     "ensemble": "--ensemble",
     "adapter": "--adapter",
+    "ablate": "--ablate",
     "sampling": "--sample",
     "nbest": "nbest",
     "beam 1": "beam",
@@ -38,7 +39,7 @@ FLAGS = {
 """How a message names what it rejects."""
 REJECTED = {
     *(frozenset(pair) for pair in (("mbr", "rerank"), ("rerank", "sampling"), ("rerank", "beam 1"))),
-    *(frozenset(pair) for pair in (("ensemble", "adapter"), ("nbest", "beam 1"))),
+    *(frozenset(pair) for pair in (("ensemble", "adapter"), ("nbest", "beam 1"), ("ensemble", "ablate"))),
     *(frozenset(("documents", other)) for other in ("nbest", "confidence", "alignments")),
 }
 NEUTRAL = {"languages", "confidence", "alignments", "placeholders", "memory", "nbest"}
@@ -68,6 +69,7 @@ def translate(call, runs, files, tmp_path, outcomes):  # noqa: F811 - a fixture
         "nbest": ["--nbest", 3],
         "beam 1": ["--beam", 1],
         "alignments": ["--alignments"],
+        "ablate": ["--ablate", "encoder.0.self.head.1", "--ablate", "decoder.0.cross.head.0"],
     }
 
     def translating(*options):
@@ -133,7 +135,7 @@ def check(row, options):
         assert all(score <= 0 for score in scores)
     sure = row.get("confidence")
     assert sure is None or 0 <= sure <= 1
-    if options & {"ensemble", "adapter"}:
+    if options & {"ensemble", "adapter", "ablate"}:
         assert "confidence" not in row
     words = len(row["source"].split()), len(row["translation"].split())
     assert ("alignment" in row) == ("alignments" in options)

@@ -17,6 +17,7 @@ from translucid.inspection.inspected import forced_decoding
 from translucid.memory.recall import Recall
 from translucid.memory.translation_memory import TranslationMemory
 
+HEAD = "decoder.0.cross.head.1"
 SOURCE, TARGET = "Ana likes %s and {{ a b }}.", "A Ana le gusta %s y {{ a b }}."
 
 
@@ -178,6 +179,9 @@ def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a
         (["--engine", "ctranslate2", "--ensemble", runs / "other"], ("--engine", "--ensemble")),
         (["--beam", 1, "--rerank-with", runs / "reverse"], ("--beam", "--rerank-with")),
         (["--adapter", "mine", "--ensemble", runs / "other"], ("--adapter", "--ensemble")),
+        (["--ablate", HEAD, "--ensemble", runs / "other"], ("--ablate", "--ensemble")),
+        (["--ablate", HEAD, "--engine", "ctranslate2"], ("--ablate", "--engine ctranslate2")),
+        (["--ablate", "decoder.0.cross.head.7"], ("decoder.0.cross.head.7", "Did you mean")),
         (["--mbr", 4, "--rerank-with", runs / "reverse"], ("--mbr", "--rerank-with")),
         (["--sample", "--rerank-with", runs / "reverse"], ("--sample", "--rerank-with")),
         (["--wrapped", "--nbest", 2], ("--wrapped", "--nbest")),

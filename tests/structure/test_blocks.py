@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import IMAGE_ENCODER, SHAPE
-from tests.probes.foreign import many_languages_folder
+from tests.probes.foreign import many_languages_folder, marian_folder
 from translucid import Translator
 from translucid.cli.main import run
 
@@ -76,6 +76,10 @@ def adapters(corpus):
     shutil.copy("runs/legal-lora/adapter.safetensors", "runs/es/adapters/mine.safetensors")
 
 
+def an_opus_model(corpus):
+    marian_folder(Path("opus-mt-en-de"), end=2.0, encoder_layers=3)
+
+
 def eyes(corpus):
     called("data", "scenes", "scenes", "--count", "40")
     limits = ["training.max_steps=1", "training.validate_every=1", "training.batch_tokens=128"]
@@ -95,6 +99,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
     "caption-inspection.md": eyes,
+    "inspection.md": an_opus_model,
 }
 """What is made before the blocks of a page run."""
 

@@ -19,6 +19,7 @@ from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
 from translucid.evaluation.quality_checks import known_scripts
+from translucid.inspection.ablation import Ablation, refuse_unknown_heads
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
 from translucid.runs.adapters import Adapter, with_adapter
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """A run, or several whose probabilities are averaged; with an adapter or without.
+    """A run, or several whose probabilities are averaged; with an adapter or without, perhaps with heads off.
 
     The model, and the files that `translucid tune` has fitted to it, are read when they are first needed.
     """
@@ -48,8 +49,10 @@ class LoadedRun:
     engine_name: EngineName
     threads: int | None = None
     adapter: Adapter | None = None
+    ablation: Ablation | None = None
+    """The heads that are off, if there are any."""
     base: LoadedRun | None = None
-    """The same run without the adapter, if it has one."""
+    """The same run without the adapter and with all heads, if this one differs."""
     # By languages, as translators between other languages share this object.
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
@@ -86,11 +89,26 @@ class LoadedRun:
         Raises:
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
-        base = self.base or self
-        if not adapter:
-            return base
         refuse_together({"--adapter": adapter, "--ensemble": self.averages})
-        return replace(base, adapter=Adapter.find(adapter, self.folder), base=base)
+        return self._changed(Adapter.find(adapter, self.folder) if adapter else None, self.ablation)
+
+    def with_ablation(self, ablation: Ablation | None) -> LoadedRun:
+        """Return the run with other heads off, or with all heads; the model stays loaded.
+
+        Raises:
+            UserError: the model has no such heads, several runs are averaged, or CTranslate2 is required.
+        """
+        if ablation:
+            forced = self.engine_name == "ctranslate2"
+            refuse_together({"--ablate": True, "--ensemble": self.averages, "--engine ctranslate2": forced})
+            refuse_unknown_heads(ablation.heads, self.configuration.model.maps)
+        return self._changed(self.adapter, ablation)
+
+    def _changed(self, adapter: Adapter | None, ablation: Ablation | None) -> LoadedRun:
+        base = self.base or self
+        if not (adapter or ablation):
+            return base
+        return replace(base, adapter=adapter, ablation=ablation, base=base)
 
     @property
     def averages(self) -> bool:
@@ -100,7 +118,7 @@ class LoadedRun:
     @property
     def as_trained(self) -> bool:
         """Whether the model is that of the run folder: the files fitted to it hold for no other."""
-        return not (self.averages or self.adapter)
+        return not (self.averages or self.adapter or self.ablation)
 
     @cached_property
     def torch_engine(self) -> TorchEngine:
@@ -111,10 +129,14 @@ class LoadedRun:
         """
         from translucid.decoding.search import TorchEngine
 
-        if self.base and self.adapter:
-            engine = self.base.torch_engine
-            # A copy that shares the weights of the base: results of other translators do not change.
-            return TorchEngine.of(with_adapter(engine.model, self.adapter), self.tokenizer, engine.device)
+        if self.base:
+            # Copies that share the weights of the base: results of other translators do not change.
+            model, device = self.base.torch_engine.model, self.base.torch_engine.device
+            if self.adapter:
+                model = with_adapter(model, self.adapter)
+            if self.ablation:
+                model = self.ablation.applied(model)
+            return TorchEngine.of(model, self.tokenizer, device)
         tune_ours(exact=self.configuration.training.precision == "float32")
         device = choose_device(self.device)
         return TorchEngine.of(self.ensemble.model().to(device), self.tokenizer, device)
@@ -136,6 +158,8 @@ class LoadedRun:
         return self.full_vocabulary_engine.opened(tokenizer)
 
     def _engine(self, *, listed: bool) -> Engine:
+        if self.ablation:
+            return self.torch_engine
         return choose_engine(
             self.engine_name,
             self.folder,

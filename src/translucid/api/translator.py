@@ -21,6 +21,7 @@ from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
+from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
@@ -48,7 +49,8 @@ class TextCounter:
 class Translator(Examiner):
     """A trained model, its tokenizer and its settings; load one with `Translator.load`.
 
-    A translator never changes. `between`, `with_terms` and `with_adapter` return others, which share the loaded run.
+    A translator never changes. `between`, `with_terms`, `with_adapter` and `ablated` return others, which share the
+    loaded run.
     """
 
     engine: Engine
@@ -135,6 +137,27 @@ class Translator(Examiner):
             UserError: there is no such adapter, it belongs to another model, or several runs are averaged.
         """
         loaded = self.loaded.with_adapter(adapter)
+        return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
+
+    def ablated(self, *heads: str, mean: Sequence[tuple[str, str]] = ()) -> Translator:
+        """Return a translator with these heads off, and no others, by the PyTorch engine; the model stays loaded.
+
+        Files that were fitted to the model (confidence, alignment layer) hold for all heads, and are not used.
+
+        Args:
+            heads: names such as `encoder.1.self.head.2` (see `attention.points`); without any, all heads are on again.
+            mean: pairs of texts; the mean output of each head over them, not 0, replaces its output. Pairs that are too
+                long for the model are left out.
+
+        Raises:
+            UserError: there is no such head, several runs are averaged, or the engine is CTranslate2.
+        """
+        loaded = self.loaded.with_ablation(Ablation(heads) if heads else None)
+        if heads and mean:
+            engine = self.loaded.with_ablation(None).torch_engine
+            ids = [pair.ids for pair in self.pipeline.pairs(mean) if pair.longest <= self.longest]
+            means = mean_outputs(engine.model, heads, ids, engine.device)
+            loaded = self.loaded.with_ablation(Ablation(heads, means))
         return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
 
     def with_terms(

@@ -96,6 +96,28 @@ class Point(nn.Module):
         return lambda weights: handler(weights, first)
 
 
+class FixedPoint(Point):
+    """A point at which a function changes the tensor in every thread, before it is handled in this one.
+
+    It stays in a compiled graph.
+    """
+
+    def __init__(self, name: str, fixed: Handler) -> None:
+        """`name` is that of the point which this one replaces, `fixed` the function."""
+        super().__init__(name)
+        self.fixed = fixed
+
+    def __call__(self, x: Tensor, first: int = 0) -> Tensor:
+        """Return what replaces x [.., T, D]."""
+        return self.handler(x, first)
+
+    @property
+    def handler(self) -> Handler:
+        """The function, followed by the one that handles the point in this thread, if there is one."""
+        handler = super().handler
+        return self.fixed if handler is None else _chained(self.fixed, handler)
+
+
 def points_of(model: nn.Module) -> dict[str, Point]:
     """Return the points of a model by name, in the order of its modules; of an ensemble, those of the first model."""
     points: dict[str, Point] = {}
@@ -121,14 +143,8 @@ def handling(model: nn.Module, handlers: Mapping[str, Handler]) -> Iterator[None
     Raises:
         UserError: the model has no such point or head.
     """
-    points, merged = points_of(model), dict(_handlers.get() or {})
-    for name, handler in handlers.items():
-        point_name, head = split_head(name)
-        if point_name not in points:
-            raise UserError(f"the model has no point {name!r}", fix=nearest(name, points))
-        point = points[point_name]
-        if head is not None:
-            handler = _of_head(name, head, handler)
+    merged = dict(_handlers.get() or {})
+    for point, handler in by_point(model, handlers).items():
         merged[point] = _chained(merged.get(point), handler)
     token = _handlers.set(merged)
     _count(1)
@@ -137,6 +153,21 @@ def handling(model: nn.Module, handlers: Mapping[str, Handler]) -> Iterator[None
     finally:
         _count(-1)
         _handlers.reset(token)
+
+
+def by_point(model: nn.Module, handlers: Mapping[str, Handler]) -> dict[Point, Handler]:
+    """Return the functions by the points that they handle; arguments and errors are those of `handling`."""
+    points = points_of(model)
+    found: dict[Point, Handler] = {}
+    for name, handler in handlers.items():
+        point_name, head = split_head(name)
+        if point_name not in points:
+            raise UserError(f"the model has no point {name!r}", fix=nearest(name, points))
+        point = points[point_name]
+        if head is not None:
+            handler = _of_head(name, head, handler)
+        found[point] = _chained(found.get(point), handler)
+    return found
 
 
 def _count(change: int) -> None:

@@ -10,6 +10,8 @@
 
     translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
 
+    translucid look runs/demo "I like soccer" --ablate decoder.1.cross.head.0
+
     translucid look runs/eyes photograph.jpg --save looked.html
 """
 
@@ -34,6 +36,7 @@ from translucid.inspection import ENDINGS, refuse_untranslated
 if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
+    from translucid.engines.choosing import EngineName
     from translucid.inspection.inspected import Inspected
 
 
@@ -44,6 +47,7 @@ class View(NamedTuple):
     layer: Annotated[int | None, Option(help="One decoder layer instead of the average of all.")] = None
     head: Annotated[int | None, Option(help="One head instead of the average of all.")] = None
     flow: Annotated[bool, Option("--flow", help="The attention through all layers (attention rollout).")] = False
+    ablate: option.Ablate = None
     device: option.Device = "auto"
 
     @property
@@ -95,14 +99,14 @@ def look(
     not why it wrote a word. Words with a probability below 30 % are underlined. The confidence of the translation is
     shown if `translucid tune --confidence` has fitted it.
 
-    For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow and
-    --tsv are for text only.
+    For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
+    --ablate and --tsv are for text only.
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
     flags = option.changed_flags(view, saving)
-    for_texts = "--flow", "--tsv", "--why"
+    for_texts = "--flow", "--tsv", "--why", "--ablate"
     if captioner := captioner_of(run, view.device):
         from translucid.cli.images import look_at_image
 
@@ -120,20 +124,18 @@ def look(
 
 
 def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
-    from translucid.api.translator import Translator
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.saving import save
 
-    source, target = languages
     if saving.tsv:
         file = saving.save
         if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(Translator.load(run, view.device, "torch", source=source, target=target), saving.tsv, file)
+        _save_all(_loaded(run, view, languages, "torch"), saving.tsv, file)
         return
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
-    translator = Translator.load(run, view.device, source=source, target=target)
+    translator = _loaded(run, view, languages)
     if translator.can_look():
         chosen_maps(translator.heads, "cross", view.layer, view.head)
     elif saving.save or view.needs_attention:
@@ -158,6 +160,15 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         whys = [_whys(translator, *sentence, saving.why or ()) for sentence in sentences]
         save(pieces, saving.save, text, written, view.layer, view.head, trees, whys)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
+
+
+def _loaded(run: Path, view: View, languages: option.Languages, engine: EngineName = "auto") -> Translator:
+    """Load the translator, without the heads that are off."""
+    from translucid.api.translator import Translator
+
+    source, target = languages
+    translator = Translator.load(run, view.device, "torch" if view.ablate else engine, source=source, target=target)
+    return translator.ablated(*view.ablate) if view.ablate else translator
 
 
 def _print_translation(

@@ -77,6 +77,10 @@ Seed = Annotated[int | None, Option(help="The seed of sampling.")]
 Ensemble = Annotated[
     list[Path] | None, run("Average the probabilities with those of this run; repeat it for more runs.")
 ]
+Ablate = Annotated[
+    list[str] | None,
+    Option(metavar="HEAD", help="Switch off an attention head, such as encoder.1.self.head.2; repeat it for more."),
+]
 Tokenize = Annotated[
     str | None,
     Option(

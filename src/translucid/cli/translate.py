@@ -13,6 +13,8 @@
     translucid translate runs/m2m --source-language en --target-language es "Good morning"
 
     translucid translate runs/es --input huge.txt --output out.txt --workers 8
+
+    translucid translate runs/demo "I like soccer" --ablate encoder.1.self.head.2 --ablate decoder.0.cross.head.0
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ class Models(NamedTuple):
     adapter: Annotated[str | None, Option(metavar="NAME|FILE|RUN", help="Use an adapter that was trained on RUN.")] = (
         None
     )
+    ablate: option.Ablate = None
 
 
 class Ranking(NamedTuple):
@@ -152,6 +155,9 @@ def translate(
     Text without words, such as a web address or a placeholder by itself, is copied. Warnings (unknown characters, an
     unusual length, a missing number ...) are summarised on standard error; jsonl has those of each line.
 
+    --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
+    were fitted to the whole model, are not used (docs/inspection.md).
+
     Documents (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) are recognised by their name. Only their text
     changes, and segments that have a translation keep it.
     """
@@ -204,7 +210,7 @@ def _settings(
 
     return {
         "device": execution.device,
-        "engine": execution.engine,
+        "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
         "split_sentences": source.split_sentences,
         "wrapped": source.wrapped,
         "form": output.output_format,
@@ -212,6 +218,7 @@ def _settings(
         "alignments": output.alignments,
         "token_scores": output.token_scores,
         "adapter": models.adapter,
+        "ablate": tuple(models.ablate or ()),
         "others": tuple(models.ensemble or ()),
         "reverse": ranking.rerank_with,
         "channel_weights": ranking.weights(),
@@ -224,12 +231,14 @@ def _settings(
 def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     """Do what has to be done once, before any worker starts: index the memory, choose weights, warn."""
     from translucid.engines.run_files import confidence_note
+    from translucid.inspection.ablation import refuse_unknown_heads
     from translucid.jobs.segments import SegmentJob
     from translucid.memory.opening import open_memory
     from translucid.runs.run_folder import RunFolder
 
     assert job.configuration
     languages = job.configuration.data.languages
+    refuse_unknown_heads(job.ablate, job.configuration.model.maps)
     if job.memory:
         # Opening a corpus builds an index, which the workers then only read.
         open_memory(job.memory, languages, log).close()
@@ -252,6 +261,7 @@ def _tuned(job: Job, files: list[str], log: Console) -> Job:
 
     assert job.reverse and job.configuration
     translator = Translator.open(RunFolder(job.run), job.configuration, job.device, job.engine, others=job.others)
+    translator = translator.ablated(*job.ablate)
     channel = NoisyChannel.load(job.reverse, job.configuration, translator.pipeline, job.device)
     pairs = list(pairs_of(job.configuration.data, *pair_up(files)))
     tuned = tune_weights(translator, channel, pairs, job.options, log)

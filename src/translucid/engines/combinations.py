@@ -19,6 +19,8 @@ CONFLICTS = (
     (CONSTRAINED, "--sample", "a constrained search draws nothing at random"),
     ("--adapter", "--ensemble", "an adapter belongs to one run, and several are averaged"),
     ("--engine ctranslate2", "--ensemble", "our own search averages runs: --engine torch"),
+    ("--ablate", "--ensemble", "heads belong to one run, and several are averaged"),
+    ("--ablate", "--engine ctranslate2", "our own search switches heads off: --engine torch"),
     ("--wrapped", "--format jsonl", "it gives plain text"),
     ("--wrapped", "--alignments", "it gives plain text"),
     ("--wrapped", "--nbest", "it gives one text"),

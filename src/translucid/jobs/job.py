@@ -82,6 +82,8 @@ class Job(AnyJob):
     token_scores: bool = False
     adapter: str | None = None
     """An adapter of the run, as `Translator.use` takes it."""
+    ablate: tuple[str, ...] = ()
+    """The names of the attention heads that are off, as `Translator.ablated` takes them."""
     configuration: Configuration | None = None
     """The configuration of the run, if it has been read."""
     others: tuple[Path, ...] = ()
@@ -108,6 +110,7 @@ class Job(AnyJob):
         return {
             **identity_of(self.run),
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
+            "--ablate": sorted(set(self.ablate)),
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
             "the other runs": _runs(self.others),
             "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
@@ -200,6 +203,8 @@ class Worker(AnyWorker):
             threads=threads or cores(),
             adapter=job.adapter,
         )
+        if job.ablate:
+            self.translator = self.translator.ablated(*job.ablate)
         self.device = self.translator.engine.device_type
         self.recall: Recall | None = None
         if job.memory:

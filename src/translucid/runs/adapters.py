@@ -6,12 +6,12 @@ translucid translate RUN --adapter OUT                         or a file, or NAM
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from translucid.ground.errors import UserError, nearest
 from translucid.ground.reading import digest, refuse_strange
+from translucid.models.copying import shared_copy
 from translucid.runs.run_folder import ADAPTER, RunFolder
 from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
 
@@ -108,11 +108,7 @@ def with_adapter(model: AnyModel, adapter: Adapter) -> AnyModel:
         UserError: the adapter's file is damaged.
     """
     differences = adapter.differences()
-    # `deepcopy` does not copy what its memo lists as copied.
-    shared: dict[int, object] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    for name in differences:
-        shared.pop(id(model.get_parameter(name)), None)
-    adapted = copy.deepcopy(model, shared)
+    adapted = shared_copy(model, own=differences)
     for name, (up, down) in differences.items():
         weight = adapted.get_parameter(name).data
         weight.addmm_(up.to(weight), down.to(weight), alpha=adapter.scale)

@@ -33,7 +33,7 @@ from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import learn_alignment, link, linked, read_alignment, source_shares, word_weights
 from translucid.inspection.explain.case import Case
-from translucid.inspection.inspected import forced_decoding
+from translucid.inspection.forced_decoding import forced_decoding
 
 COUNT = 1000
 TAUGHT = 100, 200, 500, 2000

@@ -13,7 +13,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.inspection.alignment import word_weights
-from translucid.inspection.inspected import forced_decoding
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 

@@ -13,7 +13,7 @@ from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.engines.noisy_channel import NoisyChannel
 from translucid.ground.special import SPECIAL
 from translucid.inspection.explain.case import Case
-from translucid.inspection.inspected import forced_decoding
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.memory.recall import Recall
 from translucid.memory.translation_memory import TranslationMemory
 

@@ -20,7 +20,8 @@ from translucid.engines.piece_links import learn_links
 from translucid.engines.run_files import load_alignment_layer, save_alignment_layer
 from translucid.evaluation.pointing import _table
 from translucid.inspection.alignment import Linked, learn_alignment
-from translucid.inspection.inspected import forced_decoding, plain
+from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.inspected import plain
 from translucid.interop.huggingface_export import export_huggingface
 from translucid.interop.onnx.tracing import traceable
 from translucid.models.transformer import _window_mask

@@ -72,6 +72,17 @@ def test_words_are_those_of_the_text_and_attention_to_the_language_has_a_column(
     assert len(record["probabilities"]) == len(record["target"])
 
 
+def test_contributions_of_an_imported_model_sum_to_1(translator):
+    (inspected,) = translator.inspect([(TEXT, TARGET)], contributions=True)
+    source = inspected.words(inspected.cross(method="contributions"))
+    prefix = inspected.prefix_words()
+    torch.testing.assert_close(source.weights.sum(1) + prefix.weights.sum(1), torch.ones(5))
+    assert source.source == inspected.words().source
+    assert prefix.target == source.target and prefix.source[prefix.opening :] == TARGET.split()
+    expected = source.weights.sum(1).tolist()
+    assert inspected.source_contributions() == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("shift", [True, False])
 def test_links_are_between_words_also_where_the_language_is_looked_at_most(translator, both, shift):

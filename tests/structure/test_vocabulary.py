@@ -14,7 +14,7 @@ WHERE = {
     "terminology": "terminology/term.py",
     "terminology constraint": "terminology/term_forms.py",
     "constrained beam search": "decoding/constraints.py",
-    "forced decoding": "inspection/inspected.py",
+    "forced decoding": "inspection/forced_decoding.py",
     "teacher forcing": "models/protocol.py",
     "logits": "models/protocol.py",
     "rate limit": "serving/edge/rate_limits.py",

@@ -15,7 +15,7 @@ from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentSco
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.inspection.alignment import Linked, learn_alignment, linked, read_alignment, updates_for
-from translucid.inspection.inspected import forced_decoding
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 

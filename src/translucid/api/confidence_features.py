@@ -167,7 +167,7 @@ class ConfidenceFeatures:
 
     def _inspected(self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True) -> list[Inspected]:
         """Return the results of forced decoding, with attention or only with log-probabilities."""
-        from translucid.inspection.inspected import forced_decoding
+        from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
         return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=look)

@@ -90,21 +90,26 @@ class Examiner:
         """Whether the model has cross-attention, without which there is no alignment."""
         return self.configuration.model.looks
 
-    def inspect(self, pairs: Sequence[tuple[str, str]], *, first: int = 1) -> list[Inspected]:
+    def inspect(
+        self, pairs: Sequence[tuple[str, str]], *, first: int = 1, contributions: bool = False
+    ) -> list[Inspected]:
         """Return the attention and log-probabilities of given targets for given sources, by forced decoding.
 
         Args:
             pairs: pairs of texts.
             first: the number of the first pair, for messages.
+            contributions: whether to compute the contributions of source and target prefix, and norms of attention.
 
         Raises:
             TypeError: the argument is one pair.
-            UserError: a text is longer than the model accepts in one piece.
+            UserError: a text is longer than the model accepts in one piece, or the model has no contributions.
         """
         _refuse_one_pair(pairs)
-        return self.inspect_encoded(self.pipeline.pairs(pairs), first=first)
+        return self.inspect_encoded(self.pipeline.pairs(pairs), first=first, contributions=contributions)
 
-    def inspect_encoded(self, pairs: Sequence[EncodedPair], *, first: int = 1) -> list[Inspected]:
+    def inspect_encoded(
+        self, pairs: Sequence[EncodedPair], *, first: int = 1, contributions: bool = False
+    ) -> list[Inspected]:
         """Do the same as `inspect` for pairs that the text pipeline has encoded."""
         ids, masked = [], []
         for number, pair in enumerate(pairs, first):
@@ -114,19 +119,31 @@ class Examiner:
                 raise UserError(what, fix="Split it into sentences.")
             ids.append(pair.ids)
             masked.append(pair.masked)
-        return self.forced_decoding(ids, masked)
+        return self.forced_decoding(ids, masked, contributions)
 
     def forced_decoding(
-        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = ()
+        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = (), contributions: bool = False
     ) -> list[Inspected]:
         """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display."""
-        from translucid.inspection.inspected import forced_decoding
+        from translucid.inspection.forced_decoding import forced_decoding
 
-        layer = self.alignment_layer
-        return forced_decoding(self.model, self.tokenizer, pairs, self.device, layer=layer, run=self.run, masked=masked)
+        return forced_decoding(
+            self.model,
+            self.tokenizer,
+            pairs,
+            self.device,
+            layer=self.alignment_layer,
+            run=self.run,
+            masked=masked,
+            with_contributions=contributions,
+        )
 
     def inspect_all(
-        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
+        self,
+        pairs: Sequence[tuple[str, str]],
+        on_done: Callable[[int], None] | None = None,
+        *,
+        contributions: bool = False,
     ) -> Iterator[Inspected]:
         """Do the same as `inspect` for any number of pairs, with the maps of `INSPECTED` in memory.
 
@@ -134,7 +151,7 @@ class Examiner:
         """
         for first in range(0, len(pairs), INSPECTED):
             part = pairs[first : first + INSPECTED]
-            yield from self.inspect(part, first=first + 1)
+            yield from self.inspect(part, first=first + 1, contributions=contributions)
             if on_done:
                 on_done(len(part))
 

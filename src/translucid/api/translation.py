@@ -163,13 +163,21 @@ class Translation(NBest):
     @cached_property
     def inspected(self) -> list[Inspected]:
         """The attention and log-probabilities of each piece of the text, computed on demand by forced decoding."""
+        return self.inspect()
+
+    def inspect(self, *, contributions: bool = False) -> list[Inspected]:
+        """Compute what `inspected` has, also with the contributions of source and target prefix.
+
+        Raises:
+            UserError: the model has no contributions.
+        """
         if not self.parts:
             return []
         pairs, masked = [], []
         for piece, hypothesis in self.parts:
             pairs.append((piece.ids, hypothesis.with_end))
             masked.append(piece.masked)
-        return self._translator.forced_decoding(pairs, masked)
+        return self._translator.forced_decoding(pairs, masked, contributions)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.

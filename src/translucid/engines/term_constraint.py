@@ -288,7 +288,7 @@ class TermConstraint:
                 linked.append([[]] * len(task.matches))
             return linked
         from translucid.inspection.alignment import source_shares
-        from translucid.inspection.inspected import forced_decoding
+        from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
         pairs = [(task.ids, task.free.with_end) for task in tasks]

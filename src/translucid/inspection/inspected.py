@@ -1,14 +1,11 @@
-"""The record of everything that can be inspected of one translation, for all models; it can be saved and loaded.
-
-Forced decoding makes these records for given pairs of sources and targets, in batches.
-"""
+"""The record of everything that can be inspected of one translation, for all models; it can be saved and loaded."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -17,15 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from translucid.data.placeholders import Masked
-from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.maps import AlignmentLayer, chosen_maps, forced_pass, rollout
-from translucid.decoding.pair_scores import paired_batches
+from translucid.decoding.maps import chosen_maps, rollout
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
-from translucid.ground.special import SPECIAL, SPELLED
+from translucid.ground.special import SPELLED
+from translucid.inspection.contributions import Contributions, Method
 from translucid.inspection.words import WordMap, span_words, split_at_spaces, word_map, word_spans
-from translucid.models.protocol import Maps, SequenceModel
+from translucid.models.protocol import Maps
 
 
 def rounded(values: Iterable[float], digits: int) -> list[float]:
@@ -71,6 +66,8 @@ class Inspected:
     """The run folder of the model, if it has one, for the lines of code on a page."""
     unknown: tuple[int, ...] = ()
     """The positions of source pieces that are not in the vocabulary."""
+    contributions: Contributions | None = field(default=None, compare=False)
+    """The contributions of source and target prefix, and the norms of attention, if they were wanted."""
 
     @property
     def heads(self) -> dict[str, int]:
@@ -124,27 +121,70 @@ class Inspected:
         """The decoder layers with cross-attention."""
         return sorted(int(name.split(".")[1]) for name in self.maps if name.endswith(".cross"))
 
-    def cross(self, layer: int | None = None, head: int | None = None, *, shift: bool = False) -> Tensor:
+    def cross(
+        self,
+        layer: int | None = None,
+        head: int | None = None,
+        *,
+        shift: bool = False,
+        method: Method = "weights",
+    ) -> Tensor:
         """Return the cross-attention [T, S] of a layer and a head, or averaged over all layers or heads.
 
         Args:
             layer: a decoder layer, from 0; all if not given.
             head: from 0; all if not given.
+            method: `norms` or `contributions` instead of the weights, see `Contributions.cross`.
             shift: take a piece's row from the step at which it is the decoder's *input*, one later than the step that
                 predicts it (SHIFT-ATT, Chen et al. 2020, arXiv 2004.14837, section 3.2). The last piece is never an
                 input, and keeps its row.
 
         Raises:
-            UserError: the model has no attention, no such layer or no such head.
+            UserError: the model has no attention, no such layer or no such head; or contributions of a head are wanted.
         """
         names = chosen_maps(self.heads, "cross", layer, head)
-        maps = torch.stack([self.maps[name].float() for name in names])  # [layers, H, T, S]
-        if head is not None:
-            maps = maps[:, head : head + 1]
-        weights = maps.mean((0, 1))
+        if method == "weights":
+            maps = torch.stack([self.maps[name].float() for name in names])  # [layers, H, T, S]
+            if head is not None:
+                maps = maps[:, head : head + 1]
+            weights = maps.mean((0, 1))
+        else:
+            weights = self.with_contributions.cross(names, layer, head, method).float()
         if shift:
             return torch.cat([weights[1:], weights[-1:]])
         return weights
+
+    @property
+    def with_contributions(self) -> Contributions:
+        """The contributions.
+
+        Raises:
+            ValueError: they were not computed.
+        """
+        if self.contributions is None:
+            raise ValueError("no contributions were computed: inspect the pair with contributions=True")
+        return self.contributions
+
+    def prefix_words(self) -> WordMap:
+        """Return the contributions of the target prefix between words: the start token, then all words but the last.
+
+        Together with `words(cross(method="contributions"))`, the row of each target word sums to 1.
+
+        Raises:
+            ValueError: they were not computed.
+        """
+        return self._over_prefix(self.with_contributions.prefix.nan_to_num(0).float())
+
+    def source_contributions(self) -> list[float]:
+        """Return the share of each target word that comes from the source, not from the target prefix, from 0 to 1.
+
+        It is the mean over the pieces of a word, and NaN if it is undefined for one of them.
+
+        Raises:
+            ValueError: contributions were not computed.
+        """
+        shares = self.with_contributions.source_contribution
+        return [shares[first:after].mean().item() for _, first, after in self.target_spans]
 
     def rollout(self) -> Tensor:
         """Return the attention from target to source pieces accumulated through all layers [T, S]."""
@@ -173,10 +213,15 @@ class Inspected:
         weights = weights.mean(0) if head is None else weights[head]
         if side == "encoder":
             return word_map(self.source, self.source, weights, (source, source))
-        keys, opening = self.source, source
         if what == "self":
-            keys, opening = [SPELLED.start, *self.target[:-1]], target + 1
-        return word_map(keys, self.target[target:], weights[target:], (opening, 0))
+            return self._over_prefix(weights)
+        return word_map(self.source, self.target[target:], weights[target:], (source, 0))
+
+    def _over_prefix(self, weights: Tensor) -> WordMap:
+        """Merge weights [T, T] over the decoder's inputs to words."""
+        opening = self.opening[1]
+        inputs = [SPELLED.start, *self.target[:-1]]
+        return word_map(inputs, self.target[opening:], weights[opening:], (opening + 1, 0))
 
     def word_maps(self, name: str) -> list[WordMap]:
         """Return the map between words of each head."""
@@ -192,8 +237,17 @@ class Inspected:
         return [*zip(self.target_words, probabilities, strict=True)][:-1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities."""
-        return {
+        """Return plain values: pieces, words, weights rounded to five decimals, log-probabilities.
+
+        With contributions, also `contributions` with the tensors of `Contributions.arrays`, null where they are
+        undefined, and `source_contributions` of each target word.
+        """
+        record: dict[str, Any] = {}
+        if self.contributions is not None:
+            arrays = self.contributions.arrays().items()
+            record["contributions"] = {name: _null_for_nan(plain(values, 5)) for name, values in arrays}
+            record["source_contributions"] = _null_for_nan(rounded(self.source_contributions(), 5))
+        return record | {
             "source": self.source,
             "target": self.target,
             "opening": list(self.opening),
@@ -212,7 +266,13 @@ class Inspected:
         source, target = record.get("opening", (0, 0))
         unknown = tuple(map(int, record.get("unknown", ())))
         opening = int(source), int(target)
-        return cls(record["source"], record["target"], maps, record["log_probs"], opening, unknown=unknown)
+        inspected = cls(record["source"], record["target"], maps, record["log_probs"], opening, unknown=unknown)
+        if "contributions" not in record:
+            return inspected
+        arrays = {}
+        for name, values in record["contributions"].items():
+            arrays[name] = torch.tensor(_nan_for_null(values))
+        return replace(inspected, contributions=Contributions.of_arrays(arrays))
 
     def save(self, file: Path) -> None:
         """Write the record as JSON."""
@@ -232,64 +292,14 @@ class Inspected:
             raise UserError("holds no saved attention", file=file, fix=fix) from error
 
 
-def forced_decoding(
-    model: SequenceModel,
-    tokenizer: Tokenizer,
-    pairs: Sequence[tuple[list[int], list[int]]],
-    device: torch.device | str = "cpu",
-    batch_tokens: int = 4096,
-    *,
-    look: bool = True,
-    layer: AlignmentLayer | None = None,
-    run: str = "",
-    masked: Sequence[Masked] = (),
-) -> list[Inspected]:
-    """Return what can be inspected of each pair of source and target ids, end tokens included.
-
-    Args:
-        model: the model, in evaluation mode.
-        tokenizer: the tokenizer of the model.
-        pairs: ids of sources and targets.
-        device: the device of the model.
-        batch_tokens: tokens in a batch, padding included; every batch has at least one pair.
-        look: whether to return attention besides log-probabilities.
-        layer: the alignment layer of the model, if it has one.
-        run: the run folder of the model, if it has one.
-        masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
-            are shown as the model reads them.
-    """
-    inspected: dict[int, Inspected] = {}
-    for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
-        forced = forced_pass(model, source, target, look=look, layer=layer)
-        for row, i in enumerate(batch):
-            source_ids, target_ids = pairs[i]
-            if masked:
-                source_pieces = masked[i].unmask_pieces(tokenizer.source_pieces(source_ids, masked[i].text or None))
-                target_pieces = masked[i].unmask_pieces(tokenizer.target_pieces(target_ids))
-            else:
-                source_pieces, target_pieces = tokenizer.source_pieces(source_ids), tokenizer.target_pieces(target_ids)
-            links = None
-            if forced.links is not None:
-                links = forced.links[row, : len(target_ids), : len(source_ids)].cpu()
-            inspected[i] = Inspected(
-                source_pieces,
-                target_pieces,
-                _unpadded(forced.maps, row, len(source_ids), len(target_ids)),
-                forced.log_probs[row, : len(target_ids)].tolist(),
-                (len(tokenizer.source_opening), len(tokenizer.target_opening)),
-                links,
-                run,
-                tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
-            )
-    return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
+def _null_for_nan(values: Any) -> Any:
+    """Replace NaN, which JSON hasn't, in nested lists of numbers."""
+    if isinstance(values, list):
+        return [_null_for_nan(value) for value in values]
+    return None if math.isnan(values) else values
 
 
-def _unpadded(maps: Maps, row: int, source: int, target: int) -> Maps:
-    """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], without its padding."""
-    cut = {}
-    for name, weights in maps.items():
-        side, _, kind = name.split(".")
-        queries = source if side == "encoder" else target
-        keys = target if side == "decoder" and kind == "self" else source
-        cut[name] = weights[row, :, :queries, :keys].cpu()
-    return cut
+def _nan_for_null(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_nan_for_null(value) for value in values]
+    return math.nan if values is None else values

@@ -72,8 +72,10 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
     """Write an `.npz`: for translation i, counted from 0, its pieces, log-probabilities and attention maps.
 
     `numpy.load(file)` returns them by name: `i/source` [S] and `i/target` [T], pieces of words; `i/log_probs` [T], in
-    nats, float32; `i/encoder.0.self` [H, S, S], `i/decoder.1.cross` [H, T, S] and so on, float16. The file appears when
-    it is complete; only one translation at a time is in memory.
+    nats, float32; `i/encoder.0.self` [H, S, S], `i/decoder.1.cross` [H, T, S] and so on, float16. If contributions were
+    computed, `i/contributions.source` [T, S], `i/contributions.norms.decoder.1.cross` [T, S] and so on are the tensors
+    of `Contributions.arrays`, float32. The file appears when it is complete; only one translation at a time is in
+    memory.
 
     Returns:
         The number of translations.
@@ -92,6 +94,9 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
             }
             for name, weights in inspected.maps.items():
                 arrays[name] = weights.half().numpy()
+            if inspected.contributions is not None:
+                for name, values in inspected.contributions.arrays().items():
+                    arrays[f"contributions.{name}"] = values.float().numpy()
             for name, array in arrays.items():
                 with archive.open(f"{count - 1}/{name}.npy", "w") as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)

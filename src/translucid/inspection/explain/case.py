@@ -16,7 +16,7 @@ from translucid.decoding.maps import forced_log_probs
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.inspection.inspected import forced_decoding
+from translucid.inspection.forced_decoding import forced_decoding
 from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges, word_spans
 from translucid.models.classifier import Classifier
 from translucid.models.protocol import Memory, SequenceModel

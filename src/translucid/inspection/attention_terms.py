@@ -1,0 +1,258 @@
+"""The terms of attention sublayers, their norms and their contributions.
+
+An attention sublayer with its residual connection and its norm is a sum of transformed inputs:
+
+    y_t = sum_s T_t(x_s) + bias,    T_t(x_s) = sum_h alpha^h_ts (x_s W_V^h + b_V^h) W_O^h
+
+The residual connection adds x_t to the term s = t of a self-attention. In cross-attention it is a term of its own, the
+target side. A pre-norm layer norms x_s first. A post-norm layer norms the sum, which is linear for the mean and the
+deviation of that sum: L_t(z) = (z - mean(z)) / deviation_t * gain.
+
+    norm-based attention    ||T_t(x_s)||_2, without residual and norm (Kobayashi et al. 2020, arXiv 2004.10102), or with
+                            both (2021, arXiv 2109.07152)
+    ALTI                    c_ts = max(0, ||y_t||_1 - ||y_t - T_t(x_s)||_1), each row normalised; the matrices of the
+                            encoder's layers are multiplied (Ferrando et al. 2022, arXiv 2203.04212)
+    ALTI+                   R_l = [C_cross C_enc, 0] + c_res C_self R_(l-1), R_0 = [0, I] (arXiv 2205.11631): what each
+                            position of the decoder has from each source piece and each piece of the target prefix
+
+Feed-forward sublayers are left out. In an attention-only model, which has neither matrices nor residual connections,
+the contributions are the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from translucid.attention.multi_head import MultiHeadAttention
+from translucid.attention.points import Record, recording
+from translucid.decoding.maps import forced_features
+from translucid.ground.errors import UserError
+from translucid.inspection.contributions import Contributions, normalised, through_layers
+from translucid.layers.residual import Residual
+from translucid.models.attention_only import AttentionOnly
+from translucid.models.protocol import SequenceModel
+from translucid.models.transformer import BlockStacks, DecoderBlock, EncoderBlock
+
+CHUNK = 1 << 21
+"""The most numbers of a tensor [N, S, t, D]; more target positions are computed in several chunks."""
+
+
+class Terms(NamedTuple):
+    """The terms of an attention sublayer."""
+
+    weights: Tensor
+    """alpha [N, H, T, S]."""
+    inputs: Tensor
+    """(x_s W_V^h + b_V^h) W_O^h [N, H, S, D]."""
+    residual: Tensor
+    """x_t [N, T, D]."""
+    output: Tensor
+    """y_t [N, T, D]."""
+
+    def linearised(self, norm: nn.LayerNorm, total: Tensor) -> Terms:
+        """Return the terms after the norm of a post-norm layer; `total` [N, T, D] is the sum that it norms."""
+        gain = norm.weight
+        deviation = (total.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()  # [N, T, 1]
+        centred = (self.inputs - self.inputs.mean(-1, keepdim=True)) * gain
+        residual = (self.residual - self.residual.mean(-1, keepdim=True)) / deviation * gain
+        # The deviation belongs to the position t, so it divides the weights.
+        return Terms(self.weights / deviation[:, None], centred, residual, self.output)
+
+    def own(self) -> Tensor:
+        """Return the term s = t of a self-attention with the residual connection [N, T, D]."""
+        weights = self.weights.diagonal(dim1=-2, dim2=-1)  # [N, H, T]
+        return (weights[..., None] * self.inputs).sum(1) + self.residual
+
+    def head_norms(self) -> Tensor:
+        """Return the norm of each term by head [N, H, T, S]."""
+        return self.weights * self.inputs.norm(dim=-1)[:, :, None]
+
+    def norms(self) -> Tensor:
+        """Return the norm of each term, without the residual connection [N, T, S]."""
+        # ||sum_h a_h u_h||^2 = sum_hk a_h a_k u_h u_k: the products of inputs are the same for all positions t.
+        products = torch.einsum("nhsd,nksd->nshk", self.inputs, self.inputs)
+        weights = self.weights.permute(0, 3, 2, 1)  # [N, S, T, H]
+        squares = (weights @ products * weights).sum(-1)  # [N, S, T]
+        return squares.clamp(min=0).sqrt().transpose(1, 2)
+
+    def differences(self) -> Tensor:
+        """Return ||y_t||_1 - ||y_t - T_t(x_s)||_1, without the residual connection [N, T, S]."""
+        weights = self.weights.permute(0, 3, 2, 1)  # [N, S, T, H]
+        inputs = self.inputs.transpose(1, 2)  # [N, S, H, D]
+        rows = max(1, CHUNK // (inputs.numel() // inputs.size(2)))
+        distances = []
+        for part, output in zip(weights.split(rows, 2), self.output.split(rows, 1), strict=True):
+            rest = output[:, None] - part @ inputs  # [N, S, t, D]
+            distances.append(rest.norm(p=1, dim=-1))
+        differences = self.output.norm(p=1, dim=-1)[:, None] - torch.cat(distances, -1)  # [N, S, T]
+        # Padding and the future contribute exactly nothing, whatever the rounding of the two sums.
+        return (differences * weights.any(-1)).transpose(1, 2)
+
+    def difference(self, term: Tensor) -> Tensor:
+        """Return ||y_t||_1 - ||y_t - term_t||_1 for one term [N, T, D] of each position [N, T]."""
+        return self.output.norm(p=1, dim=-1) - (self.output - term).norm(p=1, dim=-1)
+
+
+class _Sublayer(NamedTuple):
+    """An attention sublayer, and the points of its input and its output."""
+
+    name: str
+    attention: MultiHeadAttention
+    wrapping: Residual
+    before: str
+    after: str
+
+    @property
+    def points(self) -> list[str]:
+        """The points whose tensors are needed."""
+        return [f"{self.name}.weights", f"{self.name}.values", f"{self.name}.output", self.before, self.after]
+
+    def terms(self, record: Record) -> Terms:
+        """Return the terms without the linearised norm of a post-norm layer."""
+        attention = self.attention
+        values = record[f"{self.name}.values"]  # [N, H, S, d]
+        output = attention.output.weight.unflatten(1, (attention.heads, -1))  # W_O^T [D, H, d]
+        inputs = values @ output.permute(1, 2, 0)  # [N, H, S, D]
+        return Terms(record[f"{self.name}.weights"], inputs, record[self.before], record[self.after])
+
+    def linearised(self, terms: Terms, record: Record) -> Terms:
+        """Return the terms after the norm of a post-norm layer; those of a pre-norm layer stay as they are."""
+        if self.wrapping.pre:
+            return terms
+        return terms.linearised(self.wrapping.norm, terms.residual + record[f"{self.name}.output"])
+
+
+def _sublayers(model: BlockStacks) -> list[_Sublayer]:
+    """Return the attention sublayers from the source to the last layer of the decoder."""
+    sublayers = []
+    before = "encoder.input"
+    for i, block in enumerate(model.encoder):
+        assert isinstance(block, EncoderBlock)
+        name, wrapping = f"encoder.{i}", block.residuals[0]
+        assert isinstance(wrapping, Residual)
+        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, wrapping, before, f"{name}.after_self"))
+        before = f"{name}.output"
+    before = "decoder.input"
+    for i, block in enumerate(model.decoder):
+        assert isinstance(block, DecoderBlock)
+        name, (wrapping, outer, _) = f"decoder.{i}", block.residuals
+        assert isinstance(wrapping, Residual) and isinstance(outer, Residual)
+        after = f"{name}.after_self"
+        sublayers.append(_Sublayer(f"{name}.self", block.self_attention, wrapping, before, after))
+        sublayers.append(_Sublayer(f"{name}.cross", block.cross_attention, outer, after, f"{name}.after_cross"))
+        before = f"{name}.output"
+    return sublayers
+
+
+def refuse_without_terms(model: nn.Module) -> None:
+    """Check that a model has contributions.
+
+    Raises:
+        UserError: its sublayers are no sums of transformed inputs.
+    """
+    if not isinstance(model, BlockStacks | AttentionOnly):
+        what = "contributions and norms exist only where attention and residual connections add up, in a Transformer"
+        raise UserError(what, fix="Show the attention weights: --method weights.")
+
+
+@contextmanager
+def recording_terms(model: SequenceModel) -> Iterator[Record]:
+    """Record what `contributions` needs of a teacher-forced pass.
+
+    Raises:
+        UserError: the model is of another kind.
+    """
+    refuse_without_terms(model)
+    names = _attention_only_points(model) if isinstance(model, AttentionOnly) else _points(model)
+    with recording(model, names) as record:
+        yield record
+
+
+def _points(model: SequenceModel) -> list[str]:
+    assert isinstance(model, BlockStacks)
+    names: dict[str, None] = {}  # an ordered set
+    for sublayer in _sublayers(model):
+        names.update(dict.fromkeys(sublayer.points))
+    return [*names]
+
+
+def contributions(model: SequenceModel, record: Record) -> Contributions:
+    """Return the contributions in a batch, from what `recording_terms` has recorded.
+
+    Raises:
+        UserError: the model is of another kind.
+    """
+    refuse_without_terms(model)
+    if isinstance(model, AttentionOnly):
+        return _of_weights(model, record)
+    assert isinstance(model, BlockStacks)
+    head_norms, norms, residual_norms, shares = {}, {}, {}, {}
+    for sublayer in _sublayers(model):
+        name, plain = sublayer.name, sublayer.terms(record)
+        terms = sublayer.linearised(plain, record)
+        head_norms[name], norms[name] = plain.head_norms(), plain.norms()
+        differences = terms.differences()
+        # Pre-norm terms are not linearised, so their norms are the same.
+        with_norm = norms[name].clone() if terms is plain else terms.norms()
+        if name.endswith(".self"):
+            own = terms.own()
+            differences.diagonal(dim1=1, dim2=2).copy_(terms.difference(own))
+            with_norm.diagonal(dim1=1, dim2=2).copy_(own.norm(dim=-1))
+        else:
+            residual = terms.residual
+            differences = torch.cat([differences, terms.difference(residual)[..., None]], -1)
+            with_norm = torch.cat([with_norm, residual.norm(dim=-1)[..., None]], -1)
+        residual_norms[name], shares[name] = with_norm, normalised(differences.clamp(min=0))
+    return Contributions(head_norms, norms, residual_norms, shares, *through_layers(shares))
+
+
+def forced_contributions(model: SequenceModel, source: Tensor, target: Tensor) -> Contributions:
+    """Return the contributions of a batch of given targets, by forced decoding.
+
+    Args:
+        model: the model, in evaluation mode.
+        source: the input of `model.encode`, such as ids [N, S], end token included.
+        target: ids [N, T], end token included.
+
+    Raises:
+        UserError: the model is of another kind.
+    """
+    with torch.inference_mode(), recording_terms(model) as record:
+        forced_features(model, model.encode(source), target)
+        return contributions(model, record)
+
+
+def _attention_only_points(model: AttentionOnly) -> list[str]:
+    names = ["encoder.input", "encoder.output", "decoder.input"]
+    for i in range(len(model.encoder)):
+        names += [f"encoder.{i}.self.weights", f"encoder.{i}.output"]
+    for i in range(len(model.decoder_self)):
+        names += [f"decoder.{i}.self.weights", f"decoder.{i}.cross.weights", f"decoder.{i}.output"]
+    return names
+
+
+def _of_weights(model: AttentionOnly, record: Record) -> Contributions:
+    """Return the contributions in an attention-only model: y_t = sum_s alpha_ts x_s, without any residual."""
+    head_norms, norms, shares = {}, {}, {}
+    inputs = {"encoder": "encoder.input", "decoder": "decoder.input"}
+    for name in record:
+        attention, separator, _ = name.rpartition(".weights")
+        if not separator:
+            continue
+        side, layer, kind = attention.split(".")
+        states = record["encoder.output" if kind == "cross" else inputs[side]]
+        head_norms[attention] = record[name] * states.norm(dim=-1)[:, None, None]  # [N, 1, T, S]
+        norms[attention], shares[attention] = head_norms[attention][:, 0], normalised(record[name][:, 0])
+        if kind == "cross":
+            shares[attention] = torch.cat([shares[attention], torch.zeros_like(shares[attention][..., :1])], -1)
+        inputs[side] = f"{side}.{layer}.output"
+    residual_norms = dict(norms)
+    for name in norms:
+        if name.endswith(".cross"):
+            residual_norms[name] = torch.cat([norms[name], torch.zeros_like(norms[name][..., :1])], -1)
+    return Contributions(head_norms, norms, residual_norms, shares, *through_layers(shares))

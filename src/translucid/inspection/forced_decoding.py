@@ -1,0 +1,105 @@
+"""Forced decoding: what can be inspected of given pairs of sources and targets, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from translucid.data.placeholders import Masked
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.maps import AlignmentLayer, ForcedPass, forced_pass
+from translucid.decoding.pair_scores import paired_batches
+from translucid.ground.special import SPECIAL
+from translucid.inspection.attention_terms import contributions, recording_terms
+from translucid.inspection.contributions import Contributions
+from translucid.inspection.inspected import Inspected
+from translucid.models.protocol import Maps, SequenceModel
+
+
+def forced_decoding(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    pairs: Sequence[tuple[list[int], list[int]]],
+    device: torch.device | str = "cpu",
+    batch_tokens: int = 4096,
+    *,
+    look: bool = True,
+    layer: AlignmentLayer | None = None,
+    run: str = "",
+    masked: Sequence[Masked] = (),
+    with_contributions: bool = False,
+) -> list[Inspected]:
+    """Return what can be inspected of each pair of source and target ids, end tokens included.
+
+    Args:
+        model: the model, in evaluation mode.
+        tokenizer: the tokenizer of the model.
+        pairs: ids of sources and targets.
+        device: the device of the model.
+        batch_tokens: tokens in a batch, padding included; every batch has at least one pair.
+        look: whether to return attention besides log-probabilities.
+        layer: the alignment layer of the model, if it has one.
+        run: the run folder of the model, if it has one.
+        masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
+            are shown as the model reads them.
+        with_contributions: whether to compute contributions and norms, in batches of an eighth of the size.
+
+    Raises:
+        UserError: the model has no contributions.
+    """
+    if with_contributions:
+        batch_tokens //= 8  # the values of all heads, layers and positions are in memory at once
+    inspected: dict[int, Inspected] = {}
+    for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
+        forced, shares = _pass(model, source, target, look, layer, with_contributions)
+        for row, i in enumerate(batch):
+            source_ids, target_ids = pairs[i]
+            if masked:
+                source_pieces = masked[i].unmask_pieces(tokenizer.source_pieces(source_ids, masked[i].text or None))
+                target_pieces = masked[i].unmask_pieces(tokenizer.target_pieces(target_ids))
+            else:
+                source_pieces, target_pieces = tokenizer.source_pieces(source_ids), tokenizer.target_pieces(target_ids)
+            links = None
+            if forced.links is not None:
+                links = forced.links[row, : len(target_ids), : len(source_ids)].cpu()
+            inspected[i] = Inspected(
+                source_pieces,
+                target_pieces,
+                _unpadded(forced.maps, row, len(source_ids), len(target_ids)),
+                forced.log_probs[row, : len(target_ids)].tolist(),
+                (len(tokenizer.source_opening), len(tokenizer.target_opening)),
+                links,
+                run,
+                tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
+                shares.of_sentence(row, len(source_ids), len(target_ids)) if shares else None,
+            )
+    return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
+
+
+@torch.inference_mode()
+def _pass(
+    model: SequenceModel,
+    source: Tensor,
+    target: Tensor,
+    look: bool,
+    layer: AlignmentLayer | None,
+    with_contributions: bool,
+) -> tuple[ForcedPass, Contributions | None]:
+    if not with_contributions:
+        return forced_pass(model, source, target, look=look, layer=layer), None
+    with recording_terms(model) as record:
+        forced = forced_pass(model, source, target, look=look, layer=layer)
+    return forced, contributions(model, record)
+
+
+def _unpadded(maps: Maps, row: int, source: int, target: int) -> Maps:
+    """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], without its padding."""
+    cut = {}
+    for name, weights in maps.items():
+        side, _, kind = name.split(".")
+        queries = source if side == "encoder" else target
+        keys = target if side == "decoder" and kind == "self" else source
+        cut[name] = weights[row, :, :queries, :keys].cpu()
+    return cut

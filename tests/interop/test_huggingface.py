@@ -10,7 +10,9 @@ from safetensors.torch import load_file, save_file
 
 from tests.probes.foreign import many_languages_folder, marian_folder, sentences
 from translucid.api.translator import Translator
+from translucid.attention.points import points_of, recording
 from translucid.ground.errors import UserError
+from translucid.inspection.lens import state_points
 from translucid.interop.huggingface import _added
 from translucid.interop.importing import import_model
 from translucid.runs.run_folder import RunFolder
@@ -103,6 +105,26 @@ def test_texts_become_the_same_tokens_and_tokens_the_same_logits(opened):
         torch.testing.assert_close(
             found[..., [place[row] for row in rows.tolist()]], wanted[..., rows], atol=1e-4, rtol=0
         )
+
+
+def test_named_states_are_the_hidden_states_of_transformers(opened):
+    ids, begin = opened.their_ids(TEXTS)
+    place = columns(opened)
+    theirs, mine = ids[0], opened.our_ids(TEXTS)[0]
+    written = [*begin, *theirs[1:4]]
+    model = opened.ours.model
+    with torch.inference_mode():
+        wanted = opened.theirs(
+            input_ids=torch.tensor([theirs]), decoder_input_ids=torch.tensor([written]), output_hidden_states=True
+        )
+        with recording(model, list(points_of(model))) as record:
+            model(torch.tensor([mine]), torch.tensor([[2, *(place[row] for row in written[1:])]]))
+    for side, hidden in (("encoder", wanted.encoder_hidden_states), ("decoder", wanted.decoder_hidden_states)):
+        points = list(state_points(model, side).values())
+        assert len(points) == len(hidden)
+        # Theirs are the states before the first layer, after each layer, and the last one after the final norm.
+        for point, states in zip([*points[:-1], f"{side}.output"], hidden, strict=True):
+            torch.testing.assert_close(record[point], states, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
+    from translucid.inspection.lens import TunedLens
     from translucid.models.protocol import SequenceModel
 
 INSPECTED = 256
@@ -82,6 +83,11 @@ class Examiner:
         return self.loaded.alignment_layer(self.languages)
 
     @property
+    def tuned_lens(self) -> TunedLens | None:
+        """The tuned lens that `translucid tune --lens` has trained for this model, if there is one."""
+        return self.loaded.tuned_lens(self.languages)
+
+    @property
     def heads(self) -> dict[str, int]:
         """The number of heads of each of the model's attention maps, by name."""
         return self.configuration.model.maps
@@ -111,15 +117,20 @@ class Examiner:
         self, pairs: Sequence[EncodedPair], *, first: int = 1, contributions: bool = False
     ) -> list[Inspected]:
         """Do the same as `inspect` for pairs that the text pipeline has encoded."""
-        ids, masked = [], []
+        self.refuse_too_long(pairs, first)
+        ids = [pair.ids for pair in pairs]
+        return self.forced_decoding(ids, [pair.masked for pair in pairs], contributions)
+
+    def refuse_too_long(self, pairs: Sequence[EncodedPair], first: int = 1) -> None:
+        """Check that the model has positions for all tokens of pairs, which may be longer than those in training.
+
+        Raises:
+            UserError: a pair is too long; `first` is the number of the first pair, for the message.
+        """
         for number, pair in enumerate(pairs, first):
-            # Pairs may be longer than those in training, as long as the model has positions for them.
             if self.model.max_length and pair.longest > self.model.max_length:
                 what = f"pair {number} has {pair.longest} tokens, the model takes {self.model.max_length}"
                 raise UserError(what, fix="Split it into sentences.")
-            ids.append(pair.ids)
-            masked.append(pair.masked)
-        return self.forced_decoding(ids, masked, contributions)
 
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = (), contributions: bool = False

@@ -14,7 +14,12 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.engines.combinations import refuse_together
-from translucid.engines.run_files import load_alignment_layer, load_confidence, load_validation_scores
+from translucid.engines.run_files import (
+    load_alignment_layer,
+    load_confidence,
+    load_tuned_lens,
+    load_validation_scores,
+)
 from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
     from translucid.engines.engine import Engine
+    from translucid.inspection.lens import TunedLens
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,7 @@ class LoadedRun:
     _confidence: dict[Languages, tuple[Estimator | None, str]] = field(default_factory=dict, init=False)
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
+    _tuned_lens: dict[Languages, TunedLens | None] = field(default_factory=dict, init=False)
 
     @classmethod
     def load(
@@ -200,6 +207,18 @@ class LoadedRun:
         if languages not in self._alignment:
             self._alignment[languages] = load_alignment_layer(self.folder, languages, self.torch_engine.model)
         return self._alignment[languages]
+
+    def tuned_lens(self, languages: Languages) -> TunedLens | None:
+        """Return the tuned lens for two languages, if one was trained.
+
+        Raises:
+            UserError: the file is damaged, or belongs to another model.
+        """
+        if not self.as_trained:
+            return None
+        if languages not in self._tuned_lens:
+            self._tuned_lens[languages] = load_tuned_lens(self.folder, languages, self.torch_engine.model)
+        return self._tuned_lens[languages]
 
     def familiarity(self, languages: Languages, tokenizer: Tokenizer) -> Familiarity:
         """Return the check whether the model knows sentences of this kind, for two languages.

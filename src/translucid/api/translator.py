@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
     from translucid.evaluation.confidence.estimator import Estimator
+    from translucid.inspection.lens import DecoderLens, Lens
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
@@ -368,6 +369,34 @@ class Translator(Examiner):
         The probability of a piece is that given the source and all pieces before it. Copied text has probability 1.
         """
         return self.observer.words([(translation.pieces, translation.parts) for translation in translations])
+
+    def lens(self, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
+        """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
+
+        Args:
+            source: a text.
+            target: a translation of it; the model's own by default.
+            tuned: whether to use the tuned lens of `translucid tune --lens`, not the logit lens; by default, if there
+                is one.
+
+        Raises:
+            UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
+        """
+        from translucid.api.lenses import lens
+
+        return lens(self, source, target, tuned=tuned)
+
+    def decoder_lens(self, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
+        """Return the translations that the decoder writes from each layer of the encoder.
+
+        Arguments are those of `translate`.
+
+        Raises:
+            UserError: the model is no Transformer, or an option has a wrong name or value.
+        """
+        from translucid.api.lenses import decoder_lens
+
+        return decoder_lens(self, text, options, **changes)
 
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.

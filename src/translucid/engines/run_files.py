@@ -1,7 +1,7 @@
 """Files in the run folder that `translucid tune` and validation have fitted to the model; they hold for no other model.
 
 They are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
-and the alignment layer of `translucid tune --alignments`.
+the alignment layer of `translucid tune --alignments` and the tuned lens of `translucid tune --lens`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.errors import UserError
-from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, VALIDATION, RunFolder
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, LENS, VALIDATION, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from translucid.decoding.maps import AlignmentLayer
+    from translucid.inspection.lens import TunedLens
     from translucid.models.protocol import SequenceModel
 
 LARGEST_SCORES = 1 << 24
 """The largest size of the file of validation scores, in bytes: room for two million words."""
-_FIX = "Delete it, or run translucid tune --alignments again."
+_FIX = "Delete it, or run translucid tune %s again."
 
 
 class _Fitted(ResultFile):
@@ -124,13 +127,8 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
 
     from translucid.decoding.maps import AlignmentLayer, forced_pass
 
-    file = run.path / ALIGNMENT
-    if not file.exists():
-        return None
-    tensors, facts = load_tensors(file)
-    if facts.get("model") != run.model_digest():
-        raise UserError("belongs to another model", file=file, fix=_FIX)
-    if facts.get("languages") not in (None, list(languages)):
+    tensors = _fitted_tensors(run, ALIGNMENT, languages, "--alignments")
+    if tensors is None:
         return None
     device = model.output.weight.device
     try:
@@ -143,11 +141,56 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
         nothing = torch.tensor([[model.eos]], device=device)
         forced_pass(model, nothing, nothing, look=False, layer=layer)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise UserError("does not fit the model", file=file, fix=_FIX) from error
+        raise UserError("does not fit the model", file=run.path / ALIGNMENT, fix=_FIX % "--alignments") from error
     return layer
+
+
+def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) -> TunedLens | None:
+    """Read the tuned lens of a run onto the device of its model; None without one for these languages.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    from translucid.inspection.lens import new_tuned_lens
+
+    tensors = _fitted_tensors(run, LENS, languages, "--lens")
+    if tensors is None:
+        return None
+    try:
+        lens = new_tuned_lens(model)
+        lens.load_state_dict(tensors)
+    except (UserError, RuntimeError) as error:
+        raise UserError("does not fit the model", file=run.path / LENS, fix=_FIX % "--lens") from error
+    return lens.eval().requires_grad_(False)
+
+
+def _fitted_tensors(run: RunFolder, name: str, languages: Languages, option: str) -> dict[str, Tensor] | None:
+    """Read tensors that were fitted to the model of a run; None without any for these languages.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    file = run.path / name
+    if not file.exists():
+        return None
+    tensors, facts = load_tensors(file)
+    if facts.get("model") != run.model_digest():
+        raise UserError("belongs to another model", file=file, fix=_FIX % option)
+    if facts.get("languages") not in (None, list(languages)):
+        return None
+    return tensors
 
 
 def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:
     """Save an alignment layer; `languages`: those of the training pairs, for a multilingual model."""
+    _save_fitted(run, ALIGNMENT, layer.state_dict(), languages)
+
+
+def save_tuned_lens(run: RunFolder, lens: TunedLens, languages: Languages | None) -> None:
+    """Save a tuned lens; `languages`: those of the training pairs, for a multilingual model."""
+    _save_fitted(run, LENS, lens.state_dict(), languages)
+
+
+def _save_fitted(run: RunFolder, name: str, tensors: dict[str, Tensor], languages: Languages | None) -> None:
     facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
-    save_tensors(run.path / ALIGNMENT, layer.state_dict(), facts)
+    save_tensors(run.path / name, tensors, facts)

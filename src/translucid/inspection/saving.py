@@ -83,20 +83,35 @@ def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
     Raises:
         UserError: the file can't be written.
     """
+    return write_arrays(file, map(_arrays, pieces))
+
+
+def _arrays(inspected: Inspected) -> dict[str, np.ndarray]:
+    arrays = {
+        "source": np.array(inspected.source),
+        "target": np.array(inspected.target),
+        "log_probs": np.array(inspected.log_probs, np.float32),
+    }
+    for name, weights in inspected.maps.items():
+        arrays[name] = weights.half().numpy()
+    if inspected.contributions is not None:
+        for name, values in inspected.contributions.arrays().items():
+            arrays[f"contributions.{name}"] = values.float().numpy()
+    return arrays
+
+
+def write_arrays(file: Path, rows: Iterable[Mapping[str, np.ndarray]]) -> int:
+    """Write an `.npz` with the arrays of row i, counted from 0, under `i/name`; return the number of rows.
+
+    The file appears when it is complete; only one row at a time is in memory.
+
+    Raises:
+        UserError: the file can't be written.
+    """
     count = 0
     # `numpy.savez` would need all arrays in memory at once; an .npz is a zip archive of .npy files.
     with output(file) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for count, inspected in enumerate(pieces, 1):
-            arrays = {
-                "source": np.array(inspected.source),
-                "target": np.array(inspected.target),
-                "log_probs": np.array(inspected.log_probs, np.float32),
-            }
-            for name, weights in inspected.maps.items():
-                arrays[name] = weights.half().numpy()
-            if inspected.contributions is not None:
-                for name, values in inspected.contributions.arrays().items():
-                    arrays[f"contributions.{name}"] = values.float().numpy()
+        for count, arrays in enumerate(rows, 1):
             for name, array in arrays.items():
                 with archive.open(f"{count - 1}/{name}.npy", "w") as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)

@@ -41,6 +41,8 @@ CONFIDENCE = "confidence.json"
 """The weights with which features of a translation predict the probability that it is good."""
 ALIGNMENT = "alignment.safetensors"
 """The word aligner that `tune --alignments` has trained."""
+LENS = "lens.safetensors"
+"""The tuned lens that `tune --lens` has trained."""
 VALIDATION = "validation-scores.json"
 """The scores of the validation sentences; a warning is given for sentences that differ too much from them."""
 ADAPTER = "adapter.safetensors"
@@ -51,7 +53,7 @@ PAIRS = "pairs"
 """The folder with the pairs of a translation memory for fine-tuning, which exists before the run."""
 OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
-    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, VALIDATION),
+    *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, VALIDATION),
     *FOUND,
 )
 _LARGEST = {
@@ -206,7 +208,7 @@ class RunFolder:
         """
         from translucid.layers.low_rank import merged
 
-        for name in (*FOUND, CONFIDENCE, ALIGNMENT, VALIDATION):
+        for name in (*FOUND, CONFIDENCE, ALIGNMENT, LENS, VALIDATION):
             (self.path / name).unlink(missing_ok=True)
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})

@@ -1,4 +1,4 @@
-"""Figures by Matplotlib: attention over words and images, masks, positions, beam search, training, calibration."""
+"""Figures by Matplotlib: attention over words and images, masks, lenses, positions, beam search, training, calibration."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability
@@ -12,6 +12,7 @@ from translucid.inspection.plots.heatmaps import (
     draw_saliency_rows,
     draw_words,
 )
+from translucid.inspection.plots.lens import draw_lens
 from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 
@@ -20,6 +21,7 @@ __all__ = [
     "draw_beam",
     "draw_curves",
     "draw_heads",
+    "draw_lens",
     "draw_mask",
     "draw_masks",
     "draw_padding",

@@ -1,0 +1,57 @@
+"""The lenses of a translator: what each layer predicts, and what the decoder writes from each layer of the encoder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from translucid.data.text_pipeline import EncodedPair
+from translucid.ground.errors import UserError
+from translucid.inspection.lens import DecoderLens, Lens, read_lens, reading_layer, state_points
+
+if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+    from translucid.decoding.decoding_options import DecodingOptions
+
+
+def lens(translator: Translator, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
+    """Return what each decoder layer predicts; see `Translator.lens`."""
+    tuned_lens = None if tuned is False else translator.tuned_lens
+    if tuned and tuned_lens is None:
+        raise UserError("the run has no tuned lens", file=translator.run, fix="Train one with translucid tune --lens.")
+    pairs = []
+    if target is None:
+        for piece, hypothesis in translator.translate(source).parts:
+            pairs.append(EncodedPair(piece.ids, hypothesis.with_end, piece.masked))
+    else:
+        pairs = translator.pipeline.pairs([(source, target)])
+        translator.refuse_too_long(pairs)
+    lenses = []
+    for pair in pairs:
+        ids = torch.tensor([pair.source], device=translator.device)
+        lenses.append(read_lens(translator.model, translator.tokenizer, ids, pair.target, pair.masked, tuned_lens))
+    return lenses
+
+
+def decoder_lens(translator: Translator, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
+    """Return what the decoder writes from each layer of the encoder; see `Translator.decoder_lens`."""
+    model = translator.model
+    # Another engine has no points.
+    searching = replace(translator, engine=translator.torch_engine)
+    layers = list(state_points(model, "encoder"))
+    translations = []
+    for layer in layers:
+        with reading_layer(model, layer):
+            translations.append(searching.translate(text, options, **changes).text)
+    return DecoderLens(text, layers, translations)
+
+
+def layers_record(translator: Translator, source: str, target: str | None = None) -> dict[str, Any]:
+    """Return both lenses of a text as plain values, for pages.
+
+    `pieces` has for each piece of the text what `Lens.to_json` returns, `encoder` what `DecoderLens.to_json` returns.
+    """
+    lenses = [each.to_json() for each in lens(translator, source, target)]
+    return {"pieces": lenses, "encoder": decoder_lens(translator, source).to_json()}

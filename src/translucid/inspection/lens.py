@@ -1,0 +1,319 @@
+"""What each layer of a decoder would predict: the logit lens and the tuned lens; and the DecoderLens of an encoder.
+
+    p_l = softmax(E N(h_l) + b)                logit lens (nostalgebraist 2020)
+    p_l = softmax(E N(A_l h_l + c_l) + b)      tuned lens (Belrose et al. 2023, arXiv 2303.08112, section 3)
+
+h_l is the decoder's state after layer l, N the final norm of a pre-norm model (otherwise the identity), E and b the
+output projection. At the last layer p_l is the model's own distribution. The DecoderLens (Langedijk et al. 2023, arXiv
+2310.03686) is the translation that the whole decoder writes if it reads N(h_l) of encoder layer l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from translucid.attention.points import handling, points_of, recording
+from translucid.data.placeholders import Masked
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.maps import forced_features
+from translucid.ground.errors import UserError
+from translucid.inspection.words import word_spans
+from translucid.models.attention_only import AttentionOnly
+from translucid.models.ensemble import Ensemble
+from translucid.models.protocol import SequenceModel
+from translucid.models.transformer import BlockStacks, TransformerLanguageModel
+
+TOP = 5
+"""The number of predictions of each layer that are kept."""
+Side = Literal["encoder", "decoder"]
+
+
+def state_points(model: SequenceModel, side: Side) -> dict[str, str]:
+    """Return the points of a side's states by layer: `input`, the embeddings, then `0`, `1` and so on.
+
+    Raises:
+        UserError: the model has no layers that a lens applies to.
+    """
+    if isinstance(model, Ensemble):
+        raise UserError("a lens shows one model, not an average of several", fix="Load a single run.")
+    if not isinstance(model, BlockStacks | AttentionOnly | TransformerLanguageModel):
+        what = "a lens is for Transformers: this model does not predict from the states of its layers"
+        raise UserError(what, fix="Show its attention instead.")
+    names = points_of(model)
+    points = {"input": f"{side}.input"}
+    if points["input"] not in names:
+        raise UserError("a language model has no encoder", fix="Show the layers of its decoder.")
+    for name in names:
+        match name.split("."):
+            case [of_side, layer, "output"] if of_side == side:
+                points[layer] = name
+    return points
+
+
+def final_norm(model: SequenceModel, side: Side) -> nn.Module:
+    """Return N, the norm after the last layer of a side; the identity if the model has none."""
+    norm = getattr(model, f"{side}_norm", None)
+    return nn.Identity() if norm is None else norm
+
+
+class TunedLens(nn.Module):
+    """Maps A_l h + c_l of the decoder's states to those of its last layer; those of a new lens are the identity."""
+
+    def __init__(self, layers: int, width: int) -> None:
+        """`layers`: the number of states before the last layer's, the embeddings included; `width` D: theirs."""
+        super().__init__()
+        self.maps = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        for linear in self.maps:
+            nn.init.eye_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, state: Tensor, layer: int) -> Tensor:
+        """Map the states [.., D] of a layer; 0 is the input. Those of the last layer stay the same."""
+        return self.maps[layer](state) if layer < len(self.maps) else state
+
+
+def new_tuned_lens(model: SequenceModel) -> TunedLens:
+    """Return a lens for a model, on its device, whose maps are the identity.
+
+    Raises:
+        UserError: the model has no layers that a lens applies to.
+    """
+    lens = TunedLens(len(state_points(model, "decoder")) - 1, model.output.in_features)
+    return lens.to(model.output.weight)
+
+
+def decoder_states(model: SequenceModel, source: Tensor, target: Tensor) -> list[Tensor]:
+    """Return the states [B, T, D] of the input and of each layer from which target tokens are predicted.
+
+    Args:
+        model: the model, in evaluation mode.
+        source: the input of `model.encode`, such as ids [B, S], end token included.
+        target: ids [B, T], end token included.
+    """
+    points = state_points(model, "decoder")
+    with recording(model, list(points.values())) as record:
+        forced_features(model, model.encode(source), target)
+    return [record[point] for point in points.values()]
+
+
+def lens_log_probs(model: SequenceModel, state: Tensor, layer: int, tuned: TunedLens | None = None) -> Tensor:
+    """Return log p_l [.., V] of the states [.., D] of a layer; 0 is the input."""
+    if tuned is not None:
+        state = tuned(state, layer)
+    return model.output(final_norm(model, "decoder")(state)).log_softmax(-1)
+
+
+class LensPass(NamedTuple):
+    """The predictions of L + 1 states, the input first."""
+
+    top: Tensor
+    """[L + 1, B, T, k], the ids of the most probable tokens."""
+    top_log_probs: Tensor
+    """[L + 1, B, T, k]"""
+    log_probs: Tensor
+    """[L + 1, B, T], of each target token."""
+    ranks: Tensor
+    """[L + 1, B, T], of each target token; 1 is the most probable."""
+
+
+@torch.inference_mode()
+def lens_pass(model: SequenceModel, source: Tensor, target: Tensor, tuned: TunedLens | None = None) -> LensPass:
+    """Compute the predictions of all layers by forced decoding; arguments as for `decoder_states`."""
+    layers = []
+    # One layer at a time: the distributions of all layers over a large vocabulary could fill the memory.
+    for layer, state in enumerate(decoder_states(model, source, target)):
+        log_probs = lens_log_probs(model, state, layer, tuned)  # [B, T, V]
+        written = log_probs.gather(-1, target[..., None])  # [B, T, 1]
+        ranks = 1 + (log_probs > written).sum(-1)
+        best = log_probs.topk(min(TOP, log_probs.size(-1)))
+        layers.append((best.indices, best.values, written[..., 0], ranks))
+    return LensPass(*(torch.stack(part) for part in zip(*layers, strict=True)))
+
+
+class LensWord(NamedTuple):
+    """The predictions of all layers for one word. Its pieces are predicted one by one, each after those written."""
+
+    word: str
+    top: list[str]
+    """The prediction of each layer: the word itself, or the most probable piece in the place of each of its pieces,
+    separated by `·`."""
+    top_probabilities: list[float]
+    """The probability of `top`, the product over pieces."""
+    probabilities: list[float]
+    """The probability of the written word in each layer, the product over its pieces."""
+    ranks: list[int]
+    """The rank of the written word in each layer, the greatest of its pieces; 1 is the most probable."""
+
+    @property
+    def decided(self) -> int | None:
+        """The first layer from which on the word has rank 1, counted from 0, the input; None if it never has."""
+        return deciding_layer(self.ranks)
+
+
+def deciding_layer(ranks: Sequence[int]) -> int | None:
+    """Return the first layer from which on all ranks are 1; None if the last one is not.
+
+    >>> deciding_layer([1, 7, 1, 1])
+    2
+    """
+    decided = None
+    for layer in reversed(range(len(ranks))):
+        if ranks[layer] > 1:
+            break
+        decided = layer
+    return decided
+
+
+@dataclass(frozen=True)
+class Lens:
+    """What each layer predicts for each piece of one translation. The end token comes last."""
+
+    layers: list[str]
+    """The names of the layers: `input`, `0`, `1` and so on."""
+    target: list[str]
+    """T pieces of words."""
+    top: list[list[list[str]]]
+    """The most probable pieces, [L + 1][T][k]."""
+    top_log_probs: Tensor
+    """[L + 1, T, k], in nats."""
+    log_probs: Tensor
+    """[L + 1, T], of the written pieces, in nats."""
+    ranks: Tensor
+    """[L + 1, T], of the written pieces; 1 is the most probable."""
+    opening: int = 0
+    """The number of leading pieces that are no words, such as a language token."""
+    tuned: bool = False
+    """Whether this is a tuned lens."""
+
+    @property
+    def words(self) -> list[LensWord]:
+        """The predictions for the words, without the opening; the end token comes last."""
+        words = []
+        for word, first, after in word_spans(self.target, self.opening)[self.opening :]:
+            pieces = slice(first, after)
+            names = []
+            for of_layer in self.top:
+                best = [choices[0] for choices in of_layer[pieces]]
+                # Other pieces need not make up a word: each follows the pieces that were written, not those before it.
+                names.append(word if best == self.target[pieces] else "·".join(best).replace("▁", ""))
+            best_log_probs = self.top_log_probs[:, pieces, 0].sum(1)
+            probabilities = self.log_probs[:, pieces].sum(1).exp().tolist()
+            ranks = self.ranks[:, pieces].amax(1).tolist()
+            words.append(LensWord(word, names, best_log_probs.exp().tolist(), probabilities, ranks))
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values: words and pieces, each with a list over layers; `decided` is an index into `layers`."""
+        words = []
+        for word in self.words:
+            cells = []
+            for name, top, written, rank in zip(*word[1:], strict=True):
+                probabilities = {"top_probability": round(top, 5), "probability": round(written, 5)}
+                cells.append({"top": name, **probabilities, "rank": rank})
+            words.append({"word": word.word, "decided": word.decided, "layers": cells})
+        pieces = [self._piece(place) for place in range(self.opening, len(self.target))]
+        kind = "tuned" if self.tuned else "logit"
+        return {"lens": kind, "layers": self.layers, "words": words, "pieces": pieces}
+
+    def _piece(self, place: int) -> dict[str, Any]:
+        ranks = self.ranks[:, place].tolist()
+        cells = []
+        for layer, rank in enumerate(ranks):
+            values = self.top_log_probs[layer, place].exp().tolist()
+            top = [[name, round(value, 5)] for name, value in zip(self.top[layer][place], values, strict=True)]
+            probability = round(self.log_probs[layer, place].exp().item(), 5)
+            cells.append({"top": top, "probability": probability, "rank": rank})
+        return {"piece": self.target[place], "decided": deciding_layer(ranks), "layers": cells}
+
+    def _repr_html_(self) -> str:
+        """Show a table of words and layers in a notebook."""
+        from translucid.inspection.lens_views import html_table
+
+        return html_table(self)
+
+
+def read_lens(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    source: Tensor,
+    target: Sequence[int],
+    masked: Masked | None = None,
+    tuned: TunedLens | None = None,
+) -> Lens:
+    """Return what each layer predicts for each piece of one translation, by forced decoding.
+
+    Args:
+        model: the model, in evaluation mode.
+        tokenizer: the tokenizer of the model.
+        source: the input of `model.encode` for one source, such as ids [1, S], end token included.
+        target: ids, end token included.
+        masked: the source, to show its text in place of placeholders.
+        tuned: the tuned lens of the model; a logit lens without one.
+
+    Raises:
+        UserError: the model has no layers that a lens applies to.
+    """
+    result = lens_pass(model, source, torch.tensor([target], device=source.device), tuned)
+
+    def pieces(ids: Sequence[int]) -> list[str]:
+        names = tokenizer.target_pieces(ids)
+        return names if masked is None else masked.unmask_pieces(names)
+
+    top = []
+    for of_layer in result.top[:, 0].tolist():
+        top.append([pieces(ids) for ids in of_layer])
+    return Lens(
+        list(state_points(model, "decoder")),
+        pieces(target),
+        top,
+        result.top_log_probs[:, 0].cpu(),
+        result.log_probs[:, 0].cpu(),
+        result.ranks[:, 0].cpu(),
+        len(tokenizer.target_opening),
+        tuned is not None,
+    )
+
+
+@contextmanager
+def reading_layer(model: SequenceModel, layer: str) -> Iterator[None]:
+    """Let the decoder read the encoder's states after a layer, which its final norm has normalised (DecoderLens).
+
+    This holds for forced decoding and for every search. `layer` is a name that `state_points` returns.
+
+    Raises:
+        UserError: the model's encoder has no such layer.
+    """
+    points = state_points(model, "encoder")
+    if layer not in points:
+        raise UserError(f"the encoder has no layer {layer!r}", fix=f"It has {', '.join(points)}.")
+    norm = final_norm(model, "encoder")
+    name = points[layer]
+    with recording(model, [name]) as record, handling(model, {"encoder.output": lambda x, first: norm(record[name])}):
+        yield
+
+
+@dataclass(frozen=True)
+class DecoderLens:
+    """The translations that the whole decoder writes from each layer of the encoder."""
+
+    source: str
+    layers: list[str]
+    """The names of the layers: `input`, `0`, `1` and so on."""
+    translations: list[str]
+    """One for each layer; the last is the ordinary translation."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"source": self.source, "layers": self.layers, "translations": self.translations}
+
+    def _repr_html_(self) -> str:
+        """Show a table in a notebook."""
+        from translucid.inspection.lens_views import html_translations
+
+        return html_translations(self)

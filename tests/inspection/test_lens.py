@@ -1,0 +1,232 @@
+"""Lenses against the model's own distribution, NumPy, and a decoder that reads the encoder's states as its memory."""
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from translucid.attention.points import recording
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
+from translucid.ground.errors import UserError
+from translucid.inspection.lens import (
+    Lens,
+    deciding_layer,
+    final_norm,
+    lens_pass,
+    new_tuned_lens,
+    reading_layer,
+    state_points,
+)
+from translucid.models.build import build_model
+from translucid.models.ensemble import Ensemble
+from translucid.models.language_options import TransformerLanguageOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.models.protocol import Memory
+
+V, D = 30, 16
+SHAPE = {"width": D, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 2}
+KINDS = {
+    "pre-norm": TransformerOptions(**SHAPE),
+    "post-norm": TransformerOptions(**SHAPE, norm="post"),
+    "attention-only": AttentionOnlyOptions(width=D, encoder_layers=2, decoder_layers=2),
+}
+LANGUAGE = TransformerLanguageOptions(width=D, heads=2, feed_forward=24, layers=2)
+SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
+TARGET = torch.tensor([[11, 12, 13, 3], [14, 15, 16, 3]])
+FED = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
+
+
+def built(options):
+    torch.manual_seed(1)
+    model = build_model(options, V, V).double().eval()
+    for parameter in model.parameters():  # biases and norms too, which are zeros and ones at first
+        parameter.data.normal_(std=0.4)
+    return model
+
+
+@pytest.fixture(params=KINDS)
+def model(request):
+    return built(KINDS[request.param])
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+class InNumpy:
+    """A Transformer of one sentence by the equations of its paper."""
+
+    def __init__(self, model):
+        self.w = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
+        self.pre = model.options.norm == "pre"
+
+    def linear(self, name, x):
+        return x @ self.w[f"{name}.weight"].T + self.w[f"{name}.bias"]
+
+    def norm(self, name, x):
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"]
+
+    def attention(self, name, x, memory, mask):
+        key, value = np.split(self.linear(f"{name}.key_value", memory), 2, -1)
+        parts = [np.split(each, 2, -1) for each in (self.linear(f"{name}.query", x), key, value)]  # two heads
+        heads = []
+        for query, key, value in zip(*parts, strict=True):
+            scores = np.where(mask, query @ key.T / np.sqrt(D / 2), -np.inf)
+            heads.append(softmax(scores) @ value)
+        return self.linear(f"{name}.output", np.concatenate(heads, -1))
+
+    def feed_forward(self, name, x):
+        return self.linear(f"{name}.outer", np.maximum(self.linear(f"{name}.inner", x), 0))
+
+    def residual(self, name, x, sublayer):
+        return x + sublayer(self.norm(name, x)) if self.pre else self.norm(name, x + sublayer(x))
+
+    def final(self, side, x):
+        return self.norm(f"{side}_norm", x) if self.pre else x
+
+    def encode(self, x):
+        for i in range(2):
+            block, everywhere = f"encoder.{i}", np.ones((len(x), len(x)), bool)
+            x = self.residual(
+                f"{block}.residuals.0.norm",
+                x,
+                lambda x, b=block, m=everywhere: self.attention(f"{b}.self_attention", x, x, m),
+            )
+            x = self.residual(f"{block}.residuals.1.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x))
+        return self.final("encoder", x)
+
+    def lens(self, memory, x):
+        """Return the distributions of the input and of both layers."""
+        causal, everywhere = np.tri(len(x), dtype=bool), np.ones((len(x), len(memory)), bool)
+        states = [x]
+        for i in range(2):
+            block = f"decoder.{i}"
+            x = self.residual(
+                f"{block}.residuals.0.norm",
+                x,
+                lambda x, b=block: self.attention(f"{b}.self_attention", x, x, causal),
+            )
+            x = self.residual(
+                f"{block}.residuals.1.norm",
+                x,
+                lambda x, b=block: self.attention(f"{b}.cross_attention", x, memory, everywhere),
+            )
+            x = self.residual(f"{block}.residuals.2.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x))
+            states.append(x)
+        return [softmax(self.linear("output", self.final("decoder", state))) for state in states]
+
+
+@pytest.mark.parametrize("norm", ["pre-norm", "post-norm"])
+def test_the_equation_in_float64(norm):
+    model = built(KINDS[norm])
+    if model.output.weight is model.target_embedding.tokens.weight:
+        model.output.weight = torch.nn.Parameter(model.output.weight.detach().clone())  # named under `output`
+    in_numpy = InNumpy(model)
+    with torch.no_grad():
+        source, target = model.source_embedding(SOURCE[:1])[0], model.target_embedding(FED[:1])[0]
+    wanted = in_numpy.lens(in_numpy.encode(source.numpy()), target.numpy())
+    result = lens_pass(model, SOURCE[:1], TARGET[:1])
+    for layer, distribution in enumerate(wanted):
+        order = np.argsort(-distribution)  # [T, V]
+        np.testing.assert_array_equal(result.top[layer, 0], order[:, :5])
+        best = np.take_along_axis(distribution, order[:, :5], -1)
+        np.testing.assert_allclose(result.top_log_probs[layer, 0].exp(), best, atol=1e-9)
+        for place, token in enumerate(TARGET[0].tolist()):
+            assert result.log_probs[layer, 0, place].exp().item() == pytest.approx(distribution[place, token], abs=1e-9)
+            assert order[place, result.ranks[layer, 0, place] - 1] == token
+
+
+def test_the_last_layer_has_the_distribution_of_the_model(model):
+    result = lens_pass(model, SOURCE, TARGET)
+    expected = model(SOURCE, FED).log_softmax(-1)
+    assert result.log_probs.shape == (3, 2, 4)
+    assert_close(result.log_probs[-1], expected.gather(-1, TARGET[..., None])[..., 0], rtol=0, atol=1e-6)
+    assert_close(result.top_log_probs[-1], expected.topk(5).values, rtol=0, atol=1e-6)
+    assert not torch.allclose(result.log_probs[-2], result.log_probs[-1], atol=1e-3)
+
+
+def test_a_language_model_has_a_lens():
+    model = built(LANGUAGE)
+    result = lens_pass(model, torch.tensor([[3], [3]]), TARGET)
+    expected = model(torch.tensor([[3], [3]]), FED).log_softmax(-1)
+    assert_close(result.log_probs[-1], expected.gather(-1, TARGET[..., None])[..., 0], rtol=0, atol=1e-6)
+    assert result.ranks.shape == (3, 2, 4)
+
+
+def test_a_new_tuned_lens_is_the_logit_lens(model):
+    lens = new_tuned_lens(model)
+    plain, tuned = lens_pass(model, SOURCE, TARGET), lens_pass(model, SOURCE, TARGET, lens)
+    for one, other in zip(plain, tuned, strict=True):
+        assert_close(one, other, rtol=0, atol=1e-9)
+    lens.maps[1].bias.data.normal_()
+    changed = lens_pass(model, SOURCE, TARGET, lens)
+    assert not torch.allclose(changed.log_probs[1], plain.log_probs[1], atol=1e-3)
+    for layer in (0, 2):
+        assert torch.equal(changed.log_probs[layer], tuned.log_probs[layer])
+
+
+def test_the_decoder_reads_each_layer_of_the_encoder(model):
+    points = state_points(model, "encoder")
+    assert list(points) == ["input", "0", "1"]
+    with recording(model, list(points.values())) as record:
+        memory = model.encode(SOURCE)
+    ordinary = model.decode(memory, FED)
+    for layer, point in points.items():
+        by_hand = model.decode(Memory(final_norm(model, "encoder")(record[point]), memory.mask), FED)
+        with reading_layer(model, layer):
+            assert_close(model(SOURCE, FED), by_hand)
+        assert torch.allclose(by_hand, ordinary, atol=1e-6) == (layer == "1")
+    assert torch.equal(model(SOURCE, FED), ordinary)
+
+
+def test_a_search_reads_the_layer_too(model):
+    sentences, options = [[5, 6, 7, 8, 3], [9, 10, 3]], DecodingOptions(beam=3, max_length_extra=3)
+    ordinary = TorchEngine(model).decode(sentences, options)
+    scores = {}
+    for layer in ("0", "1"):
+        with reading_layer(model, layer):
+            hypotheses = TorchEngine(model).decode(sentences, options)
+            (best, *_), _ = hypotheses
+            ids = torch.tensor([best.with_end])
+            forced = lens_pass(model, SOURCE[:1], ids).log_probs[-1].sum().item()
+        scores[layer] = [(each[0].tokens, each[0].log_probability) for each in hypotheses]
+        assert best.log_probability == pytest.approx(forced, abs=1e-3)
+    assert scores["1"] == [(each[0].tokens, each[0].log_probability) for each in ordinary]
+    assert scores["0"] != scores["1"]
+
+
+def test_words_of_several_pieces():
+    top = [[["▁com"], ["er"], ["▁a"]], [["▁beb"], ["ió"], ["</s>"]], [["▁beb"], ["er"], ["</s>"]]]
+    probabilities = torch.tensor([[0.1, 0.2, 0.3], [0.5, 0.25, 0.5], [0.5, 0.8, 0.9]])
+    ranks = torch.tensor([[4, 2, 3], [1, 2, 1], [1, 1, 1]])
+    lens = Lens(["input", "0", "1"], ["▁beb", "er", "</s>"], top, probabilities.log()[..., None], probabilities.log(), ranks)
+    word, end = lens.words
+    assert (word.word, word.top, word.ranks, word.decided) == ("beber", ["com·er", "beb·ió", "beber"], [4, 2, 1], 2)
+    assert word.probabilities == pytest.approx([0.02, 0.125, 0.4])
+    assert (end.word, end.decided) == ("</s>", 1)
+    record = lens.to_json()
+    assert record["words"][0]["layers"][2] == {"top": "beber", "top_probability": 0.4, "probability": 0.4, "rank": 1}
+    assert record["pieces"][1]["layers"][1] == {"top": [["ió", 0.25]], "probability": 0.25, "rank": 2}
+    assert [piece["decided"] for piece in record["pieces"]] == [1, 2, 1]
+
+
+def test_a_word_that_the_model_would_not_write_is_not_decided():
+    assert deciding_layer([1, 1, 2]) is None
+    assert deciding_layer([1, 1]) == 0
+
+
+def test_models_without_such_layers_are_refused():
+    recurrent = build_model(RecurrentOptions(width=D), V, V).eval()
+    with pytest.raises(UserError, match="a lens is for Transformers"):
+        lens_pass(recurrent, SOURCE, TARGET)
+    model = built(KINDS["pre-norm"])
+    with pytest.raises(UserError, match="not an average of several"):
+        lens_pass(Ensemble([model, model]), SOURCE, TARGET)
+    with pytest.raises(UserError, match="no encoder"), reading_layer(built(LANGUAGE), "0"):
+        pass
+    with pytest.raises(UserError, match="no layer '2'. It has input, 0, 1"), reading_layer(model, "2"):
+        pass

@@ -96,7 +96,9 @@ class InNumpy:
                 x,
                 lambda x, b=block, m=everywhere: self.attention(f"{b}.self_attention", x, x, m),
             )
-            x = self.residual(f"{block}.residuals.1.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x))
+            x = self.residual(
+                f"{block}.residuals.1.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x)
+            )
         return self.final("encoder", x)
 
     def lens(self, memory, x):
@@ -115,7 +117,9 @@ class InNumpy:
                 x,
                 lambda x, b=block: self.attention(f"{b}.cross_attention", x, memory, everywhere),
             )
-            x = self.residual(f"{block}.residuals.2.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x))
+            x = self.residual(
+                f"{block}.residuals.2.norm", x, lambda x, b=block: self.feed_forward(f"{b}.feed_forward", x)
+            )
             states.append(x)
         return [softmax(self.linear("output", self.final("decoder", state))) for state in states]
 
@@ -203,7 +207,9 @@ def test_words_of_several_pieces():
     top = [[["▁com"], ["er"], ["▁a"]], [["▁beb"], ["ió"], ["</s>"]], [["▁beb"], ["er"], ["</s>"]]]
     probabilities = torch.tensor([[0.1, 0.2, 0.3], [0.5, 0.25, 0.5], [0.5, 0.8, 0.9]])
     ranks = torch.tensor([[4, 2, 3], [1, 2, 1], [1, 1, 1]])
-    lens = Lens(["input", "0", "1"], ["▁beb", "er", "</s>"], top, probabilities.log()[..., None], probabilities.log(), ranks)
+    lens = Lens(
+        ["input", "0", "1"], ["▁beb", "er", "</s>"], top, probabilities.log()[..., None], probabilities.log(), ranks
+    )
     word, end = lens.words
     assert (word.word, word.top, word.ranks, word.decided) == ("beber", ["com·er", "beb·ió", "beber"], [4, 2, 1], 2)
     assert word.probabilities == pytest.approx([0.02, 0.125, 0.4])

@@ -35,7 +35,9 @@ def lens(translator: Translator, source: str, target: str | None = None, *, tune
     return lenses
 
 
-def decoder_lens(translator: Translator, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
+def decoder_lens(
+    translator: Translator, text: str, options: DecodingOptions | None = None, **changes: Any
+) -> DecoderLens:
     """Return what the decoder writes from each layer of the encoder; see `Translator.decoder_lens`."""
     model = translator.model
     # Another engine has no points.

@@ -71,7 +71,9 @@ def html_translations(lens: DecoderLens) -> str:
     """Return a table with inline styles: the translation from each layer of the encoder."""
     html = "<table style='border-collapse:collapse'><tr><th>layer</th><th>translation</th></tr>"
     for layer, translation in zip(lens.layers, lens.translations, strict=True):
-        html += f"<tr><th style='text-align:right;padding:0 .4em'>{escape(layer)}</th><td>{escape(translation)}</td></tr>"
+        html += (
+            f"<tr><th style='text-align:right;padding:0 .4em'>{escape(layer)}</th><td>{escape(translation)}</td></tr>"
+        )
     return html + "</table>"
 
 

@@ -31,7 +31,9 @@ def draw_lens(lens: Lens) -> Figure:
             colour = "white" if probability > 0.6 else "black"
             axes.text(column, row, top, ha="center", va="center", fontsize=8, color=colour)
         if word.decided is not None:
-            frame = Rectangle((word.decided - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor="#d97706", linewidth=2)
+            frame = Rectangle(
+                (word.decided - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor="#d97706", linewidth=2
+            )
             axes.add_patch(frame)
     kind = "tuned" if lens.tuned else "logit"
     axes.set_title(f"{kind} lens: predictions of each layer", fontsize=10)

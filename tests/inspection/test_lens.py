@@ -234,5 +234,5 @@ def test_models_without_such_layers_are_refused():
         lens_pass(Ensemble([model, model]), SOURCE, TARGET)
     with pytest.raises(UserError, match="no encoder"), reading_layer(built(LANGUAGE), "0"):
         pass
-    with pytest.raises(UserError, match="no layer '2'. It has input, 0, 1"), reading_layer(model, "2"):
+    with pytest.raises(UserError, match=r"no layer '2'. It has input, 0, 1"), reading_layer(model, "2"):
         pass

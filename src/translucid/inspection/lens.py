@@ -68,10 +68,11 @@ class TunedLens(nn.Module):
     def __init__(self, layers: int, width: int) -> None:
         """`layers`: the number of states before the last layer's, the embeddings included; `width` D: theirs."""
         super().__init__()
-        self.maps = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
-        for linear in self.maps:
+        maps = [nn.Linear(width, width) for _ in range(layers)]
+        for linear in maps:
             nn.init.eye_(linear.weight)
             nn.init.zeros_(linear.bias)
+        self.maps = nn.ModuleList(maps)
 
     def forward(self, state: Tensor, layer: int) -> Tensor:
         """Map the states [.., D] of a layer; 0 is the input. Those of the last layer stay the same."""

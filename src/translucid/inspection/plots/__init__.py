@@ -1,4 +1,4 @@
-"""Figures by Matplotlib: attention over words and images, masks, lenses, positions, beam search, training, calibration."""
+"""Figures by Matplotlib: attention over words and images, masks, lenses, positions, beams, training, calibration."""
 
 from translucid.inspection.plots.beam import draw_beam
 from translucid.inspection.plots.curves import draw_curves, draw_positions, draw_reliability

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
     from translucid.decoding.search import TorchEngine
+    from translucid.evaluation.confidence.estimator import Estimator
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.lens import TunedLens
@@ -81,6 +82,16 @@ class Examiner:
     def alignment_layer(self) -> AlignmentLayer | None:
         """The alignment layer that `translucid tune --alignments` has trained for this model, if there is one."""
         return self.loaded.alignment_layer(self.languages)
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
+        return self.loaded.confidence(self.languages)[0]
+
+    @property
+    def estimator_note(self) -> str:
+        """The reason why a fitted estimator is ignored; "" if it is used or there is none."""
+        return self.loaded.confidence(self.languages)[1]
 
     @property
     def tuned_lens(self) -> TunedLens | None:

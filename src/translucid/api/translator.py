@@ -33,7 +33,6 @@ from translucid.terminology.term import Term, TermsMode
 if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
-    from translucid.evaluation.confidence.estimator import Estimator
     from translucid.inspection.lens import DecoderLens, Lens
 
 WINDOW = 4096
@@ -338,16 +337,6 @@ class Translator(Examiner):
         """
         return self.observer.tokens([alternative.hypotheses for alternative in translation.nbest], translation.pieces)
 
-    @property
-    def estimator(self) -> Estimator | None:
-        """The confidence estimator that `translucid tune --confidence` has fitted to this model, if there is one."""
-        return self.loaded.confidence(self.languages)[0]
-
-    @property
-    def estimator_note(self) -> str:
-        """The reason why a fitted estimator is ignored; "" if it is used or there is none."""
-        return self.loaded.confidence(self.languages)[1]
-
     def confidences(self, translations: Sequence[Translation]) -> list[float | None]:
         """Return the probability that each translation is good; for several sentences, that of the worst.
 
@@ -373,11 +362,7 @@ class Translator(Examiner):
     def lens(self, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
         """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
 
-        Args:
-            source: a text.
-            target: a translation of it; the model's own by default.
-            tuned: whether to use the tuned lens of `translucid tune --lens`, not the logit lens; by default, if there
-                is one.
+        By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
 
         Raises:
             UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
@@ -387,9 +372,7 @@ class Translator(Examiner):
         return lens(self, source, target, tuned=tuned)
 
     def decoder_lens(self, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
-        """Return the translations that the decoder writes from each layer of the encoder.
-
-        Arguments are those of `translate`.
+        """Return the translations that the decoder writes from each layer of the encoder; arguments as for `translate`.
 
         Raises:
             UserError: the model is no Transformer, or an option has a wrong name or value.

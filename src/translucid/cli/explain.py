@@ -6,6 +6,8 @@
 
     translucid explain runs/demo "I like soccer" --method lime --json
 
+    translucid explain runs/demo "I like the house" --instead-of el
+
     translucid explain runs/eyes photograph.jpg --method lime --save why.html
 
     translucid explain runs/mood "I want my money back" --method gradients --save why.html
@@ -32,7 +34,7 @@ from translucid.inspection import refuse_untranslated
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
-    from translucid.inspection.explain import Faithfulness
+    from translucid.inspection.explain import Contrast, Faithfulness
 
 KINDS = (".png", ".svg", ".pdf", ".html", ".json")
 """The formats in which an explanation of a caption is saved."""
@@ -43,6 +45,15 @@ class Explanation(NamedTuple):
 
     target: Annotated[str | None, Option(help="Explain this target instead of the model's own output.")] = None
     method: Annotated[str, Option(help="erasure, lime, gradients, attention or random.")] = "erasure"
+    instead_of: Annotated[
+        str | None, Option(metavar="WORD", help="Explain why a word is there and not this one; or a label.")
+    ] = None
+    word: Annotated[
+        int | None,
+        Option(
+            metavar="N", help="Which word that is, from 0; by default, where the model came closest to WORD.", min=0
+        ),
+    ] = None
     samples: Annotated[int, Option(help="For LIME: sources with random parts left out.", min=10)] = 500
     k: Annotated[int | None, Option("--k", help="Test with this many words left out, or kept (1).", min=1)] = None
     share: Annotated[float | None, Option(help="For an image: test with this share of the cells (0.1).")] = None
@@ -72,6 +83,8 @@ def explain(
     erasure leaves out one word at a time, LIME fits a linear model to many such sources, gradients integrate along the
     way from no words to these words. A text of several sentences is explained sentence by sentence.
 
+    With --instead-of, they explain the log-odds of a word to another one after the same words, log p(a) - log p(b).
+
     For a text classifier, the label is explained, or that of --target.
 
     For an image, erasure masks one cell of the grid at a time, LIME paints superpixels in their mean colour, gradients
@@ -85,6 +98,8 @@ def explain(
     refuse_method(options.method)
     if options.share is not None and not 0 < options.share <= 1:
         raise UserError(f"--share {options.share} is no share of an image", fix="Give more than 0, at most 1.")
+    if options.word is not None and options.instead_of is None:
+        raise UserError("--word is for --instead-of", fix="Give both, or leave it out.")
     flags = option.changed_flags(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
     if captioner := captioner_of(run, options.device):
@@ -96,6 +111,7 @@ def explain(
     if classifier := classifier_of(run, options.device):
         from translucid.cli.texts import explain_label
 
+        refuse_for("translations", ["--word"], flags)
         explain_label(classifier, text, options, output)
         return
     refuse_for("images", ["--save"], flags)
@@ -106,7 +122,7 @@ def _explain_translation(
     run: Path, text: str, options: Explanation, languages: option.Languages, *, as_json: bool
 ) -> None:
     from translucid.api.translator import Translator
-    from translucid.inspection.explain import compare_with_random, explain
+    from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.image_case import record
     from translucid.inspection.terminal import importance_table
@@ -122,24 +138,31 @@ def _explain_translation(
     console = Console()
     sentences = translator.translate(text).sentences if target is None else [(text, target)]
     refuse_untranslated(sentences)
+    if options.instead_of is not None and len(sentences) > 1:
+        raise UserError(f"--instead-of is for one sentence, not {len(sentences)}", fix="Give one of them.")
     # Each sentence was translated by itself, so that other sentences have no influence.
     for source, written in sentences:
-        case = Case(translator.model, translator.pipeline, source, written)
+        whole = Case(translator.model, translator.pipeline, source, written)
+        contrasted = None
+        if options.instead_of is not None:
+            contrasted = contrast(whole, options.instead_of, options.word)
+        case = contrasted or whole
         explanation = explain(case, options.method, samples=options.samples)
         scores = compare_with_random(case, explanation, k)
         if as_json:
-            print(json.dumps(record(explanation, scores), ensure_ascii=False))
+            print(json.dumps(record(explanation, scores, contrasted), ensure_ascii=False))
             continue
         console.print(Text(f"{written}\n", "bold"))
+        _print_contrast(console, contrasted)
         console.print(importance_table(explanation.source, explanation.target, explanation.importance, explanation.fit))
-        _print_faithfulness(console, f"the {k} most important source words of each word", scores)
+        _print_faithfulness(console, f"the {k} most important source words of each word", scores, contrasted)
         console.print()
 
 
 def _explain_image(captioner: Captioner, run: Path, image: str, options: Explanation, output: Output) -> None:
     """Explain a caption: LIME by superpixels, the other methods by cells."""
     from translucid.cli.images import looked_at, picture_of
-    from translucid.inspection.explain import compare_with_random, explain, part_count, refuse_method
+    from translucid.inspection.explain import compare_with_random, contrast, explain, part_count, refuse_method
     from translucid.inspection.explain.image_case import SHARE, image_case, overlay_of, record, where
     from translucid.inspection.saving import save_saliency
     from translucid.inspection.terminal import drawings, place_table
@@ -152,30 +175,45 @@ def _explain_image(captioner: Captioner, run: Path, image: str, options: Explana
     caption = " ".join(looked_at(captioner, picture, options.target).words)
     parts = "superpixels" if method == "lime" else "cells"
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    explanation = explain(case, method, samples=options.samples)
+    contrasted, speak_for = None, "each word"
+    if options.instead_of is not None:
+        contrasted = contrast(case, options.instead_of, options.word)
+        speak_for = contrasted.label
+    explanation = explain(contrasted or case, method, samples=options.samples)
     k = part_count(SHARE if options.share is None else options.share, len(explanation.source))
-    scores = compare_with_random(case, explanation, k)
-    overlay, name = overlay_of(case, explanation), Path(image).name
-    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores), **where(case)}
+    scores = compare_with_random(contrasted or case, explanation, k)
+    overlay, name = overlay_of(case, explanation, contrasted), Path(image).name
+    content = {"image": name, "parts": parts, "k": k, **record(explanation, scores, contrasted), **where(case)}
     if output.save:
-        title = f"{method}: the {parts} that speak for each word"
+        title = f"{method}: the {parts} that speak for {speak_for}"
         save_saliency(overlay, output.save, name, lambda: {title: overlay}, content, title)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return
     console = Console()
     console.print(Text(f"{caption}\n", "bold"))
+    _print_contrast(console, contrasted)
     console.print(drawings(overlay, console.width, colour=console.color_system is not None))
     console.print()
     console.print(place_table(overlay))
     which = f"the {k} most important of {len(explanation.source)} {parts} for each word"
-    _print_faithfulness(console, which, scores)
+    _print_faithfulness(console, which, scores, contrasted)
     if output.save:
         console.print(f"\nsaved: {output.save}", soft_wrap=True)
 
 
-def _print_faithfulness(console: Console, which: str, scores: Mapping[str, Faithfulness]) -> None:
+def _print_contrast(console: Console, contrasted: Contrast | None) -> None:
+    """Print which words are contrasted, and their log-odds."""
+    if contrasted:
+        line = f"{contrasted.label} (word {contrasted.word}): log-odds {contrasted.log_odds:+.2f} nats\n"
+        console.print(Text(line), highlight=False)
+
+
+def _print_faithfulness(
+    console: Console, which: str, scores: Mapping[str, Faithfulness], contrasted: Contrast | None
+) -> None:
     """Print how far the log-probability of a target word falls without some parts of the source, and with only them."""
-    console.print(f"\nlog-probability lost, in nats, with {which}")
+    quantity = "log-odds" if contrasted else "log-probability"
+    console.print(f"\n{quantity} lost, in nats, with {which}")
     for name, score in scores.items():
         console.print(f"  {name:10} left out {score.comprehensiveness:6.2f}   alone {score.sufficiency:6.2f}")

@@ -23,7 +23,7 @@ from translucid.evaluation.classification import ClassifierScores, classificatio
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, counting, table_of
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import compare_with_random, explain
+from translucid.inspection.explain import compare_with_random, contrast_labels, explain
 from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.explain.image_case import record
 from translucid.inspection.highlighted_text import HighlightedText, coloured_page
@@ -143,22 +143,27 @@ def explain_label(classifier: TextClassifier, text: str, options: Explanation, o
     save, method, k = output.save, options.method, options.k or 1
     _refuse_kind(save)
     prediction, case = _classified(classifier, text, options.target)
-    explanation = explain(case, method, samples=options.samples)
-    scores = compare_with_random(case, explanation, k)
-    content = {"probabilities": prediction.probabilities, **record(explanation, scores)}
-    label = case.target_words[0]
-    heading = f"{label} {percent(prediction.probabilities[label])}"
+    label = speak_for = case.target_words[0]
+    heading, quantity = f"{label} {percent(prediction.probabilities[label])}", f"log-probability of {label}"
+    contrasted = None
+    if options.instead_of is not None:
+        contrasted = contrast_labels(case, options.instead_of)
+        speak_for, quantity = contrasted.label, "log-odds"
+        heading = f"{heading}; {speak_for}: log-odds {contrasted.log_odds:+.2f} nats"
+    explanation = explain(contrasted or case, method, samples=options.samples)
+    scores = compare_with_random(contrasted or case, explanation, k)
+    content = {"probabilities": prediction.probabilities, **record(explanation, scores, contrasted)}
     words = HighlightedText(case.source_words, explanation.importance[0].tolist())
     lines = []
     if explanation.fit:
         lines.append(f"LIME's local fit: R² {explanation.fit[0]:.2f}")
     for name, score in scores.items():
         lines.append(
-            f"log-probability of {label} lost, in nats, with the {k} most important words "
+            f"{quantity} lost, in nats, with the {k} most important words "
             f"({name}): left out {score.comprehensiveness:.2f}, alone {score.sufficiency:.2f}"
         )
     if save:
-        _save(save, content, heading, {f"words that speak for {label} ({method})": words}, lines)
+        _save(save, content, heading, {f"words that speak for {speak_for} ({method})": words}, lines)
     if output.as_json:
         print(json.dumps(content, ensure_ascii=False))
         return

@@ -1,5 +1,6 @@
 """Explanations of a model's words by methods other than attention, and the faithfulness of each."""
 
+from translucid.inspection.explain.contrast import Contrast, contrast, contrast_labels
 from translucid.inspection.explain.explanation import METHODS, Explanation, explain, methods_here, refuse_method
 from translucid.inspection.explain.faithfulness import (
     Faithfulness,
@@ -11,9 +12,12 @@ from translucid.inspection.explain.faithfulness import (
 
 __all__ = [
     "METHODS",
+    "Contrast",
     "Explanation",
     "Faithfulness",
     "compare_with_random",
+    "contrast",
+    "contrast_labels",
     "explain",
     "faithfulness",
     "methods_here",

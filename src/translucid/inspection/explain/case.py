@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -55,6 +56,10 @@ class Explained(Protocol):
             keep: [n, parts] boolean.
         """
 
+    def probabilities(self, keep: Tensor) -> Tensor:
+        """Return the probabilities [n, target words] that LIME fits, for the same masks as `log_probs`."""
+        return self.log_probs(keep).exp()
+
     def interpolation_path(self) -> InterpolationPath:
         """Return the path of integrated gradients."""
 
@@ -75,10 +80,20 @@ class Explained(Protocol):
 class ForcedCase(Explained):
     """A source, a target, and the model whose probabilities of the target's words are explained."""
 
-    def __init__(self, model: SequenceModel, target_ids: list[int], spans: Sequence[tuple[str, int, int]]) -> None:
+    def __init__(
+        self, model: SequenceModel, tokenizer: Tokenizer, target_ids: list[int], spans: Sequence[tuple[str, int, int]]
+    ) -> None:
         """Store the target, whose ids and words both end with the end token; the model is in evaluation mode."""
-        self.model, self.device, self.target_ids = model, next(model.parameters()).device, target_ids
+        self.model, self.tokenizer, self.target_ids = model, tokenizer, target_ids
+        self.device = next(model.parameters()).device
         self.target_words, self.target_spans = span_words(spans[:-1]), span_ranges(spans[:-1])
+
+    def with_last_word(self, prefix: list[int], word: str, ids: list[int]) -> Self:
+        """Return the case of the same source whose target is a prefix and a word; only the word is explained."""
+        case = copy.copy(self)
+        case.target_ids = [*prefix, *ids]
+        case.target_words, case.target_spans = [word], [(len(prefix), len(case.target_ids))]
+        return case
 
     @torch.no_grad()
     def log_probs(self, keep: Tensor) -> Tensor:
@@ -137,7 +152,7 @@ class Case(ForcedCase):
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
         device = next(model.parameters()).device
         (self.inspected,) = forced_decoding(model, tokenizer, [(self.source_ids, target_ids)], device, masked=[masked])
-        super().__init__(model, target_ids, self.inspected.target_spans)
+        super().__init__(model, tokenizer, target_ids, self.inspected.target_spans)
         spans = self.inspected.source_spans[:-1]
         self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
 
@@ -167,7 +182,7 @@ class Case(ForcedCase):
         return self.inspected.words().between_words
 
 
-class LabelCase:
+class LabelCase(Explained):
     """A text, a label, and the classifier whose probability of the label is explained; the parts are words."""
 
     def __init__(
@@ -185,18 +200,32 @@ class LabelCase:
         Raises:
             UserError: there are no words, or there is no such label.
         """
-        labels = model.options.labels
-        if label not in labels:
-            raise UserError(f"there is no label {label!r}", fix=f"Labels are {', '.join(labels)}.")
         if len(ids) < 3:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
-        self.model, self.device, self.label = model, next(model.parameters()).device, labels.index(label)
+        self.model, self.device = model, next(model.parameters()).device
+        self._set_label(label)
         self.backwards = model.options.language.backwards
         self._order = -1 if self.backwards else 1
         self.ids = list(ids[1:-1])[:: self._order]  # in the order of the text
         spans = word_spans(tokenizer.target_pieces(self.ids, text))
         self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
+
+    def _set_label(self, label: str) -> None:
+        labels = self.model.options.labels
+        if label not in labels:
+            raise UserError(f"there is no label {label!r}", fix=f"Labels are {', '.join(labels)}.")
+        self.label = labels.index(label)
         self.target_words, self.target_spans = [label], [(0, 1)]
+
+    def with_label(self, label: str) -> Self:
+        """Return the case of another label of the same text.
+
+        Raises:
+            UserError: there is no such label.
+        """
+        case = copy.copy(self)
+        case._set_label(label)
+        return case
 
     def _model_input(self, ids: list[int]) -> list[int]:
         """Return ids of the text as the model reads them."""

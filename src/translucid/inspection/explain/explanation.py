@@ -170,7 +170,7 @@ def lime(case: Explained, samples: int = 500, seed: int = 1) -> tuple[Tensor, li
     # The cosine of a 0/1 vector with n ones and the vector of all ones is sqrt(n / count).
     distance = 1 - np.sqrt(keep.mean(1))
     weights = np.sqrt(np.exp(-(distance**2) / KERNEL**2))
-    probabilities = case.log_probs(torch.from_numpy(keep)).exp().numpy()
+    probabilities = case.probabilities(torch.from_numpy(keep)).numpy()
     model = Ridge(alpha=1.0).fit(keep.astype(float), probabilities, sample_weight=weights)
     predicted = model.predict(keep.astype(float)).reshape(probabilities.shape)
     mean = np.average(probabilities, axis=0, weights=weights)

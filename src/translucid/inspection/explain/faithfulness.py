@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from translucid.inspection.explain.case import Case, Explained
+from translucid.inspection.explain.case import Explained
+from translucid.inspection.explain.contrast import Contrast
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.inspected import plain, rounded
 
@@ -79,10 +80,10 @@ def _random_subsets(parts: int, k: int, most: int, seed: int) -> Tensor:
     return torch.zeros(len(chosen), parts, dtype=torch.bool).scatter_(1, chosen, value=True)
 
 
-def why_record(case: Case, method: str) -> dict[str, Any]:
+def why_record(case: Explained, method: str) -> dict[str, Any]:
     """Return an explanation as plain values, with its faithfulness and that of the random baseline."""
     explanation = explain(case, method, samples=200)
-    return {
+    row = {
         "method": method,
         "source": explanation.source,
         "target": explanation.target,
@@ -91,3 +92,6 @@ def why_record(case: Case, method: str) -> dict[str, Any]:
         "faithfulness": faithfulness(case, explanation)._asdict(),
         "random": random_faithfulness(case)._asdict(),
     }
+    if isinstance(case, Contrast):
+        row["contrast"] = case.to_json()
+    return row

@@ -17,6 +17,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
 from translucid.ground.errors import UserError
 from translucid.inspection.explain.case import ForcedCase, InterpolationPath
+from translucid.inspection.explain.contrast import Contrast
 from translucid.inspection.explain.explanation import Explanation, explain
 from translucid.inspection.explain.faithfulness import Faithfulness, faithfulness, part_count, random_faithfulness
 from translucid.inspection.inspected import plain, rounded
@@ -59,7 +60,7 @@ class ImageCase(ForcedCase):
         self.attention_result = look_at(
             model, tokenizer, Picture("image", pixels), ids, grid, next(model.parameters()).device
         )
-        super().__init__(model, [*ids, model.eos], self.attention_result.inspected.target_spans)
+        super().__init__(model, tokenizer, [*ids, model.eos], self.attention_result.inspected.target_spans)
         self.pixels, self.grid = pixels, grid
         with torch.no_grad():
             self._divide()
@@ -183,9 +184,17 @@ def superpixels(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return numbers.reshape(labels.shape)
 
 
-def overlay_of(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
-    """Return the parts of the image that support each word; its notes are its probability and LIME's fit."""
+def overlay_of(case: ImageCase, explanation: Explanation, contrasted: Contrast | None = None) -> SaliencyOverlay:
+    """Return the parts of the image that support each word; its notes are its probability and LIME's fit.
+
+    Args:
+        case: the image.
+        explanation: the explanation of its caption.
+        contrasted: what is explained instead of the caption; its note is its log-odds.
+    """
     notes = [percent(math.exp(value)) for value in case.attention_result.log_probs]
+    if contrasted:
+        notes = [f"{contrasted.log_odds:+.2f} nats"]
     if explanation.fit:
         for i, fit in enumerate(explanation.fit):
             notes[i] += f", R² {fit:.2f}"
@@ -193,9 +202,11 @@ def overlay_of(case: ImageCase, explanation: Explanation) -> SaliencyOverlay:
     return SaliencyOverlay(case.pixels, explanation.target, notes, support, "depends on")
 
 
-def record(explanation: Explanation, faithful: Mapping[str, Faithfulness]) -> dict[str, Any]:
-    """Return plain values: words, parts, importance rounded to five decimals, fit and faithfulness."""
-    return {
+def record(
+    explanation: Explanation, faithful: Mapping[str, Faithfulness], contrasted: Contrast | None = None
+) -> dict[str, Any]:
+    """Return plain values: words, parts, importance rounded to five decimals, fit, faithfulness and contrast."""
+    row: dict[str, Any] = {
         "source": explanation.source,
         "target": explanation.target,
         "method": explanation.method,
@@ -203,6 +214,9 @@ def record(explanation: Explanation, faithful: Mapping[str, Faithfulness]) -> di
         "fit": rounded(explanation.fit, 4),
         "faithfulness": {name: score._asdict() for name, score in faithful.items()},
     }
+    if contrasted:
+        row["contrast"] = contrasted.to_json()
+    return row
 
 
 def where(case: ImageCase) -> dict[str, Any]:
@@ -212,19 +226,29 @@ def where(case: ImageCase) -> dict[str, Any]:
     return {"grid": list(case.grid)}
 
 
-def saliency_record(case: ImageCase, method: str) -> dict[str, Any]:
-    """Return an explanation of a caption for a page: importance [words][rows][columns], and its faithfulness."""
-    explanation = explain(case, method, samples=200)
+def saliency_record(case: ImageCase, method: str, contrasted: Contrast | None = None) -> dict[str, Any]:
+    """Return an explanation of a caption for a page: importance [words][rows][columns], and its faithfulness.
+
+    Args:
+        case: the image and its caption.
+        method: one of the methods.
+        contrasted: explain this contrast of one of the words instead.
+    """
+    explained = contrasted or case
+    explanation = explain(explained, method, samples=200)
     k = part_count(SHARE, len(explanation.source))
     importance = case.over(explanation.importance)
     # A sample from the middle of each step, so that superpixels need not be sent pixel by pixel.
     down, across = -(-importance.shape[1] // FINEST), -(-importance.shape[2] // FINEST)
-    return {
+    row: dict[str, Any] = {
         "method": method,
         "target": explanation.target,
         "importance": importance[:, down // 2 :: down, across // 2 :: across].round(4).tolist(),
         "share": SHARE,
         "fit": rounded(explanation.fit, 3),
-        "faithfulness": faithfulness(case, explanation, k)._asdict(),
-        "random": random_faithfulness(case, k)._asdict(),
+        "faithfulness": faithfulness(explained, explanation, k)._asdict(),
+        "random": random_faithfulness(explained, k)._asdict(),
     }
+    if contrasted:
+        row["contrast"] = contrasted.to_json()
+    return row

@@ -40,9 +40,12 @@ export function beamCode(seen, beam) {
   ].join("\n");
 }
 
-export function whyCode(seen, method) {
+// What explains a contrast instead of all words.
+export const contrasted = ({ word, instead_of }) => `case = contrast(case, ${quoted(instead_of)}, word=${word})`;
+
+export function whyCode(seen, method, contrast) {
   const explain = [
-    "from translucid.inspection.explain import explain, faithfulness",
+    `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness`,
     "from translucid.inspection.explain.case import Case",
     plots("draw_ribbons"),
     "from translucid.inspection.words import WordMap",
@@ -50,6 +53,7 @@ export function whyCode(seen, method) {
   return [
     ...opened(seen, ...explain),
     `case = Case(translator.model, translator.pipeline, ${quoted(seen.source)}, ${quoted(seen.target)})`,
+    ...(contrast ? [contrasted(contrast)] : []),
     `why = explain(case, ${quoted(method)}, samples=200)`,
     "print(faithfulness(case, why))",
     "words = WordMap(why.source, why.target, why.importance / why.importance.abs().max())",

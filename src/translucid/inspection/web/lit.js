@@ -25,7 +25,7 @@ export function showLit(root, record, options = {}) {
   root.replaceChildren(group, said);
   roving([words]);
   light(null);
-  return { update, light, showStep, picture: panels, words: { below: words } };
+  return { update, light, lightBelow: light, showStep, picture: panels, words: { below: words } };
 
   // Show other weights for the same words; verbs: what the words do, if they did not look.
   function update({ weights: other, verbs = ["attends to"] }) {

@@ -1,6 +1,6 @@
 // The lines of Python that make again what is seen of an image and its caption. seen: { run, image: the name of its file, target }.
 
-import { plots, quoted } from "./code.js";
+import { contrasted, plots, quoted } from "./code.js";
 
 function opened({ run, image }, ...imports) {
   const lines = ["from pathlib import Path", "", "from translucid import Captioner", ...imports, ""];
@@ -28,14 +28,15 @@ export function litHeadsCode(seen) {
   ].join("\n");
 }
 
-export function litWhyCode(seen, method) {
+export function litWhyCode(seen, method, contrast) {
   return [
-    ...opened(seen, "from translucid.inspection.explain import explain, faithfulness, part_count",
+    ...opened(seen, `from translucid.inspection.explain import ${contrast ? "contrast, " : ""}explain, faithfulness, part_count`,
       "from translucid.inspection.explain.image_case import image_case", "from translucid.inspection.explain.image_case import SHARE, overlay_of", plots("draw_saliency")),
     `case = image_case(${quoted(method)}, captioner.model, captioner.tokenizer, picture.pixels, ${quoted(seen.target)}, captioner.grid)`,
-    `why = explain(case, ${quoted(method)}, samples=200)`,
-    "print(faithfulness(case, why, k=part_count(SHARE, len(why.source))))",
-    'save_figure(draw_saliency(overlay_of(case, why)), Path("why.pdf"))',
+    ...(contrast ? [contrasted(contrast).replace("case =", "contrasted =")] : []),
+    `why = explain(${contrast ? "contrasted" : "case"}, ${quoted(method)}, samples=200)`,
+    `print(faithfulness(${contrast ? "contrasted" : "case"}, why, k=part_count(SHARE, len(why.source))))`,
+    `save_figure(draw_saliency(overlay_of(case, why${contrast ? ", contrasted" : ""})), Path("why.pdf"))`,
   ].join("\n");
 }
 

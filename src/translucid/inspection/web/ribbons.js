@@ -37,7 +37,7 @@ export function showRibbons(root, record, options = {}) {
   new ResizeObserver(lay).observe(box);
   lay();
   light(null);
-  return { update, light, showStep, picture: whole, words: { above: lines.above.words, below: lines.below.words } };
+  return { update, light, lightBelow: (i) => light({ side: "below", i }), showStep, picture: whole, words: { above: lines.above.words, below: lines.below.words } };
 
   // Show other weights between the same words; `said` is of them.
   function update(next) {

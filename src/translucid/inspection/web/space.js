@@ -4,11 +4,12 @@
 // showSpace(root, seen, server): seen is { run: a folder, languages: [code, code], named: whether the code names them, image: a file,
 //   sentences: [{ source_text, text, confidence, record, tree, explanations: by method }], mode: the first, number: of the first
 //   sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is asked of
-//   the server, whose functions may be absent: maps(sentence): a record with all maps, tree(sentence), explain(sentence, method),
+//   the server, whose functions may be absent: maps(sentence): a record with all maps, tree(sentence), explain(sentence, method, contrast),
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
 import { showBeam, winner } from "./beam.js";
+import { contrasting, odds } from "./contrast.js";
 import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
@@ -26,7 +27,7 @@ const BLIND = "This model has no attention: its decoder sees the source only as 
 export function showSpace(root, seen, server = {}) {
   const { sentences, of = TEXTS } = seen;
   const { explain, methods } = server.explain ? server : kept(sentences);
-  let [sentence, record, map, mode, stage, film, view] = [];
+  let [sentence, record, map, mode, stage, film, view, contrast] = [];
   const names = { attention: "Attention", ...(seen.single ? {} : { heads: "Heads" }), steps: "Steps", ...(explain ? { why: "Why" } : {}) };
   const steps = tabs("sentences", "sentences", sentences.map((one, i) => [i, `${i + 1}`, one.source_text]), (i) => { open(i); server.moved?.(i); });
   const modes = tabs("modes", "views", Object.entries(names), (name) => { show(name); server.turned?.(name); });
@@ -83,8 +84,9 @@ export function showSpace(root, seen, server = {}) {
   function put() {
     const own = of.sides(record, map).down === record.target;
     const before = (i) => goOn((sentence.record.tokens ?? []).slice(0, i).flat(), record.target.slice(0, i).join(" "), i);
-    const choose = own && server.ways ? (side, i) => { if (side === "below") before(i); } : null;
-    const hint = choose ? `Choose a word of the ${of.noun} to see alternatives.` : "";
+    const asks = mode === "why" && server.ways;
+    const choose = own && server.ways ? (side, i) => { if (side === "below") (asks && i < explained().length ? contrast.choose : before)(i); } : null;
+    const hint = choose ? `Choose a word of the ${of.noun} to ${asks ? "ask why it is there and not another" : "see alternatives"}.` : "";
     stage = of.stage(words, { record, map, languages: seen.languages, marked: sentence.marked }, { choose, hint });
     if (sentence.confidence != null) about.textContent = `Confidence: ${percent(sentence.confidence)}.`;
     ways.replaceChildren();
@@ -150,31 +152,54 @@ export function showSpace(root, seen, server = {}) {
     save();
   }
 
+  // The words that are explained, without the end token.
+  function explained() {
+    return record.target.at(-1) === "</s>" ? record.target.slice(0, -1) : record.target;
+  }
+
+  // The most probable words after those before a word.
+  function others(i) {
+    const prefix = (sentence.record.tokens ?? []).slice(0, i).flat();
+    return asked(() => server.ways(sentence, prefix, record.target.slice(0, i).join(" ")));
+  }
+
   function why() {
+    let chosen = null; // a word and another one that is not there
     const method = element("select", { ariaLabel: "method" });
     method.append(...Object.entries(methods).map(([value, textContent]) => element("option", { value, textContent })));
-    const result = element("div", { className: "faithful" });
-    panel.append(element("div", { className: "bar" }, element("label", { textContent: "Method " }, method)), result);
+    const [said, result] = [element("p", { className: "about", ariaLive: "polite" }), element("div", { className: "faithful" })];
+    panel.append(element("div", { className: "bar" }, element("label", { textContent: "Method " }, method)));
+    if (server.ways) {
+      contrast = contrasting({ words: explained(), lang: seen.languages?.[1], others, ask: (one) => { if (one || chosen) { chosen = one; ask(); } } });
+      panel.append(contrast.box);
+    }
+    panel.append(said, result);
     method.addEventListener("change", ask);
     ask();
 
     async function ask() {
-      const [mine, by] = [sentence, method.value];
+      const [mine, by, pair] = [sentence, method.value, chosen];
       result.textContent = "…";
-      const found = await asked(() => explain(mine, by));
-      if (mine !== sentence || mode !== "why" || by !== method.value) return;
+      said.textContent = "";
+      const found = await asked(() => explain(mine, by, pair));
+      if (mine !== sentence || mode !== "why" || by !== method.value || pair !== chosen) return;
       if (!found) {
         const again = element("button", { type: "button", textContent: "Try again" });
         again.addEventListener("click", ask);
         result.replaceChildren(again);
         return;
       }
-      const how = { verbs: ["depends on", "matters to"], scale: " of the largest" };
+      const rather = pair ? `instead of “${isolated(pair.instead_of)}” ` : "";
+      const how = { verbs: [`${rather}depends on`, "matters to"], scale: " of the largest" };
       const weights = of.importances(record, found);
       if (weights) stage.update({ weights, ...how });
       else stage = showRibbons(words, { above: found.source, below: found.target, weights: scaled(found), ...how });
+      if (pair) {
+        stage.lightBelow(weights ? pair.word : 0);
+        said.textContent = odds(found);
+      }
       showFaithfulness(result, found);
-      view = { name: "why", picture: () => stage.picture(), data: () => found, code: () => of.whyCode(code(), found.method), pdf: () => ({ view: "why", method: found.method }) };
+      view = { name: "why", picture: () => stage.picture(), data: () => found, code: () => of.whyCode(code(), found.method, pair), pdf: () => ({ view: "why", method: found.method, ...pair }) };
       save();
     }
   }

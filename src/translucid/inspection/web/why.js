@@ -13,13 +13,20 @@ export function kept(sentences) {
   return { methods, explain: async (sentence, method) => sentence.explanations?.[method] };
 }
 
-// The weights of an explanation between the words of a record; null if they are not the same words.
-export function importances(record, { source, target, importance }) {
+// The weights of an explanation between the words of a record; null if they are not the same words. A contrast is of one word.
+export function importances(record, { source, target, importance, contrast }) {
   const own = [record.source.slice(record.opening, -1), record.target.slice(0, -1)];
-  if (own[0].length !== source.length || own[1].length !== target.length) return null;
+  const known = contrast ? contrast.word < own[1].length : own[1].length === target.length;
+  if (own[0].length !== source.length || !known) return null;
   const before = Array(record.opening).fill(0);
   const rows = scaled({ importance }).map((row) => [...before, ...row, 0]);
-  return [...rows, Array(record.source.length).fill(0)];
+  const nothing = Array(record.source.length).fill(0);
+  return contrast ? alone(record.target, contrast.word, rows[0], nothing) : [...rows, nothing];
+}
+
+// What belongs to one of many words, and nothing for the others.
+export function alone(words, word, own, nothing) {
+  return words.map((_, t) => (t === word ? own : nothing));
 }
 
 // Importances as parts of the largest.
@@ -30,11 +37,11 @@ export function scaled({ importance }) {
 
 // The two measures as bars beside the mean of random choices.
 // share: of a picture, what matters most of it; not given, it is one word of the source.
-export function showFaithfulness(root, { faithfulness, random, fit, share }) {
+export function showFaithfulness(root, { faithfulness, random, fit, share, contrast }) {
   const most = share ? `the most important ${percent(share)} of the image` : "the most important source word";
   const rows = [
-    ["comprehensiveness", `How much a word's log-probability falls without ${most}`, "high is faithful"],
-    ["sufficiency", `How much it falls with only that ${share ? "part" : "word"}`, "low is faithful"],
+    ["comprehensiveness", `How much ${contrast ? "the log-odds of the two words fall" : "a word's log-probability falls"} without ${most}`, "high is faithful"],
+    ["sufficiency", `How much ${contrast ? "they fall" : "it falls"} with only that ${share ? "part" : "word"}`, "low is faithful"],
   ];
   const values = rows.flatMap(([key]) => [faithfulness[key], random[key]]);
   const [least, greatest] = [Math.min(0, ...values), Math.max(0, ...values)];
@@ -49,7 +56,7 @@ export function showFaithfulness(root, { faithfulness, random, fit, share }) {
     return element("div", { className: "measure" }, element("span", { textContent: name === "own" ? "this" : "random" }), room, element("span", { textContent: `${signed(value)} nats` }));
   };
   const parts = rows.map(([key, text, good]) => element("div", {}, element("p", { textContent: `${text} (${key}; ${good}):` }), bar("own", faithfulness[key]), bar("random", random[key])));
-  if (least < 0) parts.push(element("p", { textContent: "Below zero, the word became more probable." }));
+  if (least < 0) parts.push(element("p", { textContent: `Below zero, ${contrast ? "the log-odds rose" : "the word became more probable"}.` }));
   if (fit?.length) {
     const mean = fit.reduce((a, b) => a + b, 0) / fit.length;
     parts.push(element("p", { textContent: `The linear model explains ${Math.round(100 * mean)} % of the variance (R² ${mean.toFixed(2)}).` }));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from fastapi import Request
@@ -14,7 +14,8 @@ from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from translucid.inspection.explain import methods_here
+from translucid.inspection.explain import Contrast, contrast, methods_here
+from translucid.inspection.explain.case import ForcedCase
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
 
@@ -30,6 +31,10 @@ IN_MEMORY = 1 << 20
 """The size in bytes from which a document is written to a temporary file."""
 MOST_FIELDS = 1000
 """The most fields of a multipart form."""
+CONTRASTED = 100
+"""The most characters of a word that another one is contrasted with."""
+CONTRASTED_WORDS = 999
+"""The highest position of a word that is contrasted."""
 _HELD = "translucid.held"
 
 
@@ -266,6 +271,32 @@ def method_field(fields: dict[str, Any], name: str, default: str = "", *, images
     if (method or default) and method not in methods_here(images=images):
         raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
     return method
+
+
+class ContrastFields(NamedTuple):
+    """The fields of a request for a contrastive explanation."""
+
+    instead_of: str
+    """The other word; "" for none."""
+    word: int | None
+    """The position of the word that is contrasted with it; None: where the model came closest to the other one."""
+
+    def of(self, case: ForcedCase) -> Contrast | None:
+        """Return the contrast in a translation or caption, if the request has one."""
+        return contrast(case, self.instead_of, self.word) if self.instead_of else None
+
+
+def contrast_fields(fields: dict[str, Any], method: str) -> ContrastFields:
+    """Return the fields `instead_of` and `word`.
+
+    Raises:
+        ApiError: 400, a field is invalid, or there is no method.
+    """
+    instead_of = text_field(fields, "instead_of", "", CONTRASTED).strip()
+    word = number_field(fields, "word", 0, CONTRASTED_WORDS) if "word" in fields else None
+    if (instead_of or word is not None) and not (instead_of and method):
+        raise ApiError(400, "Invalid request: word needs instead_of, which needs explain")
+    return ContrastFields(instead_of, word)
 
 
 def number_field(fields: dict[str, Any], name: str, default: int, most: int, least: int = 0) -> int:

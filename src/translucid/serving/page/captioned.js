@@ -3,6 +3,7 @@
 import { $ } from "./asking.js";
 import { showLit } from "./lit.js";
 import { litBeamCode, litCode, litHeadsCode, litWhyCode } from "./litcode.js";
+import { alone } from "./why.js";
 
 export const CAPTIONS = {
   noun: "caption", kinds: { cross: "Caption to image" }, table: false,
@@ -27,12 +28,13 @@ export function captionOf({ caption, words, grid, maps, tree }) {
   return { source_text: "", text: caption, record, tree };
 }
 
-// The positive importances of each word, as shares.
-function importances(_, { importance }) {
-  return importance.map((rows) => {
+// The positive importances of each word, as shares; a contrast is of one word.
+function importances(record, { importance, contrast }) {
+  const shares = importance.map((rows) => {
     const all = rows.flat().reduce((sum, x) => sum + Math.max(0, x), 0) || 1;
     return rows.map((row) => row.map((x) => Math.max(0, x) / all));
   });
+  return contrast ? alone(record.target, contrast.word, shares[0], shares[0].map((row) => row.map(() => 0))) : shares;
 }
 
 // The total attention by cell, scaled to a maximum of 1.

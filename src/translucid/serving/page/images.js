@@ -140,7 +140,7 @@ function server() {
     turned: (one) => { mode = one; },
     problem,
     methods,
-    explain: async ({ text: caption }, method) => (await question({ caption, explain: method })).explanation,
+    explain: async ({ text: caption }, method, contrast) => (await question({ caption, explain: method, ...contrast })).explanation,
     maps: async ({ text: caption }) => captionOf(await question({ caption, maps: true })).record,
     tree: async ({ text: caption }) => (await question({ caption, tree: true })).tree,
     pdf: ({ text: caption }, view) => question({ caption, ...view }, "caption/picture"),

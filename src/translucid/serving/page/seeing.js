@@ -105,7 +105,7 @@ function server(model, moved, choose) {
     maps: async (sentence) => ({ ...sentence.record, ...(await looked(sentence, { maps: "all" })).pieces[0] }),
     tree: async ({ source_text: q }) => (await question("beam", { q })).trees[0],
     pdf: ({ source_text: q, text }, view) => question("picture", { q, translation: text, ...view }),
-    ...(Object.keys(methods).length ? { explain: async (sentence, explain) => (await looked(sentence, { explain })).explanation } : {}),
+    ...(Object.keys(methods).length ? { explain: async (sentence, explain, contrast) => (await looked(sentence, { explain, ...contrast })).explanation } : {}),
     ways: ({ source_text: q }, prefix) => question("continue", { q, prefix }),
   };
 }

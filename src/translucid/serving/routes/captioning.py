@@ -14,7 +14,14 @@ from translucid.inspection.explain.image_case import image_case, saliency_record
 from translucid.inspection.inspected import plain, rounded_probability
 from translucid.inspection.saliency_overlay import AttentionResult
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import flag_field, method_field, number_field, text_field
+from translucid.serving.edge.incoming import (
+    ContrastFields,
+    contrast_fields,
+    flag_field,
+    method_field,
+    number_field,
+    text_field,
+)
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import CHOICES, LOOKED, beam_tree, first_word
@@ -45,6 +52,8 @@ class CaptionRequest(NamedTuple):
     """Whether the tree of the beam search is included."""
     method: str
     """The method of an explanation; "" for none."""
+    contrasted: ContrastFields
+    """The word that is contrasted with another one."""
 
 
 class CaptionRoutes(Handlers):
@@ -84,7 +93,8 @@ class CaptionRoutes(Handlers):
         options = decoding.model_copy(update={"nbest": nbest, "beam": max(beam, nbest)})
         maps, tree = flag_field(fields, "maps"), flag_field(fields, "tree")
         method = method_field(fields, "explain", images=True)
-        return CaptionRequest(options, prefix, continuations, caption, maps, tree, method)
+        contrasted = contrast_fields(fields, method)
+        return CaptionRequest(options, prefix, continuations, caption, maps, tree, method, contrasted)
 
 
 def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> dict[str, Any]:
@@ -123,7 +133,7 @@ def _answer(captioner: Captioner, picture: Picture, wanted: CaptionRequest) -> d
         between_steps()
         model, text = (captioner.model, captioner.tokenizer), " ".join(looked.words)
         case = image_case(wanted.method, *model, picture.pixels, text, captioner.grid)
-        answer["explanation"] = saliency_record(case, wanted.method)
+        answer["explanation"] = saliency_record(case, wanted.method, wanted.contrasted.of(case))
     if wanted.continuations:
         answer["ways"] = [
             _continuation(captioner, caption, len(prefix)) for caption in continued[: wanted.continuations]

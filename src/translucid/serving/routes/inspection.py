@@ -23,7 +23,7 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import are_texts, method_field, text_field
+from translucid.serving.edge.incoming import ContrastFields, are_texts, contrast_fields, method_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
@@ -71,13 +71,16 @@ class InspectionRoutes(Handlers):
         maps = text_field(fields, "maps", "cross")
         if maps not in ("cross", "all"):
             raise ApiError(400, "Invalid request: maps is neither cross nor all")
-        inspector = SentenceInspector(served, method, SIDES if maps == "all" else ())
+        contrasted = contrast_fields(fields, method)
+        inspector = SentenceInspector(served, method, contrasted, SIDES if maps == "all" else ())
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
         (layout,), known = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
+        if contrasted.instead_of and len(layout.sentences) > 1:
+            raise ApiError(400, "Invalid request: instead_of is for one sentence")
         targets = _targets_field(fields, len(layout.sentences))
         translations: list[Translation] = []
         if targets is None:
@@ -196,6 +199,8 @@ class SentenceInspector:
     served: Served
     method: str
     """The method of the explanations; "" for none."""
+    contrasted: ContrastFields
+    """The word that is contrasted with another one."""
     sides: Sequence[str]
     """The sides whose self-attention is included."""
 
@@ -263,7 +268,7 @@ class SentenceInspector:
         if self.method and row["text"].strip():
             translator = self.served.translator
             case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
-            row["explanation"] = why_record(case, self.method)
+            row["explanation"] = why_record(self.contrasted.of(case) or case, self.method)
 
 
 def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,14 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import choice_field, method_field, number_field, text_field
+from translucid.serving.edge.incoming import (
+    ContrastFields,
+    choice_field,
+    contrast_fields,
+    method_field,
+    number_field,
+    text_field,
+)
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import LOOKED, beam_of, read_text
@@ -62,10 +69,11 @@ class PlotRoutes(Handlers):
             if name in fields:
                 chosen[name] = number_field(fields, name, 0, 999)
         method = method_field(fields, "method", "erasure", images=True)
+        contrasted = contrast_fields(fields, method)
 
         def figure() -> Figure:
             if view == "why":
-                return _draw_why(captioner, captioner.picture(image, "image"), caption, method)
+                return _draw_why(captioner, captioner.picture(image, "image"), caption, method, contrasted)
             return _draw_lit(captioner, captioner.picture(image, "image"), caption, view, chosen)
 
         return await _drawn(task, figure)
@@ -88,7 +96,8 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
         return draw_beam(translator.trace(source, beam_of(translator)))
     if view == "why":
         method = method_field(fields, "method", "erasure")
-        why = explain(Case(translator.model, translator.pipeline, source, target), method, samples=200)
+        case = Case(translator.model, translator.pipeline, source, target)
+        why = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
     (inspected,) = translator.inspect([(source, target)])
@@ -112,12 +121,13 @@ def _draw_lit(captioner: Captioner, picture: Picture, caption: str, view: str, c
     return draw_saliency(SaliencyOverlay.of(looked, **chosen))
 
 
-def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str) -> Figure:
+def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields) -> Figure:
     from translucid.inspection.explain.image_case import image_case, overlay_of
     from translucid.inspection.plots import draw_saliency
 
     case = image_case(method, captioner.model, captioner.tokenizer, picture.pixels, caption, captioner.grid)
-    return draw_saliency(overlay_of(case, explain(case, method, samples=200)))
+    contrasted = fields.of(case)
+    return draw_saliency(overlay_of(case, explain(contrasted or case, method, samples=200), contrasted))
 
 
 def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -> WordMap:

@@ -10,11 +10,11 @@ from fastapi.responses import JSONResponse
 from translucid.api.text_classifier import SingleClassifier
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import explain, faithfulness, methods_here, random_faithfulness
+from translucid.inspection.explain import contrast_labels, explain, faithfulness, methods_here, random_faithfulness
 from translucid.inspection.explain.case import LabelCase
 from translucid.inspection.inspected import rounded_probability
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import number_field, text_field
+from translucid.serving.edge.incoming import contrast_fields, number_field, text_field
 from translucid.serving.queue.request_context import Handlers
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class TextModelRoutes(Handlers):
         served = self.context.catalogue.classifier(text_field(fields, "model", "") or None)
         text = text_field(fields, "q", most=LONGEST)
         method, label = text_field(fields, "explain", ""), text_field(fields, "label", "")
+        instead_of, _ = contrast_fields(fields, method)
         if not text.strip():
             raise ApiError(400, "Invalid request: there are no words to classify")
         if label and label not in served.model.labels:
@@ -54,7 +55,7 @@ class TextModelRoutes(Handlers):
             between_steps()
             probabilities = {name: round(value, 6) for name, value in result.probabilities.items()}
             row = {"label": result.label, "probabilities": probabilities}
-            return row | _words(member, text, label or result.label, method)
+            return row | _words(member, text, label or result.label, method, instead_of)
 
         return JSONResponse({"model": served.name, **await task.run(answer)})
 
@@ -75,8 +76,11 @@ class TextModelRoutes(Handlers):
         return JSONResponse({"model": served.name, **await task.run(answer)})
 
 
-def _words(member: SingleClassifier, text: str, label: str, method: str) -> dict[str, Any]:
-    """Return each word with the label's probability after it, and with its importance if there is a method."""
+def _words(member: SingleClassifier, text: str, label: str, method: str, instead_of: str) -> dict[str, Any]:
+    """Return each word with the label's probability after it, and with its importance if there is a method.
+
+    With another label, `instead_of`, the importance is that for the log-odds of the two.
+    """
     (ids,) = member.ids([text])
     try:
         case = LabelCase(member.model, member.tokenizer, ids, label, text)
@@ -87,12 +91,16 @@ def _words(member: SingleClassifier, text: str, label: str, method: str) -> dict
         rows.append({"word": word, "probability": round(probability, 5)})
     if not method:
         return {"words": rows}
-    explanation = explain(case, method, samples=200)
+    contrasted = contrast_labels(case, instead_of) if instead_of else None
+    explained = contrasted or case
+    explanation = explain(explained, method, samples=200)
     for row, value in zip(rows, explanation.importance[0].tolist(), strict=True):
         row["importance"] = round(value, 4)
     record: dict[str, Any] = {"method": method, "label": label, "fit": explanation.fit}
-    record["faithfulness"] = faithfulness(case, explanation)._asdict()
-    record["random"] = random_faithfulness(case)._asdict()
+    record["faithfulness"] = faithfulness(explained, explanation)._asdict()
+    record["random"] = random_faithfulness(explained)._asdict()
+    if contrasted:
+        record["contrast"] = contrasted.to_json()
     return {"words": rows, "explanation": record}
 
 

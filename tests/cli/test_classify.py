@@ -161,6 +161,22 @@ def test_the_word_that_decides_is_named(call, mood, method):
     assert faithful[method]["comprehensiveness"] > faithful["random"]["comprehensiveness"]
 
 
+def test_a_label_is_contrasted_with_another(call, mood):
+    """Of two labels, log p(a) - log p(b): what the one gains by a word, the other loses."""
+    arguments = ["explain", mood, "the film was awful and so", "--json", "--target"]
+    good, bad = (json.loads(call(*arguments, label).out)["importance"][0] for label in ("good", "bad"))
+    record = json.loads(call(*arguments, "bad", "--instead-of", "good").out)
+    np.testing.assert_allclose(record["importance"][0], np.subtract(bad, good), atol=1e-4)
+    assert record["contrast"]["instead_of"] == "good"
+    for wrong, message in (
+        (["bad"], "is the label itself"),
+        (["soso"], "no label"),
+        (["good", "--word", "0"], "--word is for"),
+    ):
+        refused = call(*arguments, "bad", "--instead-of", *wrong)
+        assert (refused.code, refused.err.count("\n")) == (2, 1) and message in refused.err
+
+
 def test_gradients_add_up_to_what_the_label_gains(mood):
     pytest.importorskip("captum")
     from translucid.inspection.explain.case import LabelCase

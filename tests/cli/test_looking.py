@@ -203,6 +203,24 @@ def test_explain_needs_nothing_more_by_default_and_says_what_works_where_it_does
     assert call("explain", small_run, "I like soccer", "--method", "limes").code == 2
 
 
+def test_explain_contrasts_a_word_with_another(call, small_run):
+    arguments = ["explain", small_run, "I like soccer", "--target", "me gusta el fútbol"]
+    done = call(*arguments, "--instead-of", "la", "--word", "2")
+    assert done.code == 0, done.err
+    assert "el instead of la (word 2): log-odds" in done.out and "log-odds lost" in done.out
+    record = json.loads(call(*arguments, "--instead-of", "la", "--json").out)
+    assert (len(record["importance"]), len(record["target"]), record["contrast"]["instead_of"]) == (1, 1, "la")
+    for wrong, message in (
+        (["--word", "1"], "--word is for --instead-of"),
+        (["--instead-of", "el", "--word", "2"], "is the word itself"),
+        (["--instead-of", "la", "--method", "attention"], "can't tell two words apart"),
+    ):
+        refused = call(*arguments, *wrong)
+        assert (refused.code, refused.err.count("\n")) == (2, 1) and message in refused.err
+    refused = call("explain", small_run, "I like soccer. She works.", "--instead-of", "la")
+    assert refused.code == 2 and "for one sentence, not 2" in refused.err
+
+
 def test_every_sentence_is_explained(call, small_run):
     done = call("explain", small_run, "I like soccer. She works.", "--json")
     assert [json.loads(line)["source"] for line in done.out.splitlines()] == [

@@ -103,6 +103,16 @@ def test_explain_tests_itself(call, folder, method, tmp_path):
     assert set(record["faithfulness"]) == {method, "random"}
 
 
+def test_a_word_of_a_caption_is_contrasted_with_another(call, folder, tmp_path):
+    base = ["explain", folder / "soft", folder / "image.png", "--target", CAPTION, "--instead-of", "the"]
+    done = call(*base, "--word", 0, "--save", tmp_path / "why.html")
+    assert done.code == 0, done.err
+    assert "a instead of the (word 0): log-odds" in done.out and "log-odds lost" in done.out
+    assert "instead of the depends on: " in (tmp_path / "why.html").read_text()
+    record = json.loads(call(*base, "--json").out)
+    assert len(record["importance"]) == 1 and record["contrast"]["instead_of"] == "the"
+
+
 @pytest.mark.parametrize("ending", ["svg", "pdf", "json"])
 def test_an_explanation_is_saved(call, folder, tmp_path, ending):
     file = tmp_path / f"why.{ending}"

@@ -9,7 +9,7 @@ from PIL import Image
 
 from translucid.api.captioner import Captioner
 from translucid.ground.errors import UserError
-from translucid.inspection.explain import explain, faithfulness, random_faithfulness
+from translucid.inspection.explain import contrast, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.faithfulness import part_count
 from translucid.inspection.explain.image_case import image_case
 from translucid.models.captioner.image_encoder import ImageEncoder
@@ -135,6 +135,20 @@ def test_an_explanation_is_that_of_the_library_and_comes_with_its_test(client, e
     assert answer["random"] == pytest.approx(random_faithfulness(case, k)._asdict(), abs=1e-3)
 
 
+def test_a_contrast_is_that_of_the_library(client, eyes, scene):
+    asked = {"caption": "a red star", "explain": "erasure", "instead_of": "blue", "word": "1"}
+    answer = ask(client, scene, **asked).json()["explanation"]
+    captioner = Captioner.load(eyes)
+    picture = captioner.picture(scene)
+    case = image_case("erasure", captioner.model, captioner.tokenizer, picture.pixels, "a red star", captioner.grid)
+    contrasted = contrast(case, "blue", 1)
+    found = explain(contrasted, "erasure").importance
+    torch.testing.assert_close(torch.tensor(answer["importance"]).flatten(1), found, rtol=0, atol=1e-3)
+    assert answer["contrast"] == pytest.approx(contrasted.to_json(), abs=1e-3)
+    drawn = {"data": {**asked, "view": "why", "method": "erasure"}, "files": {"file": ("a.png", scene)}}
+    assert client.post("/caption/picture", **drawn).content.startswith(b"%PDF")
+
+
 def test_only_explanations_of_images_that_are_there_are_offered(client, scene):
     assert client.get("/frontend/settings").json()["imageExplanations"] == ["erasure", "lime", "gradients"]
     refused = ask(client, scene, explain="magic")
@@ -228,7 +242,20 @@ def test_it_is_documented(client):
     spec = client.get("/spec").json()["paths"]["/caption"]["post"]
     kinds = spec["requestBody"]["content"]
     assert {"multipart/form-data", "image/jpeg", "image/png"} <= kinds.keys()
-    wanted = {"model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain", "api_key"}
+    wanted = {
+        "model",
+        "beam",
+        "nbest",
+        "prefix",
+        "ways",
+        "caption",
+        "maps",
+        "tree",
+        "explain",
+        "instead_of",
+        "word",
+        "api_key",
+    }
     assert wanted == {one["name"] for one in spec["parameters"]}
     assert wanted | {"file"} == kinds["multipart/form-data"]["schema"]["properties"].keys()
     assert "words" in spec["responses"]["200"]["content"]["application/json"]["schema"]["properties"]

@@ -9,7 +9,7 @@ import yaml
 from fastapi.testclient import TestClient
 
 from translucid.api.translator import Translator
-from translucid.inspection.explain import explain, explanation, faithfulness, random_faithfulness
+from translucid.inspection.explain import contrast, explain, explanation, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import Case
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
@@ -87,6 +87,26 @@ def test_explanations_are_those_of_the_library_and_come_with_their_test(client, 
     assert why["random"] == pytest.approx(random_faithfulness(case)._asdict(), abs=2e-3)
     assert why["faithfulness"] != why["random"]
     assert (why["source"], why["target"]) == (["I", "like", "soccer"], sentence["text"].split())
+
+
+def test_a_contrast_is_that_of_the_library(client, run):
+    asked = {"q": "I like soccer", "translations": ["me gusta el fútbol"], "explain": "erasure", "instead_of": "la"}
+    why = look(client, **asked, word=2).json()["sentences"][0]["explanation"]
+    own = Translator.load(run, engine="torch")
+    case = contrast(Case(own.model, own.pipeline, "I like soccer", "me gusta el fútbol"), "la", 2)
+    found = explain(case, "erasure")
+    torch.testing.assert_close(torch.tensor(why["importance"]), found.importance, rtol=0, atol=2e-3)
+    assert why["contrast"] == pytest.approx({"word": 2, "instead_of": "la", "log_odds": case.log_odds}, abs=2e-3)
+    assert why["faithfulness"] == pytest.approx(faithfulness(case, found)._asdict(), abs=2e-3)
+    for wrong in (
+        {"explain": ""},
+        {"instead_of": "", "word": 2},
+        {"word": 9},
+        {"word": "x"},
+        {"instead_of": "x" * 101},
+    ):
+        assert look(client, **asked | wrong).status_code == 400, wrong
+    assert look(client, q="I sing. You sing.", explain="erasure", instead_of="la").status_code == 400
 
 
 def test_ways_to_go_on_begin_with_the_prefix_and_the_best_comes_first(client):

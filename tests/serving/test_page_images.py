@@ -174,6 +174,12 @@ def test_why_lights_up_what_a_word_depends_on(page, eyes, scene):
     best = int(explain(case, "erasure").importance[0].argmax())
     middle = [(best % columns + 0.5) / columns, (best // columns + 0.5) / rows]
     assert page.evaluate(CELLS, middle)[3] < page.evaluate(DARKEST)
+    page.get_by_label("word to explain").select_option(index=1)
+    page.get_by_label("another word").fill("red" if words[0] != "red" else "blue")
+    page.get_by_role("button", name="Why not?").click()
+    expect(page.locator("#captioned .more .about")).to_contain_text("times as probable as")
+    expect(page.locator("#captioned .said")).to_contain_text("instead of")
+    assert page.evaluate(DARKEST) > 150  # the word lights up by itself
     page.get_by_role("tab", name="Attention").click()
     page.locator("#captioned .word").first.hover()
     expect(page.locator("#captioned .said")).to_contain_text("attends to")

@@ -9,7 +9,7 @@ from translucid.inspection.explain.case import Case
 from translucid.inspection.explain.faithfulness import why_record
 from translucid.inspection.saving import save
 
-from .test_page import type_in, watched
+from .test_page import made_by_code, saved, type_in, watched
 from .test_page_seeing import GIVEN, RIBBONS, TEXT, address, page, seen  # noqa: F401
 
 
@@ -53,6 +53,36 @@ def test_of_two_explanations_the_one_that_is_chosen_last_is_shown(page):  # noqa
     assert page.inner_text(".faithful") == shown
 
 
+def test_one_asks_why_a_word_is_there_and_not_another(page, run, tmp_path, monkeypatch):  # noqa: F811
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Why").click()
+    expect(page.locator(".measure")).to_have_count(4)
+    plain = page.inner_text(".faithful")
+    own = page.locator("#attention .below .word").first.inner_text()
+    page.locator("#attention .below .word").first.press("Enter")
+    expect(page.get_by_label("word to explain")).to_have_value("0")
+    with page.expect_response("**/look") as asked:
+        page.locator(".likely button").first.click()
+    found = asked.value.json()["sentences"][0]["explanation"]
+    expect(page.locator(".likely [aria-pressed=true]")).to_have_text(found["contrast"]["instead_of"])
+    expect(page.locator("#attention .more .about")).to_contain_text("times as probable as")
+    expect(page.locator(".faithful")).to_contain_text("log-odds of the two words")
+    expect(page.locator(".said")).to_contain_text(f"{own} ", use_inner_text=True)
+    drawn = {t for t, _, _ in page.locator(".ribbon").evaluate_all(RIBBONS)}
+    assert drawn == {0}
+    monkeypatch.chdir(tmp_path)
+    assert saved(page)["JSON"] and [file[:4] for file in made_by_code(page, "runs/tiny", run)] == [b"%PDF"]
+    page.get_by_label("another word").fill("gato")
+    page.get_by_label("another word").press("Enter")
+    expect(page.locator("#attention .more .about")).to_contain_text("gato")
+    page.get_by_label("another word").fill(own)
+    page.get_by_role("button", name="Why not?").click()
+    expect(page.locator("#problem")).to_contain_text("is the word itself")
+    page.get_by_label("word to explain").select_option("all words")
+    expect(page.locator(".faithful")).to_have_text(plain, use_inner_text=True)
+    expect(page.get_by_label("another word")).to_be_hidden()
+
+
 def test_explanations_that_are_saved_along_are_shown(context, run, seen, tmp_path):  # noqa: F811
     translator = Translator.load(run)
     case = Case(translator.model, translator.pipeline, TEXT, GIVEN)
@@ -62,6 +92,7 @@ def test_explanations_that_are_saved_along_are_shown(context, run, seen, tmp_pat
         page.get_by_role("tab", name="Why").click()
         expect(page.locator(".measure")).to_have_count(4)
         expect(page.get_by_label("method").locator("option")).to_have_count(1)
+        expect(page.get_by_label("word to explain")).to_have_count(0)
         found = np.zeros_like(why)
         for t, s, weight in page.locator(".ribbon").evaluate_all(RIBBONS):
             found[t, s] = weight

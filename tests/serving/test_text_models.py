@@ -7,7 +7,7 @@ import pytest
 
 from translucid import Generator, TextClassifier
 from translucid.cli.main import run as command
-from translucid.inspection.explain import explain, faithfulness, random_faithfulness
+from translucid.inspection.explain import contrast_labels, explain, faithfulness, random_faithfulness
 from translucid.inspection.explain.case import LabelCase
 
 from .refusals import why_invalid
@@ -77,6 +77,15 @@ def test_why_is_told_with_a_test_of_it(client, models, method):
     assert answer["explanation"].keys() >= {"faithfulness", "random"}
 
 
+def test_a_label_is_contrasted_with_another(client, models):
+    answer = client.post(
+        "/classify", json={"q": BAD, "explain": "erasure", "label": "bad", "instead_of": "good"}
+    ).json()
+    found = explain(contrast_labels(case_of(models[0], "bad"), "good"), "erasure")
+    assert [row["importance"] for row in answer["words"]] == pytest.approx(found.importance[0].tolist(), abs=1e-3)
+    assert answer["explanation"]["contrast"]["instead_of"] == "good"
+
+
 def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
     asked = {"q": "the film", "seed": 3, "temperature": 0.7, "max_tokens": 9, "considered": 4}
     answer = client.post("/generate", json=asked).json()
@@ -97,6 +106,7 @@ def test_a_prompt_is_gone_on_with_as_the_library_does(client, models):
         ("/classify", {"q": "x" * 5001}, "exceed the limit of 5000"),
         ("/classify", {"q": "x " * 1500, "explain": "erasure"}, "limit of 2000 for explain"),
         ("/classify", {"q": "good", "label": "soso"}, "no label 'soso'"),
+        ("/classify", {"q": "good", "instead_of": "bad"}, "instead_of, which needs explain"),
         ("/classify", {"q": "good", "explain": "attention"}, "no explanation by 'attention'"),
         ("/classify", {"q": "good", "model": "language"}, "no model 'language' that classifies texts"),
         ("/generate", {"q": "good", "max_tokens": 201}, "max_tokens is more than 200"),

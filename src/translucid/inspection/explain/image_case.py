@@ -192,14 +192,15 @@ def overlay_of(case: ImageCase, explanation: Explanation, contrasted: Contrast |
         explanation: the explanation of its caption.
         contrasted: what is explained instead of the caption; its note is its log-odds.
     """
-    notes = [percent(math.exp(value)) for value in case.attention_result.log_probs]
+    notes, verb = [percent(math.exp(value)) for value in case.attention_result.log_probs], "depends on"
     if contrasted:
         notes = [f"{contrasted.log_odds:+.2f} nats"]
+        verb = f"instead of {contrasted.other.target_words[0]} depends on"
     if explanation.fit:
         for i, fit in enumerate(explanation.fit):
             notes[i] += f", R² {fit:.2f}"
     support = case.over(explanation.importance.clamp(min=0))
-    return SaliencyOverlay(case.pixels, explanation.target, notes, support, "depends on")
+    return SaliencyOverlay(case.pixels, explanation.target, notes, support, verb)
 
 
 def record(

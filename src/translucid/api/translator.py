@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
     from translucid.inspection.lens import DecoderLens, Lens
+    from translucid.inspection.patching import Patching
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
@@ -381,17 +382,21 @@ class Translator(Examiner):
 
         return decoder_lens(self, text, options, **changes)
 
+    def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
+        """Put states of a run on CLEAN into a run on OTHER: which ones carry the difference between two target words?
+
+        The options are those of `api.patching.patch`: `target` and `pairs`.
+        """
+        from translucid.api.patching import patch
+
+        return patch(self, clean, other, words, **options)
+
     def trace(self, text: str, beam: int) -> BeamTrace:
         """Translate a text in one piece and return the tree of its beam search.
 
         Raises:
             UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
         """
-        (pieces,) = self.pipeline.pieces([text], split=False)
-        if len(pieces) != 1:
-            raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
-        options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
-        trace, best = self.torch_engine.traced(pieces[0].ids, options)
-        masked = pieces[0].masked
-        trace.finish(best.with_end, lambda ids: masked.unmask_pieces(self.tokenizer.target_pieces(ids)))
-        return trace
+        from translucid.api.tracing import trace
+
+        return trace(self, text, beam)

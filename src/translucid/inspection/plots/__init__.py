@@ -13,6 +13,7 @@ from translucid.inspection.plots.heatmaps import (
     draw_words,
 )
 from translucid.inspection.plots.lens import draw_lens
+from translucid.inspection.plots.patching import draw_patching
 from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 
@@ -25,6 +26,7 @@ __all__ = [
     "draw_mask",
     "draw_masks",
     "draw_padding",
+    "draw_patching",
     "draw_positions",
     "draw_reliability",
     "draw_ribbons",

@@ -1,0 +1,105 @@
+"""`translucid patch`.
+
+**Examples**
+
+    translucid patch runs/demo "The house is big" "The car is big"
+
+    translucid patch runs/demo "I like music" "I like soccer" --words la/el --save patched.png
+
+    translucid patch runs/demo "I like the music" "I like soccer" --pairs "0-0 1-1 3-2" --json
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from typer import Argument, Option
+
+from translucid.cli import option
+from translucid.cli.arguments import refuse_to_save
+from translucid.cli.printing import print_json, with_examples
+from translucid.data.readers.file_kinds import refuse_file_names
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.inspection import PICTURES
+
+KINDS = (*PICTURES, ".html", ".json")
+"""The formats in which the result is saved."""
+
+
+class Choice(NamedTuple):
+    """Choice."""
+
+    words: Annotated[
+        str | None, Option(metavar="A/B", help="Target words: A of CLEAN's translation, B instead of it.")
+    ] = None
+    target: Annotated[str | None, Option(help="Use this translation of CLEAN instead of the model's own.")] = None
+    pairs: Annotated[
+        str | None, Option(metavar="PAIRS", help="Pairs of source words, 0-0 1-2: CLEAN's word first, from 0.")
+    ] = None
+    device: option.Device = "auto"
+
+
+class Output(NamedTuple):
+    """Output."""
+
+    as_json: option.Json = False
+    save: Annotated[Path | None, Option(metavar="FILE", help="Save as .html, .png, .svg, .pdf or .json.")] = None
+    overwrite: option.Overwrite = False
+
+
+@with_examples(__doc__)
+def patch(
+    run: option.Run,
+    clean: Annotated[str, Argument(metavar="CLEAN", help="A sentence.")],
+    other: Annotated[str, Argument(metavar="OTHER", help="A sentence that differs in what is examined.")],
+    *,
+    choice: Choice,
+    output: Output,
+    languages: option.Languages,
+) -> None:
+    """Find the states that carry the difference between two sentences (activation patching).
+
+    In the run on OTHER, the states of one layer at one word are replaced by those of the run on CLEAN. The result is
+    the share of the difference in log-odds of two target words that this carries over: 0 % is like OTHER, 100 % like
+    CLEAN. Both runs have the same target prefix, the translation of CLEAN up to the first word of --words, or up to the
+    first difference of both translations.
+
+    Source words are paired by position, or equal words if one sentence has more words; otherwise give --pairs.
+    """
+    from translucid.api.translator import Translator
+    from translucid.inspection.patching.views import save, terminal_view
+    from translucid.inspection.patching.word_pairs import read_pairs
+
+    refuse_to_save(output.save, output.overwrite, KINDS)
+    refuse_file_names([clean, other])
+    words = _words(choice.words)
+    pairs = None if choice.pairs is None else read_pairs(choice.pairs)
+    translator = Translator.load(
+        run, choice.device, "torch", source=languages.source_language, target=languages.target_language
+    )
+    patching = translator.patch(clean, other, words, target=choice.target, pairs=pairs)
+    if output.save:
+        save(patching, output.save)
+    if output.as_json:
+        print_json(patching.to_json())
+        return
+    console = Console()
+    console.print(terminal_view(patching, console.width))
+    if output.save:
+        console.print(f"\nsaved: {output.save}", soft_wrap=True)
+
+
+def _words(text: str | None) -> tuple[str, str] | None:
+    """Read the words `a/b`.
+
+    Raises:
+        UserError: the text has another form, or the words are equal.
+    """
+    if text is None:
+        return None
+    first, _, second = map(str.strip, text.partition("/"))
+    if not first or not second or first == second:
+        raise UserError(f"--words {text!r} are not two different words", fix="Write --words el/la.")
+    return first, second

@@ -1,0 +1,313 @@
+"""Activation patching against PyTorch's hooks, and what follows from its definition."""
+
+import json
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from tests.probes.foreign import many_languages_folder, marian_folder
+from translucid import Translator
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.ground.errors import UserError
+from translucid.inspection.patching.runs import CROSS, DECODER, ENCODER, Runs, notes_on, points_by_kind
+from translucid.inspection.patching.word_choice import choices, first_difference
+from translucid.inspection.patching.word_pairs import pair_pieces, pair_words, read_pairs
+from translucid.models.attention_only import AttentionOnly
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
+from translucid.models.recurrent import RecurrentModel
+from translucid.models.transformer import Transformer
+
+V, A, B = 30, 11, 12
+CLEAN, OTHER = torch.tensor([[5, 6, 7, 8, 3]]), torch.tensor([[5, 9, 10, 8, 3]])
+PREFIX = torch.tensor([[2, 13, 14, 15]])
+LAYERS = {"width": 16, "encoder_layers": 2, "decoder_layers": 2}
+KINDS = {
+    "pre-norm": (Transformer, TransformerOptions(**LAYERS, heads=4, feed_forward=24)),
+    "post-norm": (Transformer, TransformerOptions(**LAYERS, heads=2, feed_forward=24, norm="post")),
+    "attention-only": (AttentionOnly, AttentionOnlyOptions(**LAYERS)),
+    "bahdanau": (RecurrentModel, RecurrentOptions(width=16, attention="bahdanau")),
+    "input feeding": (RecurrentModel, RecurrentOptions(width=16, attention="luong-dot", input_feeding=True)),
+    "no attention": (RecurrentModel, RecurrentOptions(width=16, attention="none")),
+}
+SOURCE_PLACES = [[(i, i)] for i in range(5)]
+TARGET_PLACES = [[(t, t)] for t in range(4)]
+
+
+def runs_of(name, clean=CLEAN, other=OTHER, dtype=torch.float32):
+    torch.manual_seed(1)
+    kind, options = KINDS[name]
+    model = kind(V, V, options).eval().to(dtype)
+    for parameter in model.parameters():  # biases too, which are zero at first
+        parameter.data.normal_(std=0.4)
+    return Runs(model, clean, other, PREFIX, (A, B))
+
+
+def places_of(kind):
+    return SOURCE_PLACES if kind == ENCODER else TARGET_PLACES
+
+
+@pytest.mark.parametrize("name", KINDS)
+@torch.inference_mode()
+def test_a_runs_own_states_change_nothing(name):
+    runs = runs_of(name, OTHER, OTHER)
+    for kind, points in points_by_kind(runs.model).items():
+        places = places_of(kind)
+        patched = runs.patched(points, places)
+        assert torch.equal(patched, runs.log_odds(OTHER, len(places)).expand_as(patched))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_all_positions_of_a_layer_of_the_encoder_make_it_the_other_run(name):
+    runs = runs_of(name)
+    points = points_by_kind(runs.model)[ENCODER]
+    everywhere = [[(i, i) for i in range(5)]]
+    carried = runs.carried(points, everywhere)[:, 0]
+    expected = torch.ones_like(carried)
+    if name in ("bahdanau", "input feeding", "no attention"):
+        # The decoder also starts with the encoder's last state, which only the embeddings change.
+        assert abs(carried[-1] - 1) > 1e-3
+        carried, expected = carried[:1], expected[:1]
+    assert_close(carried, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("kind", [ENCODER, CROSS, DECODER])
+def test_patching_equals_replacing_the_outputs_of_modules(name, kind):
+    """In float64, every place on its own, by PyTorch's hooks instead of points."""
+    runs = runs_of(name, dtype=torch.float64)
+    model, places = runs.model, places_of(kind)
+    modules = {
+        ENCODER: [model.source_embedding, *model.encoder],
+        CROSS: [block.cross_attention.output for block in model.decoder],
+        DECODER: list(model.decoder),
+    }[kind]
+    carried = runs.carried(points_by_kind(model)[kind], places)
+    expected = [[share_by_hooks(runs, module, place) for place in places] for module in modules]
+    assert_close(carried, torch.tensor(expected, dtype=torch.float64), rtol=1e-7, atol=1e-7)
+
+
+def share_by_hooks(runs, module, place):
+    states = []
+
+    def states_of(output):
+        return output[0] if isinstance(output, tuple) else output
+
+    def keep(module, inputs, output):
+        states.append(states_of(output))
+
+    def replace(module, inputs, output):
+        x = states_of(output).clone()
+        for clean, other in place:
+            x[:, other] = states[0][:, clean]
+        return (x, *output[1:]) if isinstance(output, tuple) else x
+
+    def log_odds(source):
+        log_probs = runs.model(source, PREFIX)[0, -1].log_softmax(-1)
+        return (log_probs[A] - log_probs[B]).item()
+
+    with torch.inference_mode():
+        handle = module.register_forward_hook(keep)
+        clean = log_odds(CLEAN)
+        handle.remove()
+        other = log_odds(OTHER)
+        handle = module.register_forward_hook(replace)
+        patched = log_odds(OTHER)
+        handle.remove()
+    return (patched - other) / (clean - other)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_last_state_of_the_decoder_is_all_that_the_choice_depends_on(name):
+    runs = runs_of(name)
+    points = points_by_kind(runs.model)[DECODER]
+    carried = runs.carried(points, TARGET_PLACES)
+    if name != "input feeding":  # which passes states on
+        assert_close(carried[-1, :-1], torch.zeros(3, dtype=torch.float64), rtol=0, atol=1e-5)
+    if name in ("pre-norm", "post-norm", "attention-only", "no attention"):
+        assert carried[-1, -1].item() == pytest.approx(1, abs=1e-6)
+
+
+def test_an_earlier_state_acts_through_self_attention():
+    carried = runs_of("pre-norm").carried(["decoder.0.output"], TARGET_PLACES)
+    assert carried[0].abs().min() > 1e-4
+
+
+def test_states_of_a_longer_sentence():
+    """Position 3 of CLEAN into position 1 of OTHER, by hand for the embeddings: a sentence with that word."""
+    runs = runs_of("attention-only", torch.tensor([[5, 6, 7, 8, 9, 3]]), torch.tensor([[5, 10, 3]]))
+    model = runs.model
+    x = model.source_embedding(runs.other).clone()
+    x[:, 1] = model.source_embedding(runs.clean)[:, 3]
+    logits = model.decode(model.read(x, runs.other > 0), PREFIX)[0, -1]
+    patched = runs.patched(["encoder.input"], [[(3, 1)]])
+    assert patched.item() == pytest.approx((logits[A] - logits[B]).item(), abs=1e-5)
+
+
+def test_what_applies_to_a_model():
+    kinds = {name: list(points_by_kind(runs_of(name).model)) for name in KINDS}
+    assert kinds["pre-norm"] == kinds["bahdanau"] == [ENCODER, CROSS, DECODER]
+    assert kinds["attention-only"] == kinds["no attention"] == [ENCODER, DECODER]
+    notes = {name: " ".join(notes_on(runs_of(name).model)) for name in KINDS}
+    assert notes["pre-norm"] == ""
+    assert notes["attention-only"] == "The outputs of cross-attention are the decoder's states."
+    assert "no cross-attention" in notes["no attention"] and "first state" in notes["bahdanau"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """One whose words are single pieces, but for niño and niños."""
+    texts = [Pair("el la", "el niño come"), Pair("el la", "la niña come"), Pair("el la", "los niños comen el pan.")]
+    return Tokenizer.learn(texts * 3, TokenizerOptions(vocabulary=30), seed=1, flexible=True)
+
+
+def target_of(tokenizer, text):
+    return [*tokenizer.encode_target([text])[0], 3]
+
+
+def after(tokenizer, choice):
+    """Return the pieces of the prefix joined, and the two pieces."""
+    return "".join(tokenizer.target_pieces(choice.prefix)), *tokenizer.target_pieces(choice.pieces)
+
+
+def test_a_choice_is_at_the_first_different_piece(tokenizer):
+    target = target_of(tokenizer, "el niño come el pan.")
+    first, second = choices(tokenizer, target, ("el", "la"))
+    assert after(tokenizer, first)[0] == "" and second.prefix == target[: len(second.prefix)]
+    assert tokenizer.decode(second.prefix) == "el niño come"
+    both = [tokenizer.encode_target([word])[0] for word in ("el", "la")]
+    place = 0
+    while both[0][place] == both[1][place]:
+        place += 1
+    assert second.pieces == (both[0][place], both[1][place])
+    # The full stop does not belong to the word.
+    (last,) = choices(tokenizer, target, ("pan", "niño"))
+    assert tokenizer.decode(last.prefix).startswith("el niño come el")
+
+
+def test_words_that_begin_alike_differ_in_a_later_piece(tokenizer):
+    target = target_of(tokenizer, "el niño come")
+    (choice,) = choices(tokenizer, target, ("niño", "niña"))
+    text, a, b = after(tokenizer, choice)
+    word = text + a
+    assert ("▁el▁niño▁come").startswith(word) and a != b
+    (longer,) = choices(tokenizer, target, ("niño", "niños"))
+    assert longer.pieces[0] != longer.pieces[1]
+    with pytest.raises(UserError, match="begins with the pieces of 'el'"):
+        choices(tokenizer, target_of(tokenizer, "el el"), ("el", "el"))
+
+
+def test_a_word_that_the_translation_lacks(tokenizer):
+    target = target_of(tokenizer, "el niño come")
+    with pytest.raises(UserError, match=r"lacks the word 'la'\. Choose a word of 'el niño come'"):
+        choices(tokenizer, target, ("la", "el"))
+    with pytest.raises(UserError, match="lacks characters of '漢'"):
+        choices(tokenizer, target, ("el", "漢"))
+
+
+def test_the_first_difference_of_two_translations(tokenizer):
+    target, other = target_of(tokenizer, "el niño come"), target_of(tokenizer, "el pan come")
+    choice = first_difference(tokenizer, target, other)
+    assert choice.words == ("niño", "pan")
+    place = len(choice.prefix)
+    assert target[:place] == other[:place] == choice.prefix and choice.pieces == (target[place], other[place])
+    with pytest.raises(UserError, match="same translation"):
+        first_difference(tokenizer, target, target)
+    assert first_difference(tokenizer, target, target_of(tokenizer, "el niño")).words[1] == "</s>"
+
+
+def test_pairs_of_words():
+    assert pair_words("abc", "cba") == [(0, 0), (1, 1), (2, 2)]
+    old_dog, cat = ["the", "old", "dog", "is", "big", "</s>"], ["the", "cat", "is", "big", "</s>"]
+    with pytest.raises(UserError, match="different numbers of words: 'old dog' is to be paired with 'cat'"):
+        pair_words(old_dog, cat)
+    # A word with nothing in its place has no pair.
+    dog = ["the", "dog", "was", "big", "</s>"]
+    assert pair_words(dog, old_dog) == [(0, 0), (1, 2), (2, 3), (3, 4), (4, 5)]
+    assert pair_words(old_dog, dog) == [(0, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+    assert read_pairs("0-0 12-3") == [(0, 0), (12, 3)]
+    for text in ("0", "a-b", "0-0,1-1"):
+        with pytest.raises(UserError, match="is no pair of words"):
+            read_pairs(text)
+
+
+def test_pairs_of_pieces():
+    assert pair_pieces((2, 4), (3, 5)) == [(2, 3), (3, 4)]
+    assert pair_pieces((0, 1), (0, 3)) == [(0, 0), (0, 1), (0, 2)]
+    assert pair_pieces((0, 3), (5, 6)) == [(2, 5)]
+    assert pair_pieces((0, 5), (0, 3)) == [(0, 0), (2, 1), (4, 2)]
+
+
+@pytest.fixture(scope="module")
+def marian(tmp_path_factory):
+    """A folder of MarianMT with random weights, opened in place."""
+    folder = tmp_path_factory.mktemp("marian") / "theirs"
+    marian_folder(folder)
+    return Translator.load(folder, "cpu", "torch")
+
+
+def test_a_marian_model_opened_in_place(marian):
+    patching = marian.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta el fútbol")
+    encoder, cross, decoder = patching.parts
+    assert encoder.words == ["I", "like", "music", "</s>"] and encoder.clean_words[2] == "soccer"
+    assert encoder.layers == ["embeddings", "layer 0", "layer 1"]
+    assert cross.words == decoder.words and decoder.words[0] == "<s>"
+    assert patching.prefix.startswith("me")
+    # The run's log-odds are those of forced decoding.
+    ids = marian.pipeline.pairs([("I like soccer", "me gusta el fútbol")])[0]
+    (choice,) = choices(marian.tokenizer, ids.target, ("gusta", "hay"))
+    probabilities = []
+    for piece in choice.pieces:
+        (scored,) = marian.forced_decoding([(ids.source, [*choice.prefix, piece])])
+        probabilities.append(scored.log_probs[-1])
+    assert patching.log_odds[0] == pytest.approx(probabilities[0] - probabilities[1], abs=1e-4)
+    # Words that are equal in both sentences have equal embeddings.
+    assert_close(encoder.carried[0, :2], torch.zeros(2, dtype=torch.float64), rtol=0, atol=1e-4)
+    assert decoder.carried[-1, -1] == pytest.approx(1)
+    assert json.loads(json.dumps(patching.to_json()))["parts"][0]["words"] == encoder.words
+    assert patching._repr_html_().count("<table") == 3
+
+
+def test_language_tokens_are_places_of_their_own(tmp_path):
+    many_languages_folder(tmp_path / "theirs", end=1.0)
+    translator = Translator.load(tmp_path / "theirs", "cpu", "torch", source="en", target="es")
+    patching = translator.patch(
+        "I like soccer", "I like the music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)]
+    )
+    encoder, cross, _ = patching.parts
+    assert encoder.words == ["__en__", "music", "</s>"] and encoder.clean_words == ["__en__", "soccer", "</s>"]
+    assert cross.words[:3] == ["<s>", "__es__", "me"] and patching.prefix == "me"
+
+
+def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):
+    sources = "I like soccer", "I like music"
+    target = "me gusta el fútbol y el mar"
+    ids = marian.pipeline.pairs([(sources[0], target)])[0].target
+    differences = []
+    for choice in choices(marian.tokenizer, ids, ("el", "la")):
+        text = marian.tokenizer.decode(choice.prefix)
+        runs = [marian.pipeline.pairs([(source, target)])[0].source for source in sources]
+        scored = []
+        for source in runs:
+            logits = marian.model(torch.tensor([source]), torch.tensor([[marian.model.bos, *choice.prefix]]))[0, -1]
+            scored.append((logits[choice.pieces[0]] - logits[choice.pieces[1]]).item())
+        differences.append((abs(scored[0] - scored[1]), text))
+    assert len(differences) == 2
+    assert marian.patch(*sources, ("el", "la"), target=target).prefix == max(differences)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("I like soccer", "I like soccer"), "are the same for both sentences"),
+        (("I like soccer", "I like playing the piano"), "different numbers of words: 'soccer' is to be paired"),
+        (("", "I like soccer"), "no words"),
+    ],
+)
+def test_what_can_not_be_patched(marian, arguments, message):
+    with pytest.raises(UserError, match=message):
+        marian.patch(*arguments, ("gusta", "hay"), target="me gusta")
+    with pytest.raises(UserError, match="no pair of words 2-3: the sentences have 3 and 3"):
+        marian.patch("I like soccer", "I like music", ("gusta", "hay"), target="me gusta", pairs=[(2, 3)])

@@ -19,7 +19,6 @@ from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
-from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
@@ -383,10 +382,7 @@ class Translator(Examiner):
         return decoder_lens(self, text, options, **changes)
 
     def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
-        """Put states of a run on CLEAN into a run on OTHER: which ones carry the difference between two target words?
-
-        The options are those of `api.patching.patch`: `target` and `pairs`.
-        """
+        """Return which states carry the difference between two sentences; options are those of `api.patching.patch`."""
         from translucid.api.patching import patch
 
         return patch(self, clean, other, words, **options)

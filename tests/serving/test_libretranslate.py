@@ -250,6 +250,7 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/look": [asked | {"model", "explain", "translations", "maps"}] * 3,
         "/continue": [asked | {"model", "prefix"}] * 3,
         "/beam": [asked | {"model"}] * 3,
+        "/layers": [asked | {"model", "translation"}] * 3,
         "/picture": [asked | {"model", "translation", "view", "kind", "layer", "head", "method"}] * 3,
         "/classify": [{"q", "api_key", "model", "explain", "label"}] * 3,
         "/generate": [

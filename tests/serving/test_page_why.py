@@ -86,7 +86,7 @@ def test_one_asks_why_a_word_is_there_and_not_another(page, run, tmp_path, monke
 def test_explanations_that_are_saved_along_are_shown(context, run, seen, tmp_path):  # noqa: F811
     translator = Translator.load(run)
     case = Case(translator.model, translator.pipeline, TEXT, GIVEN)
-    save([seen], tmp_path / "a.html", TEXT, GIVEN, explanations=[{"erasure": why_record(case, "erasure")}])
+    save([seen], tmp_path / "a.html", TEXT, GIVEN, details=[{"explanations": {"erasure": why_record(case, "erasure")}}])
     why = explain(case, "erasure").importance.numpy()
     with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
         page.get_by_role("tab", name="Why").click()

@@ -250,12 +250,13 @@ class Translation(NBest):
         texts = f"<p>{escape(self.source)}<br><b>{escape(self.text)}</b></p>"
         for warning in (*self.warnings, *self.attention_warnings):
             texts += f"<p>⚠ {escape(warning)}</p>"
-        with_attention = [inspected for inspected in self.inspected if inspected.layers]
-        if not with_attention:
+        if not self.inspected or not self._translator.can_look():
             return texts
+        from translucid.api.page_details import page_details
         from translucid.inspection.html import notebook_view
 
-        return texts + notebook_view(with_attention)
+        details = [page_details(self._translator, *sentence) for sentence in self.sentences]
+        return texts + notebook_view(self.inspected, details)
 
 
 class Translations(list[Translation]):

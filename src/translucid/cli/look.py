@@ -152,13 +152,10 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     _print_translation(translator, translation, written, pieces)
     _print_attention(pieces, view)
     if saving.save:
-        sentences, trees = [(text, written)], []
-        if translation:
-            sentences = translation.sentences
-            if saving.saves_page:
-                trees = _trees(translator, translation)
-        whys = [_whys(translator, *sentence, saving.why or ()) for sentence in sentences]
-        save(pieces, saving.save, text, written, view.layer, view.head, trees, whys)
+        details: list[dict[str, Any]] = []
+        if saving.saves_page:
+            details = _details(translator, translation, [(text, written)], saving.why or ())
+        save(pieces, saving.save, text, written, view.layer, view.head, details)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
@@ -211,27 +208,34 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         console.print(attention_table(words))
 
 
-def _trees(translator: Translator, translation: Translation) -> list[dict[str, Any]]:
-    """Return the search tree of each part of a text."""
-    from translucid.inspection.html import beam_record
+def _details(
+    translator: Translator, translation: Translation | None, sentences: list[tuple[str, str]], methods: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return what a page shows of each part of a text besides attention.
 
-    options = translator.configuration.decoding
-    trees = []
-    for piece, _ in translation.parts:
-        trace = translator.trace(piece.text, options.beam)
-        trees.append(beam_record(trace, options.beam, translator.tokenizer, options.length_penalty))
-    return trees
-
-
-def _whys(translator: Translator, source: str, written: str, methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the explanations of a sentence by method."""
+    Args:
+        translator: the translator.
+        translation: the model's own translation, if the page shows it.
+        sentences: the text with another translation.
+        methods: the methods of explanations.
+    """
+    from translucid.api.page_details import page_details
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.faithfulness import why_record
+    from translucid.inspection.html import beam_record
 
-    if not methods:
-        return {}
-    case = Case(translator.model, translator.pipeline, source, written)
-    return {method: why_record(case, method) for method in methods}
+    details = []
+    options = translator.configuration.decoding
+    for source, written in translation.sentences if translation else sentences:
+        of_piece = page_details(translator, source, written)
+        if translation:
+            trace = translator.trace(source, options.beam)
+            of_piece["tree"] = beam_record(trace, options.beam, translator.tokenizer, options.length_penalty)
+        if methods:
+            case = Case(translator.model, translator.pipeline, source, written)
+            of_piece["explanations"] = {method: why_record(case, method) for method in methods}
+        details.append(of_piece)
+    return details
 
 
 def _save_all(translator: Translator, files: list[str], save: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -36,32 +36,33 @@ def page(
     pieces: Sequence[Inspected],
     source: str,
     translation: str,
-    trees: Sequence[dict[str, Any]] = (),
-    explanations: Sequence[dict[str, dict[str, Any]]] = (),
+    details: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Return a page without external resources: ribbons between words, all heads, beam search, explanations.
+    """Return a page without external resources: ribbons between words, all heads, and whatever else is known.
 
     Args:
         pieces: the attention of each piece of the text.
         source: the text.
         translation: its translation.
-        trees: for each piece the tree of its beam search (`beam_record`), if known.
-        explanations: for each piece its explanations (`why_record`) by method, if known.
+        details: for each piece what else can be shown: `tree`, that of its beam search (`beam_record`); `explanations`
+            (`why_record`) by method; `layers`, the predictions of each layer (`Lens.to_json`), under `encoder` those of
+            the encoder (`DecoderLens.to_json`).
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script>
-{_script('document.getElementById("pieces")', pieces, trees, explanations)}</script>
+{_script('document.getElementById("pieces")', pieces, details)}</script>
 """
     return document(source, _text("seeing.css") + frame, body)
 
 
-def notebook_view(pieces: Sequence[Inspected]) -> str:
+def notebook_view(pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the view for a notebook; where no script runs, as in a notebook that is not trusted, it is a table.
 
     Args:
         pieces: the attention of each piece of one text.
+        details: as for `page`.
     """
     name = f"translucid-{uuid4().hex}"  # unique, because all cells of a notebook are one document
     tables = ""
@@ -71,25 +72,18 @@ def notebook_view(pieces: Sequence[Inspected]) -> str:
     style = (_text("tokens.css") + _text("seeing.css")).replace(":root", ":host")
     style += ":host { display: block; background: var(--paper); padding: 0 1em; }"
     place = f'modules["elements.js"].shadow(document.getElementById("{name}"), {_quoted(style)})'
-    return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces)}</script>'
+    return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces, details)}</script>'
 
 
-def _script(
-    place: str,
-    pieces: Sequence[Inspected],
-    trees: Sequence[dict[str, Any]] = (),
-    explanations: Sequence[dict[str, dict[str, Any]]] = (),
-) -> str:
+def _script(place: str, pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]]) -> str:
     """Return a script that shows pieces in an element, `place`, which is an expression of JavaScript."""
     sentences: list[dict[str, Any]] = []
     for inspected in pieces:
         record = viewer_record(inspected, sides=SIDES)
         source = " ".join(record["source"][inspected.opening[0] : -1])
         sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
-    for sentence, tree in zip(sentences, trees, strict=False):
-        sentence["tree"] = tree
-    for sentence, by_method in zip(sentences, explanations, strict=False):
-        sentence["explanations"] = by_method
+    for sentence, of_piece in zip(sentences, details, strict=False):
+        sentence.update(of_piece)
     space = _quoted({"run": pieces[0].run or "RUN", "languages": None, "sentences": sentences})
     return bundle("space.js", [WEB], f'modules["space.js"].showSpace({place}, {space});\n')
 

@@ -26,8 +26,7 @@ def save(
     translation: str,
     layer: int | None = None,
     head: int | None = None,
-    trees: Sequence[dict[str, Any]] = (),
-    explanations: Sequence[dict[str, dict[str, Any]]] = (),
+    details: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Save the attention of one translation.
 
@@ -39,8 +38,7 @@ def save(
         translation: its translation.
         layer: for figures, the decoder layer; the average of all if not given.
         head: for figures, the head; the average of all if not given.
-        trees: for `.html`, the trees of the beam search, as `page` takes them.
-        explanations: for `.html`, the explanations, as `page` takes them.
+        details: for `.html`, what else can be shown of each piece, as `page` takes it.
 
     Raises:
         UserError: the file has another ending, Matplotlib is not installed for a figure, the model has no attention, or
@@ -52,7 +50,7 @@ def save(
     refuse_picture(file)
     refuse_untranslated(pieces)
     if kind == ".html":
-        write_output(file, page(pieces, source, translation, trees, explanations).encode())
+        write_output(file, page(pieces, source, translation, details).encode())
         return
     if kind == ".npz":
         save_maps(pieces, file)

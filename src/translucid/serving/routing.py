@@ -17,6 +17,7 @@ from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMul
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.routes.editing import Editing
 from translucid.serving.routes.inspection import InspectionRoutes
+from translucid.serving.routes.layers import LayerRoutes
 from translucid.serving.routes.libretranslate import LibreTranslate
 from translucid.serving.routes.plots import PlotRoutes
 from translucid.serving.routes.text_models import TextModelRoutes
@@ -109,6 +110,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
         "POST /look": inspection.look,
         "POST /continue": inspection.go_on,
         "POST /beam": inspection.beam,
+        "POST /layers": LayerRoutes(context).layers,
         "POST /picture": plots.picture,
         "POST /caption/picture": plots.lit,
         "POST /caption": CaptionRoutes(context).caption,

@@ -32,6 +32,15 @@ export function headsCode(seen, kinds) {
   return [...opened(seen, plots("draw_attention")), looked(seen), ...draw].join("\n");
 }
 
+export function layersCode(seen) {
+  return [
+    ...opened(seen, plots("draw_lens")),
+    `(lens,) = translator.lens(${quoted(seen.source)}, ${quoted(seen.target)})`,
+    'save_figure(draw_lens(lens), Path("layers.pdf"))',
+    `print(*translator.decoder_lens(${quoted(seen.source)}).translations, sep="\n")`,
+  ].join("\n");
+}
+
 export function beamCode(seen, beam) {
   return [
     ...opened(seen, plots("draw_beam")),

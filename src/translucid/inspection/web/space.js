@@ -2,9 +2,10 @@
 // changes.
 //
 // showSpace(root, seen, server): seen is { run: a folder, languages: [code, code], named: whether the code names them, image: a file,
-//   sentences: [{ source_text, text, confidence, record, tree, explanations: by method }], mode: the first, number: of the first
-//   sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is asked of
-//   the server, whose functions may be absent: maps(sentence): a record with all maps, tree(sentence), explain(sentence, method, contrast),
+//   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }], mode: the first, number: of the
+//   first sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is
+//   asked of the server, whose functions may be absent: maps(sentence): a record with all maps, layers(sentence): what layers.js
+//   shows, tree(sentence), explain(sentence, method, contrast),
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
@@ -13,6 +14,7 @@ import { contrasting, odds } from "./contrast.js";
 import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
+import { showLayers } from "./layers.js";
 import { sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
@@ -28,7 +30,11 @@ export function showSpace(root, seen, server = {}) {
   const { sentences, of = TEXTS } = seen;
   const { explain, methods } = server.explain ? server : kept(sentences);
   let [sentence, record, map, mode, stage, film, view, contrast] = [];
-  const names = { attention: "Attention", ...(seen.single ? {} : { heads: "Heads" }), steps: "Steps", ...(explain ? { why: "Why" } : {}) };
+  const names = { attention: "Attention" };
+  if (server.layers || sentences.some((one) => one.layers)) names.layers = "Layers";
+  if (!seen.single) names.heads = "Heads";
+  names.steps = "Steps";
+  if (explain) names.why = "Why";
   const steps = tabs("sentences", "sentences", sentences.map((one, i) => [i, `${i + 1}`, one.source_text]), (i) => { open(i); server.moved?.(i); });
   const modes = tabs("modes", "views", Object.entries(names), (name) => { show(name); server.turned?.(name); });
   const [words, ways, panel, saving] = ["stage", "ways", "panel", "saving"].map((className) => element("div", { className }));
@@ -65,8 +71,8 @@ export function showSpace(root, seen, server = {}) {
     view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...of.sides(record, map), ...map }), code: () => of.mapCode(code(), map) };
     if (mode !== "heads" && (map.kind === "encoder" || map.kind === "decoder")) [map] = record.maps;
     put();
-    ({ attention, heads, steps: written, why }[name])();
-    if (mode !== "heads" && mode !== "why") save();
+    ({ attention, layers, heads, steps: written, why }[name])();
+    if (mode === "attention" || mode === "steps") save();
   }
 
   // What the lines of code need to know.
@@ -106,14 +112,17 @@ export function showSpace(root, seen, server = {}) {
     if (map.weights) view.pdf = () => ({ view: "map", kind: map.kind, layer: map.layer, head: map.head });
   }
 
+  async function layers() {
+    const found = await known("layers", server.layers);
+    if (!found) return;
+    const light = (word) => stage.words.below.forEach((one, i) => one.classList.toggle("chosen", i === word));
+    const shown = showLayers(panel, found, { lang: seen.languages?.[1], light });
+    view = { name: "layers", picture: shown.picture, data: () => found, code: () => of.layersCode(code()), pdf: () => ({ view: "layers" }) };
+    save();
+  }
+
   async function heads() {
-    if (server.maps && !sentence.full) {
-      const mine = sentence;
-      panel.textContent = "…";
-      const full = await asked(() => server.maps(sentence));
-      if (full) mine.full = full;
-      if (mine !== sentence || mode !== "heads" || !full) return;
-    }
+    if (server.maps && !(await known("full", server.maps))) return;
     record = sentence.full ?? record;
     map = record.maps.find((one) => one.kind === map.kind && one.layer === map.layer && one.head === map.head) ?? record.maps[0];
     panel.replaceChildren();
@@ -184,9 +193,7 @@ export function showSpace(root, seen, server = {}) {
       const found = await asked(() => explain(mine, by, pair));
       if (mine !== sentence || mode !== "why" || by !== method.value || pair !== chosen) return;
       if (!found) {
-        const again = element("button", { type: "button", textContent: "Try again" });
-        again.addEventListener("click", ask);
-        result.replaceChildren(again);
+        result.replaceChildren(again(ask));
         return;
       }
       const rather = pair ? `instead of “${isolated(pair.instead_of)}” ` : "";
@@ -212,13 +219,34 @@ export function showSpace(root, seen, server = {}) {
     showWays(ways, found, { title, lang: seen.languages?.[1], choose: (chosen) => server.choose(mine, chosen, word) });
   }
 
+  // What is known of the sentence under a name; the server is asked once. Null if it refuses, or if another sentence or view is shown.
+  async function known(name, question) {
+    const [mine, view] = [sentence, mode];
+    let refusal = "";
+    if (!mine[name]) {
+      panel.textContent = "…";
+      const answer = await asked(() => question(mine), (error) => { refusal = error.message; });
+      if (answer) mine[name] = answer;
+    }
+    if (mine !== sentence || mode !== view) return null;
+    if (!mine[name]) panel.replaceChildren(element("p", { textContent: refusal }), again(() => show(mode)));
+    return mine[name] ?? null;
+  }
+
+  function again(ask) {
+    const button = element("button", { type: "button", textContent: "Try again" });
+    button.addEventListener("click", ask);
+    return button;
+  }
+
   // Ask the server; say what is wrong, if something is.
-  async function asked(question) {
+  async function asked(question, refused = () => {}) {
     try {
       const answer = await question();
       server.problem?.(null);
       return answer;
     } catch (error) {
+      refused(error);
       server.problem?.(error);
       return null;
     }

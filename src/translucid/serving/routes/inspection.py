@@ -154,6 +154,19 @@ async def read_text(context: RequestContext, request: Request, *, detect_source:
     return TextRequest(fields, task, served, text, confidence)
 
 
+async def read_pair(context: RequestContext, request: Request) -> tuple[TextRequest, str]:
+    """Read a request to inspect the translation `translation` of the sentence `q`; return it and the translation.
+
+    Raises:
+        ApiError: 400, there are no texts, they are too long, or there is no such model.
+    """
+    asked = await read_text(context, request)
+    target = text_field(asked.fields, "translation")
+    if not asked.text.strip() or not target.strip() or len(target) > 2 * LOOKED:
+        raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
+    return asked, target
+
+
 async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Served, float]:
     """Detect the language of a text.
 

@@ -23,7 +23,7 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import LOOKED, beam_of, read_text
+from translucid.serving.routes.inspection import LOOKED, beam_of, read_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from translucid.data.images.pixels import Picture
     from translucid.serving.queue.request_context import RequestTask
 
-VIEWS = ("map", "heads", "beam", "why")
-"""The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation.
-
-Those of an image: saliency by one map, by all heads, the tree of the beam search, saliency by an explanation.
+VIEWS = ("map", "heads", "beam", "why", "layers")
+"""The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation, the
+predictions of each layer.
 """
+IMAGE_VIEWS = ("map", "heads", "beam", "why")
+"""The figures of an image: saliency by one map, by all heads, the tree of the beam search, saliency by an explanation."""
 KINDS = ("cross", "encoder", "decoder", "rollout")
 """The kinds of maps of a sentence."""
 
@@ -48,11 +49,8 @@ class PlotRoutes(Handlers):
 
     async def picture(self, request: Request) -> Response:
         """Draw a figure of a sentence and its translation."""
-        fields, task, served, source, _ = await read_text(self.context, request)
-        target = text_field(fields, "translation")
+        (fields, task, served, source, _), target = await read_pair(self.context, request)
         view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
-        if not source.strip() or not target.strip() or len(target) > 2 * LOOKED:
-            raise ApiError(400, f"Invalid request: there are no texts, or translation has over {2 * LOOKED} characters")
         return await _drawn(task, lambda: _draw(served, source, target, view, kind, fields))
 
     async def lit(self, request: Request) -> Response:
@@ -61,7 +59,7 @@ class PlotRoutes(Handlers):
         fields, image, task = await self.context.image(request)
         captioner = self.context.catalogue.captioner(text_field(fields, "model", "") or None).model
         caption = text_field(fields, "caption").strip()
-        view = choice_field(fields, "view", VIEWS)
+        view = choice_field(fields, "view", IMAGE_VIEWS)
         if not caption or len(caption) > LOOKED:
             raise ApiError(400, f"Invalid request: there is no caption, or it has over {LOOKED} characters")
         chosen: dict[str, int] = {}
@@ -89,9 +87,12 @@ async def _drawn(task: RequestTask, figure: Callable[[], Figure]) -> Response:
 
 
 def _draw(served: Served, source: str, target: str, view: str, kind: str, fields: dict[str, Any]) -> Figure:
-    from translucid.inspection.plots import draw_attention, draw_beam, draw_ribbons
+    from translucid.inspection.plots import draw_attention, draw_beam, draw_lens, draw_ribbons
 
     translator = served.translator
+    if view == "layers":
+        (lens,) = translator.lens(source, target)
+        return draw_lens(lens)
     if view == "beam":
         return draw_beam(translator.trace(source, beam_of(translator)))
     if view == "why":

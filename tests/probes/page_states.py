@@ -10,7 +10,7 @@ TEXT = "I like soccer and also going to the beach"
 SPANISH = "Me gusta el fútbol y también ir a la playa"
 NOTES = "I like soccer.\nThey are going to the beach.\nShe reads 足球 in the park.\n"
 SEEN = "#seeing:not([hidden]) .word"
-TABS = {"Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
+TABS = {"Layers": ".grid button", "Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
 """What each of them shows when it is all there."""
 
 
@@ -245,6 +245,7 @@ STATES = [
     State("too-long", "texts", _too_long),
     State("doubtful", "texts", lambda page: _typed(page, "She reads 足球 in the park")),
     State("word", "texts", _word),
+    State("layers", "texts", lambda page: _looked(page, "Layers")),
     State("heads", "texts", lambda page: _looked(page, "Heads")),
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),

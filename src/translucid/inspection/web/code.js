@@ -37,7 +37,7 @@ export function layersCode(seen) {
     ...opened(seen, plots("draw_lens")),
     `(lens,) = translator.lens(${quoted(seen.source)}, ${quoted(seen.target)})`,
     'save_figure(draw_lens(lens), Path("layers.pdf"))',
-    `print(*translator.decoder_lens(${quoted(seen.source)}).translations, sep="\n")`,
+    `print(*translator.decoder_lens(${quoted(seen.source)}).translations, sep="\\n")`,
   ].join("\n");
 }
 

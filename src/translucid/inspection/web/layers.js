@@ -1,24 +1,25 @@
 // What each layer of the decoder would predict for each word, and what the decoder writes from each layer of the encoder.
 //
-// showLayers(root, record, { lang, light(word or null) }): record is { layers, words: as Lens.to_json gives them, encoder: as
-//   DecoderLens.to_json does, or null }.
+// showLayers(root, record, { lang, light(word or null) }): record is what Lens.to_json returns, with encoder: what DecoderLens.to_json
+//   does.
 
 import { difference } from "./difference.js";
 import { element, isolated, percent } from "./elements.js";
 import { showGrid } from "./grid.js";
 
-const HINT = "Each cell shows what the model would write in the place of the word if this layer were its last: the darker, the more "
+const LEAST = 1e-5; // a smaller probability is rounded to 0 in the record
+const HINT = "lens: each cell shows what the model would write in the place of the word if this layer were its last: the darker, the more "
   + "probable. A frame with ✓ marks the layer from which on it is the word itself.";
 
-export function showLayers(root, { layers, words, encoder }, { lang, light }) {
+export function showLayers(root, { lens, layers, words, encoder }, { lang, light }) {
   const names = layers.map(layerName);
   const cells = words.map(({ word, decided, layers: predictions }) => predictions.map((one, l) => ({
     text: one.top, value: one.top_probability, about: about(names[l], word, one, l === decided), marked: l === decided,
   })));
-  const [grid, below] = [element("div"), element("div")];
-  root.replaceChildren(grid, below);
-  const shown = showGrid(grid, { label: "predictions of each layer", rows: words.map(({ word }) => word), columns: names, cells, hint: HINT, lang, light });
-  if (encoder) showTranslations(below, encoder, lang);
+  const [grid, beside] = [element("div"), element("div")];
+  root.replaceChildren(element("div", { className: "beside" }, grid, beside));
+  const shown = showGrid(grid, { label: "predictions of each layer", rows: words.map(({ word }) => word), columns: names, cells, hint: `${lens === "tuned" ? "Tuned" : "Logit"} ${HINT}`, lang, light });
+  showTranslations(beside, encoder, lang);
   return shown;
 }
 
@@ -28,7 +29,7 @@ function layerName(name) {
 
 function about(layer, word, { top, top_probability, probability, rank }, decided) {
   const first = `${isolated(word)}, ${layer}: predicts “${isolated(top)}” (${percent(top_probability)})`;
-  const written = rank === 1 && top === word ? "the word itself" : `“${isolated(word)}” has rank ${rank} (${percent(probability)})`;
+  const written = rank === 1 && top === word ? "the word itself" : `“${isolated(word)}” has rank ${rank} (${percent(Math.max(probability, LEAST))})`;
   return `${first}; ${written}${decided ? ", from here on with rank 1" : ""}.`;
 }
 

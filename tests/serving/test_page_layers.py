@@ -1,0 +1,42 @@
+"""What each layer predicts, in a real browser: on the server's page, and in saved pages."""
+
+from playwright.sync_api import expect
+
+from translucid.api.page_details import page_details
+from translucid.api.translator import Translator
+from translucid.inspection.saving import save
+
+from .test_page import type_in, watched
+from .test_page_seeing import GIVEN, TEXT, address, page, seen  # noqa: F401
+
+MARKED = """buttons => buttons.map((one, i) => (one.classList.contains("marked") ? i : -1)).filter(i => i >= 0)"""
+
+
+def test_each_cell_is_the_prediction_of_a_layer(page, run):  # noqa: F811
+    (lens,) = Translator.load(run, engine="torch").lens(TEXT, GIVEN)
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Layers").click()
+    cells = page.locator("#attention .grid button")
+    expect(cells).to_have_count(3 * len(lens.words))
+    assert cells.all_inner_texts() == [top for word in lens.words for top in word.top]
+    framed = [3 * i + word.decided for i, word in enumerate(lens.words) if word.decided is not None]
+    assert cells.evaluate_all(MARKED) == framed
+    cells.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    word = lens.words[1]
+    told = page.inner_text("#attention .panel .said")
+    assert told.startswith(f"{word.word}, layer 0: predicts “{word.top[1]}”")
+    assert f"has rank {word.ranks[1]}" in told
+    assert page.locator("#attention .below .word.chosen").all_inner_texts() == [word.word]
+
+
+def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa: F811
+    translator = Translator.load(run, engine="torch")
+    details = page_details(translator, TEXT, GIVEN)
+    save([seen], tmp_path / "a.html", TEXT, GIVEN, details=[details])
+    with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
+        page.get_by_role("tab", name="Layers").click()
+        expect(page.locator(".grid button")).to_have_count(3 * len(details["layers"]["words"]))
+        translations = page.locator(".translations td")
+        expect(translations).to_have_text(translator.decoder_lens(TEXT).translations, use_inner_text=True)

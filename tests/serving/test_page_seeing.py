@@ -239,7 +239,13 @@ def test_the_second_of_two_models_goes_on_from_another_word_too(page):
     expect(page.locator("#compared-attention .below .word:focus")).to_have_count(1)
 
 
-VIEWS = {"Attention": "#attention .ribbon", "Layers": ".grid button", "Heads": ".thumb", "Steps": ".tree .node", "Why": ".measure"}
+VIEWS = {
+    "Attention": "#attention .ribbon",
+    "Layers": ".grid button",
+    "Heads": ".thumb",
+    "Steps": ".tree .node",
+    "Why": ".measure",
+}
 
 
 def test_every_view_is_saved_and_made_again_by_its_code(page, run, tmp_path, monkeypatch):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def page_details(translator: Translator, source: str, target: str) -> dict[str, Any]:
-    """Return the details of a sentence and its translation that apply to the model, as `inspection.html.page` takes them."""
+    """Return those details of a sentence and its translation that apply to the model, as `html.page` takes them."""
     details: dict[str, Any] = {}
-    with suppress(UserError):  # a recurrent model
+    with suppress(UserError):  # recurrent models have no layers that a lens applies to
         details["layers"] = layers_details(translator, source, target)
     return details
 

@@ -39,7 +39,7 @@ VIEWS = ("map", "heads", "beam", "why", "layers")
 predictions of each layer.
 """
 IMAGE_VIEWS = ("map", "heads", "beam", "why")
-"""The figures of an image: saliency by one map, by all heads, the tree of the beam search, saliency by an explanation."""
+"""The figures of an image: saliency by one map, by all heads, the beam search tree, saliency by an explanation."""
 KINDS = ("cross", "encoder", "decoder", "rollout")
 """The kinds of maps of a sentence."""
 

@@ -151,7 +151,7 @@ def test_what_evaluate_and_tune_keep_is_the_run_s_own_configuration(call, small_
     monkeypatch.setattr(
         "translucid.api.alignment_fitting.LearnedAlignment.kept", True
     )  # however little is learned from so few
-    done = call("tune", run, "--alignments", gold, *languages)
+    done = call("tune", run, "--alignments", "--links", gold, *languages)
     assert done.code == 0, done.err
     assert RunFolder(run).configuration().model_copy(update={"alignment": before.alignment}) == before
 

@@ -8,12 +8,15 @@ import pytest
 import torch
 
 from translucid import Translator
+from translucid.api.alignment_choice import choose_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
+from translucid.ground.console import Console
 from translucid.inspection.alignment import word_weights
 from translucid.inspection.forced_decoding import forced_decoding
+from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 
@@ -47,13 +50,12 @@ def gold(tmp_path_factory):
 def taught(small_run, gold, tmp_path_factory):
     """A run that was taught, and the folder it is in."""
     from translucid.api.alignment_fitting import fit_alignment
-    from translucid.ground.console import Console
 
     run = tmp_path_factory.mktemp("taught") / "run"
     shutil.copytree(small_run, run)
     found = fit_alignment(run, links=gold / "gold.jsonl", console=Console(quiet=True))
     assert found.kept and (found.pairs, found.held_out, found.skipped) == (135, 15, 0)
-    assert [way.learned for way in found.scores] == [True, False]
+    assert next(iter(found.scores)).learned and len(found.scores) == 6
     return run
 
 
@@ -64,12 +66,39 @@ def run(taught, tmp_path):
 
 def test_it_says_how_right_it_is_and_reads_two_files_as_well(small_run, gold, tmp_path, call):
     run = shutil.copytree(small_run, tmp_path / "run")
-    outcome = call("tune", run, "--alignments", gold / "links.txt", "--train", gold / "pairs.tsv")
+    outcome = call("tune", run, "--alignments", "--links", gold / "links.txt", "--train", gold / "pairs.tsv")
     assert outcome.code == 0, outcome.err
     assert "learned from 135 pairs, compared on 15 others" in outcome.out
     first, second = outcome.out.splitlines()[2:4]
-    assert first.startswith("alignment layer") and first.endswith("← used") and second.startswith("all layers")
+    assert first.startswith("alignment layer") and first.endswith("← used") and "← used" not in second
     assert (run / "alignment.safetensors").exists()
+
+
+def test_without_links_it_makes_them_by_statistics(small_run, gold, tmp_path, call, monkeypatch):
+    monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
+    run = shutil.copytree(small_run, tmp_path / "run")
+    outcome = call("tune", run, "--alignments")
+    assert outcome.code == 0, outcome.err
+    assert "against statistical links" in outcome.out and outcome.out.count("← used") == 1
+    (used,) = [line for line in outcome.out.splitlines() if "← used" in line]
+    # The model has learned next to nothing, so a layer that was trained on the links is better than its attention.
+    assert used.startswith("alignment layer") and (run / "alignment.safetensors").exists()
+    ranked = json.loads(
+        call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt", "--json").out
+    )["alignment"]
+    assert ranked[0]["learned"]
+
+
+def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path, monkeypatch):
+    run = shutil.copytree(small_run, tmp_path / "run")
+    quiet = Console(quiet=True)
+    assert choose_alignment(run, console=quiet, device="cpu") == {}
+    assert RunFolder(run).configuration().alignment == AlignmentOptions()
+    monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
+    ranked = choose_alignment(run, console=quiet, device="cpu")
+    assert RunFolder(run).configuration().alignment == next(iter(ranked))
+    rates = [score.error_rate for score in ranked.values()]
+    assert len(rates) == 4 and rates == sorted(rates)
 
 
 def test_all_readers_of_alignments_read_it(run, small_run, gold, call):
@@ -117,7 +146,7 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
         return [replace(one, links=one.cross()) for one in forced_decoding(*given)]
 
     monkeypatch.setattr("translucid.api.alignment_fitting.forced_decoding", as_attention)
-    outcome = call("tune", run, "--alignments", gold / "gold.jsonl")
+    outcome = call("tune", run, "--alignments", "--links", gold / "gold.jsonl")
     assert outcome.code == 0 and "not kept: the attention is right at least as often" in outcome.out
     assert not (run / "alignment.safetensors").exists() and (run / "config.yaml").read_bytes() == config
 
@@ -154,13 +183,19 @@ def test_a_damaged_file_is_one_line(run, call):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--alignments", "gold.jsonl", "--confidence"], "--alignments and --confidence"),
-        (["--alignments", "gold.jsonl", "--shortlists"], "--shortlists does not go with --alignments"),
-        (["--alignments", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
-        (["--alignments", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
-        (["--alignments", "few.jsonl", "--train", "pairs.tsv"], "few.jsonl: holds 3 lines for 150 sentence pairs"),
-        (["--alignments", "links.txt"], "links.txt"),
-        (["--alignments", "missing.jsonl"], "missing.jsonl"),
+        (["--alignments", "--confidence"], "--alignments and --confidence"),
+        (["--alignments", "--shortlists"], "--shortlists does not go with --alignments"),
+        (["--links", "gold.jsonl"], "--links does not go without --alignments"),
+        (["--alignments", "--links", "gold.jsonl", "--valid", "pairs.tsv"], "--valid does not go with --links"),
+        (["--alignments"], "has 320 pairs, too few to learn links from"),
+        (["--alignments", "--links", "few.jsonl"], "few.jsonl: holds 3 pairs that can be learned from"),
+        (["--alignments", "--links", "wrong.txt", "--train", "pairs.tsv"], "wrong.txt:2: is not a line of word links"),
+        (
+            ["--alignments", "--links", "few.jsonl", "--train", "pairs.tsv"],
+            "few.jsonl: holds 3 lines for 150 sentence pairs",
+        ),
+        (["--alignments", "--links", "links.txt"], "links.txt"),
+        (["--alignments", "--links", "missing.jsonl"], "missing.jsonl"),
     ],
 )
 def test_what_can_not_be_is_one_line(small_run, gold, call, monkeypatch, given, said):

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from translucid.api.alignment_choice import FEWEST, SEED, statistically_linked, usable_pairs
 from translucid.api.scoring import save_alignment_options
 from translucid.api.translator import Translator
 from translucid.data.languages import Languages
-from translucid.data.readers.corpus import Pair
 from translucid.engines.run_files import save_alignment_layer
-from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, alignment_score, read_gold
+from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, read_gold
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
-from translucid.inspection.alignment import Linked, learn_alignment, linked, read_alignment, updates_for
+from translucid.inspection.alignment import Linked, choose, learn_alignment, updates_for
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.corpus_files import pairs_of
 from translucid.runs.run_folder import RunFolder
 
-FEWEST = 20
-"""The least number of pairs for training and evaluation."""
+LEARNED = 4000
+"""The number of texts with statistical links to learn from."""
 HELD_OUT = 10
 """One pair in so many is held out."""
 
@@ -35,11 +35,11 @@ class LearnedAlignment(NamedTuple):
     skipped: int
     """The number of pairs without links, or too long, or whose words are different for the tokenizer."""
     scores: dict[AlignmentOptions, AlignmentScore]
-    """The scores of alignments from the attention and from the alignment layer, on held-out pairs, the better first."""
+    """The score of each way to read alignments on held-out pairs, the best first."""
 
     @property
     def chosen(self) -> AlignmentOptions:
-        """The better way to align words; the attention if both have the same error rate."""
+        """The best way to align words; the attention if the alignment layer has the same error rate."""
         return next(iter(self.scores))
 
     @property
@@ -51,8 +51,9 @@ class LearnedAlignment(NamedTuple):
 def fit_alignment(
     run: Path,
     *,
-    links: str | Path,
+    links: str | Path | None = None,
     pairs: Sequence[str] = (),
+    valid: Sequence[str] = (),
     languages: Languages = (None, None),
     console: Console,
     device: str = "auto",
@@ -61,8 +62,10 @@ def fit_alignment(
 
     Args:
         run: the run folder.
-        links: word links, see `read_gold`.
-        pairs: files of the pairs whose words are linked; by default the file of links itself, a .jsonl.
+        links: word links, see `read_gold`; without them, statistical links are learned from training pairs.
+        pairs: files of the pairs whose words are linked; by default the file of links itself, a .jsonl. Without links,
+            files of training pairs; the run's own by default.
+        valid: without links, files of the validation pairs on which alignments are compared; the run's own by default.
         languages: the codes of source and target, for a multilingual model; as the run says by default.
         console: shows the progress.
         device: auto, cpu, cuda, cuda:1 or mps.
@@ -71,47 +74,85 @@ def fit_alignment(
         UserError: the run or a file is damaged, the model has no attention, or there are too few pairs.
     """
     t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
-    data, reading = t.configuration.data, t.configuration.alignment
     if not t.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Give another run.")
-    if data.reverse:
-        raise UserError("word links are for runs that read pairs as they stand", file=run, fix="Give another run.")
-    texts = list(pairs_of(data, *(pairs or [str(links)])))
-    gold = read_gold(links, texts)
-    usable = _linked(t, texts, gold)
-    if len(usable) < FEWEST:
-        what = f"holds {len(usable)} pairs that can be learned from"
-        raise UserError(what, file=links, fix=f"Give {FEWEST} or more.")
-    # Those held out are spread over the file, whose parts may come from different texts.
-    learned, ids, references = [], [], []
-    for i, (pair, right) in enumerate(usable):
-        if i % HELD_OUT:
-            learned.append(pair)
-        else:
-            ids.append((pair.source, pair.target))
-            references.append(right)
+    if links:
+        learned, compared, given = _by_gold(t, links, pairs)
+    else:
+        with console.status("linking words by statistics"):
+            learned, compared, given = _by_statistics(t, pairs, valid)
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
-    inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer)
-    scores = {}
-    for options in (reading.of(taught=False), AlignmentOptions(both=reading.both)):
-        scores[options] = alignment_score([read_alignment(inspection, options) for inspection in inspected], references)
-    # Sorting is stable: the attention stays the first if both have the same error rate.
-    ranked = dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
-    alignment = LearnedAlignment(len(learned), len(references), len(texts) - len(usable), ranked)
+    inspected = forced_decoding(t.model, t.tokenizer, [pair.ids for pair in compared], t.device, layer=layer)
+    ranked = choose(inspected, [pair.links for pair in compared])
+    alignment = LearnedAlignment(len(learned), len(compared), given - len(learned) - len(compared), ranked)
     if alignment.kept:
-        save_alignment_layer(RunFolder(run), layer, data.chosen_languages)
+        save_alignment_layer(RunFolder(run), layer, t.configuration.data.chosen_languages)
+    # By gold links of few pairs, only the layer is judged; `evaluate --keep-best` chooses among the attention.
+    if alignment.kept or not links:
         save_alignment_options(run, ranked)
     return alignment
 
 
-def _linked(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[Linked, Gold]]:
-    """Return the usable pairs with links between their pieces, and with their links between words."""
-    usable = []
-    for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
-        if right.possible and pair.longest <= t.longest:
-            words = len(text.source.split()), len(text.target.split())
-            pair_links = linked(t.tokenizer, *pair.ids, right, words)
-            if pair_links:
-                usable.append((pair_links, right))
-    return usable
+class _Compared(NamedTuple):
+    """A pair on which alignments are compared."""
+
+    ids: tuple[list[int], list[int]]
+    """The ids of both sides, end tokens included."""
+    links: Gold
+    """The links between its words."""
+
+
+def _by_gold(t: Translator, links: str | Path, files: Sequence[str]) -> tuple[list[Linked], list[_Compared], int]:
+    """Return pairs with gold links to learn from, others to compare alignments on, and the number of pairs given.
+
+    Raises:
+        UserError: a file is damaged, or there are too few pairs.
+    """
+    data = t.configuration.data
+    if data.reverse:
+        what = "word links are for runs that read pairs as they stand"
+        raise UserError(what, file=Path(t.run), fix="Give another run.")
+    texts = list(pairs_of(data, *(files or [str(links)])))
+    usable = usable_pairs(t, texts, read_gold(links, texts))
+    _refuse_few(usable, links)
+    # Those held out are spread over the file, whose parts may come from different texts.
+    learned, compared = [], []
+    for i, (pair, gold) in enumerate(usable):
+        if i % HELD_OUT:
+            learned.append(pair)
+        else:
+            compared.append(_Compared((pair.source, pair.target), gold))
+    return learned, compared, len(texts)
+
+
+def _by_statistics(
+    t: Translator, train: Sequence[str], valid: Sequence[str]
+) -> tuple[list[Linked], list[_Compared], int]:
+    """Return pairs with statistical links to learn from, others to compare on, and the number of both.
+
+    Raises:
+        UserError: a file is damaged, or there are too few pairs.
+    """
+    linked_train, linked_valid = statistically_linked(t, train, valid, training_pairs=LEARNED)
+    # Longer texts teach and show how to align long sentences, also where the pairs are short.
+    texts = linked_train.joined(LEARNED, SEED)
+    learned = [pair for pair, _ in usable_pairs(t, *texts)]
+    _refuse_few(learned, "the training text")
+    compared = []
+    others = linked_valid + linked_valid.joined(len(linked_valid.pairs), SEED)
+    for pair, gold in usable_pairs(t, *others):
+        compared.append(_Compared((pair.source, pair.target), gold))
+    _refuse_few(compared, "the validation text")
+    return learned, compared, len(texts.pairs) + len(others.pairs)
+
+
+def _refuse_few(usable: Sequence[object], file: str | Path) -> None:
+    """Check that there are enough pairs.
+
+    Raises:
+        UserError: there are too few.
+    """
+    if len(usable) < FEWEST:
+        what = f"holds {len(usable)} pairs that can be learned from"
+        raise UserError(what, file=file, fix=f"Give {FEWEST} or more.")

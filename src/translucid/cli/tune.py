@@ -12,7 +12,9 @@
 
     translucid tune runs/mine --confidence --valid dev.tsv --threshold 50 --dropout-passes 10
 
-    translucid tune runs/mine --alignments links.txt --train pairs.tsv
+    translucid tune runs/mine --alignments
+
+    translucid tune runs/mine --alignments --links links.txt --train pairs.tsv
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 _OPTIONS_OF = {
     "": {"--train", "--valid", "--shortlists", "--sentences"},
     "--confidence": {"--valid", "--sentences", "--threshold", "--features", "--dropout-passes", "--diagram"},
-    "--alignments": {"--train"},
+    "--alignments": {"--train", "--valid", "--links"},
 }
 """The options that each use of the command accepts, by the option that selects the use."""
 
@@ -77,7 +79,8 @@ class Confidence(NamedTuple):
 class Alignments(NamedTuple):
     """Word alignments."""
 
-    alignments: Annotated[Path | None, Option(metavar="GOLD", help="Instead learn alignments from gold links.")] = None
+    alignments: Annotated[bool, Option("--alignments", help="Instead learn alignments.")] = False
+    links: Annotated[Path | None, Option(metavar="GOLD", help="Learn them from these links between words.")] = None
 
 
 @with_examples(__doc__)
@@ -108,14 +111,17 @@ def tune(
     chrF reaches --threshold. `translate --format jsonl`, `look`, documents and the server then show the probability
     that a translation is good (docs/confidence.md).
 
-    --alignments learns an attention layer for word alignments from a few hundred linked pairs: a .jsonl with source,
-    target and alignment, or lines of `0-0 1?2` for the pairs of --train. The model does not change. The layer is kept,
-    and used from then on, if it is right more often than the model's attention on a held-out tenth.
+    --alignments learns an attention layer for word alignments from links between the words of the training pairs, which
+    it makes by statistics, and keeps what agrees best with those of the validation pairs: this layer, or the model's
+    attention, read in one of several ways. The model does not change. With --links, it learns from a few hundred pairs
+    linked by people: a .jsonl with source, target and alignment, or lines of `0-0 1?2` for the pairs of --train (`?`
+    marks a possible link). The layer is then kept if it is right more often than the model's attention on a held-out
+    tenth.
     """
     _refuse_options(data, speed, confidence, alignments)
     console = Console(stderr=True)
     if alignments.alignments:
-        _tune_alignments(run, alignments.alignments, data, languages, console)
+        _tune_alignments(run, alignments.links, data, languages, console)
     elif confidence.confidence:
         _tune_confidence(run, data, confidence, languages, console)
     else:
@@ -137,19 +143,22 @@ def _refuse_options(data: Data, speed: Speed, confidence: Confidence, alignments
         use = "--confidence"
     # --pairs and --allow, for example, have defaults and are not checked.
     of_some_use = set().union(*_OPTIONS_OF.values())
-    for name in option.changed_flags(data, speed, confidence):
+    for name in option.changed_flags(data, speed, confidence, alignments):
         if name not in of_some_use or name in _OPTIONS_OF[use]:
             continue
         if use:
             raise UserError(f"{name} does not go with {use}", fix="Leave it out.")
-        raise UserError(f"{name} does not go without --confidence", fix="Add that, or leave this out.")
+        needed = next(other for other, names in _OPTIONS_OF.items() if name in names)
+        raise UserError(f"{name} does not go without {needed}", fix="Add that, or leave this out.")
 
 
-def _tune_alignments(run: Path, links: Path, data: Data, languages: option.Languages, console: Console) -> None:
+def _tune_alignments(run: Path, links: Path | None, data: Data, languages: option.Languages, console: Console) -> None:
     from translucid.api.alignment_fitting import fit_alignment
 
-    files = pair_up(data.train or [])
-    _show_links(fit_alignment(run, links=links, pairs=files, languages=languages, console=console))
+    if links and data.valid:
+        raise UserError("--valid does not go with --links", fix="Leave it out; a tenth of the links is held out.")
+    train, valid = pair_up(data.train or []), pair_up(data.valid or [])
+    _show_links(fit_alignment(run, links=links, pairs=train, valid=valid, languages=languages, console=console), links)
 
 
 def _tune_confidence(run: Path, data: Data, options: Confidence, languages: option.Languages, console: Console) -> None:
@@ -205,7 +214,7 @@ def _show_trials(trials: Sequence[Trial], best: Trial) -> None:
     Console().print(table)
 
 
-def _show_links(learned: LearnedAlignment) -> None:
+def _show_links(learned: LearnedAlignment, links: Path | None) -> None:
     """Print the error rates of the alignment layer and of the attention."""
     from translucid.inspection.terminal import alignment_table
 
@@ -213,8 +222,11 @@ def _show_links(learned: LearnedAlignment) -> None:
     skipped = f"; {learned.skipped:,} could not be used" if learned.skipped else ""
     console.print(f"learned from {learned.pairs:,} pairs, compared on {learned.held_out:,} others{skipped}")
     console.print(alignment_table(learned.scores, learned.chosen))
+    if not links:
+        console.print("\nThe error rates are against statistical links, which are wrong at times themselves.")
     if not learned.kept:
-        console.print("\nnot kept: the attention is right at least as often; give more pairs, or better links")
+        advice = "; give more pairs, or better links" if links else ""
+        console.print(f"\nnot kept: the attention is right at least as often{advice}")
 
 
 def _show_confidence(fit: Fitted, diagram: Path | None) -> None:

@@ -109,19 +109,29 @@ def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[Alignmen
 
     The candidates are the alignment layer, if there is one, and the attention of each layer and the average of all,
     with and without shift; each from one side and from both.
+
+    Args:
+        examples: what the model shows of some pairs.
+        gold: the links of each pair, by people or by statistics.
     """
-    layers: list[int | None] = [*examples[0].layers]
+    scores = {}
+    for options in candidates(examples[0]):
+        scores[options] = alignment_score([read_alignment(example, options) for example in examples], gold)
+    # Sorting is stable: the attention comes before the layer if both have the same error rate.
+    return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
+
+
+def candidates(example: Inspected) -> list[AlignmentOptions]:
+    """Return every way to derive an alignment from what a model shows."""
+    layers: list[int | None] = [*example.layers]
     if len(layers) > 1:
         layers.insert(0, None)  # the average of all
-    candidates = []
-    if examples[0].links is not None:
-        candidates = [AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    ways = []
     for layer, shift, both in product(layers, (False, True), (True, False)):
-        candidates.append(AlignmentOptions(learned=False, layer=layer, shift=shift, both=both))
-    scores = {}
-    for options in candidates:
-        scores[options] = alignment_score([read_alignment(example, options) for example in examples], gold)
-    return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))
+        ways.append(AlignmentOptions(learned=False, layer=layer, shift=shift, both=both))
+    if example.links is not None:
+        ways += [AlignmentOptions(both=True), AlignmentOptions(both=False)]
+    return ways
 
 
 def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[int, int]]) -> Links:

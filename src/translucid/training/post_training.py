@@ -1,7 +1,11 @@
-"""The steps after a training: show the gain of fine-tuning, find the fastest engine, and measure the validation set."""
+"""The steps after a training: show the gain of fine-tuning, find the fastest engine, and measure the validation set.
+
+The last step also chooses how word alignments are read.
+"""
 
 from __future__ import annotations
 
+from translucid.api.alignment_choice import choose_alignment
 from translucid.api.validation_fitting import fit_validation_scores
 from translucid.engines.tuned import FILE
 from translucid.engines.tuning import find_fastest
@@ -61,14 +65,16 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
 
 
 def measure_trained(trainer: Trainer, console: Console) -> None:
-    """Measure the validation sentences, for warnings of unknown words, if the model has learned something.
+    """Measure the validation sentences, for warnings of unknown words and for word alignments.
 
-    Errors are only reported, because the training itself has succeeded.
+    This is done if the model has learned something. Errors are only reported, because the training itself has
+    succeeded.
     """
     if not _has_learned(trainer):
         return
     try:
         fit_validation_scores(trainer.run.path, console=console, device=str(trainer.device))
+        choose_alignment(trainer.run.path, console=console, device=str(trainer.device))
     except (UserError, OSError) as error:
         console.print(f"validation sentences were not measured: {error}", soft_wrap=True)
     except KeyboardInterrupt:

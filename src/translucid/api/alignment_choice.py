@@ -1,0 +1,162 @@
+"""How a run's word alignments are read, chosen without gold links: by agreement with statistical links."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from translucid.api.scoring import save_alignment_options
+from translucid.api.translator import Translator
+from translucid.data.filtering import reservoir_sample
+from translucid.data.languages import Languages
+from translucid.data.readers.corpus import Pair
+from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.inspection.alignment import Linked, choose, linked
+from translucid.inspection.statistical_alignment import statistical_links
+from translucid.runs.corpus_files import read_corpora
+from translucid.runs.run_folder import RunFolder
+
+FEWEST = 20
+"""The least number of pairs to choose by."""
+FEWEST_LINKED = 1000
+"""The least number of pairs from which statistical links are learned."""
+CORPUS, READ = 20_000, 1_000_000
+"""The number of training pairs from which statistical links are learned, drawn at random from the first so many."""
+COMPARED = 200
+"""The number of validation pairs on which alignments are compared, and of longer texts that consist of such pairs."""
+LONG = 40
+"""The most source words of these longer texts, unless a single pair has more."""
+SEED = 1
+
+
+class TooFewPairsError(UserError):
+    """There are too few pairs to learn links from."""
+
+
+class LinkedPairs(NamedTuple):
+    """Sentence pairs and the links between their words."""
+
+    pairs: list[Pair]
+    links: list[Gold]
+
+    def __add__(self, others: LinkedPairs) -> LinkedPairs:  # type: ignore[override]
+        """Return both."""
+        return LinkedPairs(self.pairs + others.pairs, self.links + others.links)
+
+    def first(self, count: int) -> LinkedPairs:
+        """Return the first pairs."""
+        return LinkedPairs(self.pairs[:count], self.links[:count])
+
+    def joined(self, count: int, seed: int) -> LinkedPairs:
+        """Return longer texts, each of which consists of pairs drawn at random, up to a random length.
+
+        Models align long sentences worse than short ones, and statistical links don't. Where long sentences are rare,
+        only joined pairs show how a model aligns them.
+        """
+        draw = random.Random(seed)
+        long = LinkedPairs([], [])
+        for _ in range(count):
+            most = draw.randint(1, LONG)
+            pair, links = Pair("", ""), Gold(frozenset(), frozenset())
+            while True:
+                chosen = draw.randrange(len(self.pairs))
+                words = len(self.pairs[chosen].source.split())
+                if pair.source and len(pair.source.split()) + words > most:
+                    break
+                links = _joined_links(links, self.links[chosen], pair)
+                pair = Pair(*(" ".join(texts) for texts in zip(pair, self.pairs[chosen], strict=True)))
+            long.pairs.append(pair)
+            long.links.append(links)
+        return long
+
+
+def _joined_links(links: Gold, added: Gold, before: Pair) -> Gold:
+    """Return links with those of a pair that follows the pair `before`."""
+    source, target = len(before.source.split()), len(before.target.split())
+    sure = {(s + source, t + target) for s, t in added.sure}
+    possible = {(s + source, t + target) for s, t in added.possible}
+    return Gold(links.sure | sure, links.possible | possible)
+
+
+def statistically_linked(
+    t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (), *, training_pairs: int = 0
+) -> tuple[LinkedPairs, LinkedPairs]:
+    """Return training pairs and validation pairs of a run with statistical links.
+
+    Args:
+        t: the run's translator.
+        train: files of training pairs; the run's own by default.
+        valid: files of validation pairs; the run's own by default.
+        training_pairs: the number of training pairs to return.
+
+    Raises:
+        TooFewPairsError: there are too few pairs.
+        UserError: there are no such files, or they can't be read.
+    """
+    folder, data = RunFolder(Path(t.run)), t.configuration.data
+    files = {"train": [*train] or data.train, "valid": [*valid] or data.valid, "weights": None}
+    chosen = data.model_copy(update=files)
+    corpora = read_corpora(chosen, t.configuration.training.seed, folder.held_out(), needs_training_text=False)
+    compared = [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()][:COMPARED]
+    corpus = reservoir_sample(islice(corpora.kept(data.filter), READ), CORPUS, SEED)
+    if len(compared) + len(corpus) < FEWEST_LINKED:
+        what = f"has {len(compared) + len(corpus):,} pairs, too few to learn links from"
+        raise TooFewPairsError(what, file=folder.path, fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
+    wanted = compared + corpus[:training_pairs]
+    links = statistical_links([*compared, *corpus], len(wanted))
+    end = len(compared)
+    return LinkedPairs(wanted[end:], links[end:]), LinkedPairs(wanted[:end], links[:end])
+
+
+def choose_alignment(
+    run: Path, *, languages: Languages = (None, None), console: Console, device: str = "auto"
+) -> dict[AlignmentOptions, AlignmentScore]:
+    """Choose how alignments are read from a run's attention, by agreement with statistical links, and save that.
+
+    Args:
+        run: the run folder.
+        languages: the codes of source and target, for a multilingual model; as the run says by default.
+        console: shows the progress.
+        device: auto, cpu, cuda, cuda:1 or mps.
+
+    Returns:
+        The score of each way to read alignments, the best first; nothing if there are too few pairs to choose by.
+
+    Raises:
+        UserError: the run is damaged, or its files do not exist.
+    """
+    t = Translator.load(run, device, "torch", source=languages[0], target=languages[1])
+    if not t.can_look():
+        return {}
+    with console.status("choosing the attention from which alignments are read"):
+        try:
+            valid = statistically_linked(t)[1]
+        except TooFewPairsError:
+            return {}
+        compared = usable_pairs(t, *(valid + valid.joined(len(valid.pairs), SEED)))
+        if len(compared) < FEWEST:
+            return {}
+        inspected = t.forced_decoding([(pair.source, pair.target) for pair, _ in compared])
+        ranked = choose(inspected, [links for _, links in compared])
+    save_alignment_options(run, ranked)
+    return ranked
+
+
+def usable_pairs(t: Translator, texts: Sequence[Pair], gold: Sequence[Gold]) -> list[tuple[Linked, Gold]]:
+    """Return pairs with links between their pieces, and with their links between words.
+
+    Pairs without links are left out, as are those that are too long, or whose words are others for the tokenizer.
+    """
+    usable = []
+    for text, pair, right in zip(texts, t.pipeline.pairs(texts), gold, strict=True):
+        if right.possible and pair.longest <= t.longest:
+            words = len(text.source.split()), len(text.target.split())
+            pair_links = linked(t.tokenizer, *pair.ids, right, words)
+            if pair_links:
+                usable.append((pair_links, right))
+    return usable

@@ -70,7 +70,7 @@ def fit_confidence(
     """
     t = Translator.load(run, "cpu", source=source, target=target)
     kinds = _kinds(t, run, kind, passes)
-    pairs = _pairs(RunFolder(run), t, valid)[:sentences]
+    pairs = pairs_to_fit(RunFolder(run), t, valid)[:sentences]
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with counting(console, "translating", len(pairs)) as advance:
@@ -112,7 +112,7 @@ def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kin
     return kinds
 
 
-def _pairs(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
+def pairs_to_fit(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
     """Return the pairs to fit to, from files or from the run's own validation, without blank texts."""
     data = t.configuration.data
     chosen = [*files] or data.valid

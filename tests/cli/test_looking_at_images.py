@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from translucid.api.captioner import Captioner
 from translucid.cli.main import run as run_command
 from translucid.corpora.scenes.writing import write_corpus
 from translucid.inspection.explain import explanation
@@ -49,6 +50,21 @@ def folder(tmp_path_factory):
     noise = np.random.default_rng(1).integers(0, 255, (40, 48, 3)).astype(np.uint8)
     Image.fromarray(noise).save(folder / "image.png")
     return folder
+
+
+def test_the_layers_of_a_captioning_transformer(call, folder, tmp_path):
+    file = tmp_path / "layers.json"
+    arguments = ["look", folder / "transformer", folder / "image.png"]
+    done = call(*arguments, "--target", CAPTION, "--lens", "logit", "--save", file)
+    assert done.code == 0, done.err
+    (record,) = json.loads(file.read_text())
+    assert [word["word"] for word in record["words"]] == [*CAPTION.split(), "</s>"]
+    done = call(*arguments, "--lens", "decoder", "--save", tmp_path / "captions.json")
+    assert done.code == 0, done.err
+    captions = json.loads((tmp_path / "captions.json").read_text())
+    assert captions["translations"][-1] == Captioner.load(folder / "transformer").caption(folder / "image.png").text
+    assert "tuned lens is for translators" in call(*arguments, "--lens", "tuned").err
+    assert "a lens is for Transformers" in call("look", folder / "soft", folder / "image.png", "--lens", "logit").err
 
 
 @pytest.mark.parametrize("ending", ["html", "png", "json", "npz"])

@@ -12,12 +12,15 @@ from translucid.ground.errors import UserError
 from translucid.inspection.lens import (
     Lens,
     deciding_layer,
+    decoder_states,
     final_norm,
+    lens_log_probs,
     lens_pass,
     new_tuned_lens,
     reading_layer,
     state_points,
 )
+from translucid.inspection.tuned_lens import divergences, learn_tuned_lens
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.language_options import TransformerLanguageOptions
@@ -171,6 +174,41 @@ def test_a_new_tuned_lens_is_the_logit_lens(model):
     assert not torch.allclose(changed.log_probs[1], plain.log_probs[1], atol=1e-3)
     for layer in (0, 2):
         assert torch.equal(changed.log_probs[layer], tuned.log_probs[layer])
+
+
+def test_a_tuned_lens_comes_closer_to_the_last_layer(monkeypatch):
+    monkeypatch.setattr("translucid.inspection.tuned_lens.UPDATES", 60)
+    monkeypatch.setattr("translucid.inspection.tuned_lens.RATE", 0.01)
+    model = built(KINDS["pre-norm"])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    draw, updates = np.random.default_rng(1), []
+    pairs = []
+    for _ in range(60):
+        source, target = (draw.integers(4, V, draw.integers(2, 6)).tolist() for _ in range(2))
+        pairs.append(([*source, 3], [*target, 3]))
+    lens = learn_tuned_lens(model, pairs[:50], on_update=updates.append)
+    assert len(updates) == 60
+    plain, tuned = divergences(model, pairs[50:]), divergences(model, pairs[50:], lens)
+    assert len(plain) == 2
+    for one, other in zip(plain, tuned, strict=True):
+        assert other < 0.7 * one
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    again = learn_tuned_lens(model, pairs[:50])
+    for one, other in zip(lens.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_divergence_of_the_logit_lens_by_hand():
+    model = built(KINDS["pre-norm"])
+    pairs = [([5, 6, 7, 8, 3], [11, 12, 13, 3]), ([9, 10, 3], [14, 3])]
+    sums = np.zeros(2)
+    for source, target in pairs:
+        states = decoder_states(model, torch.tensor([source]), torch.tensor([target]))
+        first, second, last = (lens_log_probs(model, each[0], i).detach().numpy() for i, each in enumerate(states))
+        for layer, log_probs in enumerate((first, second)):
+            sums[layer] += (np.exp(last) * (last - log_probs)).sum()
+    np.testing.assert_allclose(divergences(model, pairs), sums / 6, rtol=1e-9)
 
 
 def test_the_decoder_reads_each_layer_of_the_encoder(model):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from translucid.decoding.trace import BeamTrace
+    from translucid.inspection.lens import DecoderLens, Lens
     from translucid.inspection.saliency_overlay import AttentionResult
     from translucid.models.protocol import Model, SequenceModel
 
@@ -166,7 +167,7 @@ class Captioner(LoadedModel):
         """Return captions that begin with given words and go on with each of the `count` most probable pieces."""
         from translucid.decoding.continuations import continuations
 
-        source = self._source(picture)
+        source = self.source(picture)
         prefix = self.tokenizer.encode_target([words])[0] if words else []
         settings = options or self.configuration.decoding
         hypotheses = continuations(self.model, source, prefix, count, settings, self._word_starts)
@@ -179,13 +180,33 @@ class Captioner(LoadedModel):
 
         options = self.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
         trace = BeamTrace()
-        ((best,),) = search(self.model, self._source(picture), options, self._word_starts, trace=trace)
+        ((best,),) = search(self.model, self.source(picture), options, self._word_starts, trace=trace)
         trace.finish(best.with_end, self.tokenizer.target_pieces)
         return trace
 
-    def _source(self, picture: Picture) -> torch.Tensor:
+    def source(self, picture: Picture) -> torch.Tensor:
         """Return the model's input for one image [1, ..]."""
         return torch.from_numpy(np.ascontiguousarray(picture.source))[None].to(self.device)
+
+    def lens(self, picture: Picture, text: str | None = None) -> Lens:
+        """Return what each decoder layer predicts for each word of a caption, by default of the model's own.
+
+        Raises:
+            UserError: the model is no Transformer.
+        """
+        from translucid.api.lenses import caption_lens
+
+        return caption_lens(self, picture, text)
+
+    def decoder_lens(self, picture: Picture, options: DecodingOptions | None = None) -> DecoderLens:
+        """Return the captions that the decoder writes from each layer of the encoder; `options` as for `caption`.
+
+        Raises:
+            UserError: the model is no Transformer.
+        """
+        from translucid.api.lenses import caption_decoder_lens
+
+        return caption_decoder_lens(self, picture, options)
 
     def can_look(self) -> bool:
         """Whether the model has attention."""

@@ -1,4 +1,4 @@
-"""The lenses of a translator: what each layer predicts, and what the decoder writes from each layer of the encoder."""
+"""Lenses of translators and captioners: what each layer predicts, and what is written from each encoder layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from translucid.ground.errors import UserError
 from translucid.inspection.lens import DecoderLens, Lens, read_lens, reading_layer, state_points
 
 if TYPE_CHECKING:
+    from translucid.api.captioner import Captioner
     from translucid.api.translator import Translator
+    from translucid.data.images.pixels import Picture
     from translucid.decoding.decoding_options import DecodingOptions
 
 
@@ -48,6 +50,26 @@ def decoder_lens(
         with reading_layer(model, layer):
             translations.append(searching.translate(text, options, **changes).text)
     return DecoderLens(text, layers, translations)
+
+
+def caption_lens(captioner: Captioner, picture: Picture, text: str | None = None) -> Lens:
+    """Return what each decoder layer predicts for a caption; see `Captioner.lens`."""
+    if text is None:
+        tokens = captioner.caption(picture).nbest[0].hypothesis.tokens
+    else:
+        (tokens,) = captioner.tokenizer.encode_target([text])
+    model = captioner.model
+    return read_lens(model, captioner.tokenizer, captioner.source(picture), [*tokens, model.eos])
+
+
+def caption_decoder_lens(captioner: Captioner, picture: Picture, options: DecodingOptions | None = None) -> DecoderLens:
+    """Return what the decoder writes from each layer of the encoder; see `Captioner.decoder_lens`."""
+    layers = list(state_points(captioner.model, "encoder"))
+    captions = []
+    for layer in layers:
+        with reading_layer(captioner.model, layer):
+            captions.append(captioner.caption(picture, options).text)
+    return DecoderLens(picture.name, layers, captions)
 
 
 def layers_record(translator: Translator, source: str, target: str | None = None) -> dict[str, Any]:

@@ -8,6 +8,8 @@
 
     translucid look runs/demo "I like soccer" --save why.html --why erasure
 
+    translucid look runs/demo "I like soccer" --lens logit --save layers.png
+
     translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
 
     translucid look runs/demo "I like soccer" --ablate decoder.1.cross.head.0
@@ -19,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rich.text import Text
 from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.lenses import look_at_layers, look_at_layers_of_captioner, refuse_with_lens
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.data.readers.file_kinds import refuse_file_names
@@ -47,6 +50,10 @@ class View(NamedTuple):
     layer: Annotated[int | None, Option(help="One decoder layer instead of the average of all.")] = None
     head: Annotated[int | None, Option(help="One head instead of the average of all.")] = None
     flow: Annotated[bool, Option("--flow", help="The attention through all layers (attention rollout).")] = False
+    lens: Annotated[
+        Literal["logit", "tuned", "decoder"] | None,
+        Option(help="What each layer predicts; decoder: what is written from each layer of the encoder."),
+    ] = None
     ablate: option.Ablate = None
     device: option.Device = "auto"
 
@@ -99,6 +106,10 @@ def look(
     not why it wrote a word. Words with a probability below 30 % are underlined. The confidence of the translation is
     shown if `translucid tune --confidence` has fitted it.
 
+    --lens shows the prediction of each decoder layer in place of attention, and marks the layer from which on it is the
+    word written. `tuned` needs `translucid tune --lens`. `decoder` shows the translation that the decoder writes from
+    each layer of the encoder.
+
     For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
     --ablate and --tsv are for text only.
 
@@ -107,17 +118,22 @@ def look(
     saving.refuse_impossible()
     flags = option.changed_flags(view, saving)
     for_texts = "--flow", "--tsv", "--why", "--ablate"
+    if view.lens:
+        refuse_with_lens(view, saving.save, flags)
     if captioner := captioner_of(run, view.device):
         from translucid.cli.images import look_at_image
 
         refuse_for("texts", for_texts, flags)
+        if view.lens:
+            look_at_layers_of_captioner(captioner, text, view, saving.save)
+            return
         look_at_image(captioner, run, text, view, saving.save)
         return
     refuse_file_names([text or ""])
     if classifier := classifier_of(run, view.device):
         from translucid.cli.texts import look_at_text
 
-        refuse_for("translations", (*for_texts, "--layer", "--head"), flags)
+        refuse_for("translations", (*for_texts, "--layer", "--head", "--lens"), flags)
         look_at_text(classifier, text, view.target, saving.save)
         return
     _look_at_translation(run, text, view, saving, languages)
@@ -136,6 +152,9 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
     translator = _loaded(run, view, languages)
+    if view.lens:
+        look_at_layers(translator, text, view, saving.save)
+        return
     if translator.can_look():
         chosen_maps(translator.heads, "cross", view.layer, view.head)
     elif saving.save or view.needs_attention:

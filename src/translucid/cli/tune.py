@@ -55,7 +55,9 @@ class Data(NamedTuple):
 
     train: Annotated[list[str] | None, option.files("The training pairs of the run.")] = None
     valid: Annotated[list[str] | None, option.files("Pairs on which speed and BLEU are compared.")] = None
-    sentences: Annotated[int | None, Option(help="Sentences each time (1000; 2000 for --confidence, 5000 for --lens).", min=1)] = None
+    sentences: Annotated[
+        int | None, Option(help="Sentences each time (1000; 2000 for --confidence, 5000 for --lens).", min=1)
+    ] = None
 
 
 class Speed(NamedTuple):

@@ -202,7 +202,8 @@ class Lens:
             for of_layer in self.top:
                 best = [choices[0] for choices in of_layer[pieces]]
                 # Other pieces need not make up a word: each follows the pieces that were written, not those before it.
-                names.append(word if best == self.target[pieces] else "·".join(best).replace("▁", ""))
+                shown = [piece.replace("▁", "") or "▁" for piece in best]
+                names.append(word if best == self.target[pieces] else "·".join(shown))
             best_log_probs = self.top_log_probs[:, pieces, 0].sum(1)
             probabilities = self.log_probs[:, pieces].sum(1).exp().tolist()
             ranks = self.ranks[:, pieces].amax(1).tolist()

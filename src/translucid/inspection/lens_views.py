@@ -108,6 +108,18 @@ def save_lenses(lenses: Sequence[Lens], file: Path, source: str) -> None:
             save_figure(draw_lens(lens), place)
 
 
+def save_decoder_lens(lens: DecoderLens, file: Path) -> None:
+    """Save the translations from each layer of the encoder as `.html` or `.json`.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    text = json.dumps(lens.to_json(), ensure_ascii=False)
+    if file.suffix.lower() == ".html":
+        text = document(lens.source, _STYLE, f"<main>{html_translations(lens)}</main>")
+    write_output(file, text.encode())
+
+
 def _arrays(lens: Lens) -> dict[str, np.ndarray]:
     return {
         "layers": np.array(lens.layers),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
+from translucid.api.heads import ablated
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import Translation, Translations, refuse_one_text, text_list
 from translucid.data.text_pipeline import TextPipeline, TextStep
@@ -20,7 +21,6 @@ from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
 from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.iteration import batched
-from translucid.inspection.ablation import Ablation, mean_outputs
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration, checked
 from translucid.runs.run_folder import RunFolder
@@ -152,13 +152,7 @@ class Translator(Examiner):
         Raises:
             UserError: there is no such head, several runs are averaged, or the engine is CTranslate2.
         """
-        loaded = self.loaded.with_ablation(Ablation(heads) if heads else None)
-        if heads and mean:
-            engine = self.loaded.with_ablation(None).torch_engine
-            ids = [pair.ids for pair in self.pipeline.pairs(mean) if pair.longest <= self.longest]
-            means = mean_outputs(engine.model, heads, ids, engine.device)
-            loaded = self.loaded.with_ablation(Ablation(heads, means))
-        return replace(self, loaded=loaded, engine=loaded.engine_for(self.languages, self.tokenizer))
+        return ablated(self, heads, mean)
 
     def with_terms(
         self,

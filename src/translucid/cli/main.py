@@ -91,7 +91,7 @@ PANELS = {
     "Train": ("train", "models", "tune"),
     "Translate": ("translate", "caption", "classify", "generate"),
     "Evaluate": ("evaluate", "compare", "score"),
-    "Inspect": ("look", "explain", "patch", "align", "embed", "nearest", "draw"),
+    "Inspect": ("look", "explain", "heads", "patch", "align", "embed", "nearest", "draw"),
     "Serve and exchange": ("serve", "import", "export"),
     "Data": ("data", "memory"),
 }

@@ -14,6 +14,7 @@ from translucid.inspection.plots.heatmaps import (
 )
 from translucid.inspection.plots.lens import draw_lens
 from translucid.inspection.plots.patching import draw_patching
+from translucid.inspection.plots.heads import draw_head_report
 from translucid.inspection.plots.ribbons import draw_ribbons
 from translucid.inspection.plots.saving import save_figure
 
@@ -21,6 +22,7 @@ __all__ = [
     "draw_attention",
     "draw_beam",
     "draw_curves",
+    "draw_head_report",
     "draw_heads",
     "draw_lens",
     "draw_mask",

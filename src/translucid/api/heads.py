@@ -1,0 +1,181 @@
+"""Heads of a translator that are switched off: one translation, the importance of all heads, and BLEU without them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from translucid.evaluation.metrics import corpus_scores, without_blank
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.inspection.ablation import Ablation, head_names, mean_outputs
+
+if TYPE_CHECKING:
+    from translucid.api.translation import Translation
+    from translucid.api.translator import Translator
+    from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.inspection.ablation import Means
+    from translucid.inspection.head_importance import CurvePoint, HeadReport
+
+STEPS = 10
+"""The number of steps of a curve for a model with more heads."""
+
+
+def with_ablation(translator: Translator, ablation: Ablation | None) -> Translator:
+    """Return a translator with other heads off, or as it was loaded; the model stays loaded.
+
+    Raises:
+        UserError: the model has no such heads, several runs are averaged, or the engine is CTranslate2.
+    """
+    loaded = translator.loaded.with_ablation(ablation)
+    return replace(translator, loaded=loaded, engine=loaded.engine_for(translator.languages, translator.tokenizer))
+
+
+def ablated(translator: Translator, heads: tuple[str, ...], mean: Sequence[tuple[str, str]] = ()) -> Translator:
+    """Return a translator with some heads off; see `Translator.ablated`."""
+    if not heads:
+        return with_ablation(translator, None)
+    off = with_ablation(translator, Ablation(heads))
+    if not mean:
+        return off
+    engine = translator.loaded.with_ablation(None).torch_engine
+    ids = [pair.ids for pair in translator.pipeline.pairs(mean) if pair.longest <= translator.longest]
+    return with_ablation(translator, Ablation(heads, mean_outputs(engine.model, heads, ids, engine.device)))
+
+
+def ablated_record(translator: Translator, text: str, heads: Sequence[str]) -> dict[str, Any]:
+    """Return the translation of a text with heads off beside that with all heads, as plain values for JSON.
+
+    `heads_off` are the names. `before` and `after` each have the `translation` and its `log_probability` in nats by the
+    model that wrote it, both by the PyTorch engine; `before` also has `log_probability_after`, that of the same
+    translation with the heads off. `sentences` has a row for each part of the text that was translated, with the heads
+    off: `source_text`, `text`, and as `record` the attention for the interactive views (`viewer_record`).
+
+    Args:
+        translator: the translator.
+        text: the text.
+        heads: the names of the heads that are off, such as `decoder.0.cross.head.3`.
+
+    Raises:
+        UserError: there is no such head, or the translator can't switch heads off.
+    """
+    from translucid.inspection.html import SIDES, viewer_record
+
+    off = with_ablation(translator, Ablation(tuple(heads)))
+    whole = with_ablation(translator, None)
+    before = replace(whole, engine=whole.torch_engine).translate(text)
+    after = off.translate(text)
+    forced = off.torch_engine.forced(off.stages.pairs(before.parts))
+    sentences = []
+    for (source, written), inspected in zip(after.sentences, after.inspected, strict=True):
+        record = viewer_record(inspected, sides=SIDES) if inspected.layers else {}
+        sentences.append({"source_text": source, "text": written, "record": record})
+    return {
+        "heads_off": list(heads),
+        "before": {**_summary(before), "log_probability_after": round(math.fsum(map(math.fsum, forced)), 4)},
+        "after": _summary(after),
+        "sentences": sentences,
+    }
+
+
+def _summary(translation: Translation) -> dict[str, Any]:
+    log_probability = math.fsum(hypothesis.log_probability for _, hypothesis in translation.parts)
+    return {"translation": translation.text, "log_probability": round(log_probability, 4)}
+
+
+def head_report(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    options: DecodingOptions | None = None,
+    *,
+    mean: bool = False,
+    console: Console,
+) -> HeadReport:
+    """Return the importance of all heads, and BLEU with the least important ones off.
+
+    Args:
+        translator: a translator with all heads on.
+        pairs: sources with references. Those that are too long for the model in one piece count for BLEU only.
+        options: how to search; the run's own settings by default.
+        mean: whether the mean of each head's output over the pairs replaces it, instead of 0.
+        console: shows the progress.
+
+    Raises:
+        UserError: the model has no attention, or `mean` does not apply to it; there are no pairs; or several runs are
+            averaged.
+    """
+    from translucid.inspection.head_importance import (
+        HeadImportance,
+        HeadReport,
+        ablation_importance,
+        gradient_importance,
+        least_important_first,
+    )
+
+    names = head_names(translator.heads)
+    if not names:
+        raise UserError("the model has no attention, so it has no heads", file=translator.run)
+    with_ablation(translator, Ablation(tuple(names)))  # refuses an ensemble
+    engine, maps = translator.torch_engine, translator.heads
+    encoded = translator.pipeline.pairs(pairs)
+    ids = [pair.ids for pair in encoded if pair.longest <= translator.longest]
+    if not ids:
+        raise UserError("there are no pairs that the model takes in one piece", fix="Give others.")
+    means = mean_outputs(engine.model, names, ids, engine.device) if mean else {}
+    prefix = len(translator.tokenizer.target_opening)
+    with counting(console, "gradients", len(ids)) as advance:
+        by_gradient = gradient_importance(engine.model, maps, ids, engine.device, prefix, advance)
+    with counting(console, "each head off", len(ids) * (len(names) + 1)) as advance:
+        by_ablation = ablation_importance(engine.model, maps, ids, engine.device, prefix, means, advance)
+    heads = [HeadImportance(name, by_gradient[name], by_ablation[name]) for name in names]
+    curves = {}
+    for order, ordered in least_important_first(heads).items():
+        curves[order] = bleu_curve(translator, pairs, ordered, options, means=means, console=console)
+    return HeadReport(len(ids), heads, curves)
+
+
+def bleu_curve(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    order: Sequence[str],
+    options: DecodingOptions | None = None,
+    *,
+    means: Means | None = None,
+    console: Console,
+) -> list[CurvePoint]:
+    """Return BLEU with more and more heads off, from none to all; arguments as for `head_report`.
+
+    Args:
+        order: the names of all heads, in the order in which they are switched off.
+        means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
+    """
+    from translucid.inspection.head_importance import CurvePoint
+
+    counts = off_counts(len(order))
+    points = []
+    with counting(console, "translating with heads off", len(counts) * len(pairs)) as advance:
+        for count in counts:
+            off = with_ablation(translator, Ablation(tuple(order[:count]), means or {}))
+            points.append(CurvePoint(count, _bleu(off, pairs, options, advance)))
+    return points
+
+
+def off_counts(heads: int) -> list[int]:
+    """Return how many heads are off at each point of a curve: from none to all, in about `STEPS` steps."""
+    step = max(1, round(heads / STEPS))
+    return [*range(0, heads, step), heads]
+
+
+def _bleu(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    options: DecodingOptions | None,
+    on_done: Callable[[int], None],
+) -> float:
+    translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done)
+    texts = [translation.text for translation in translations]
+    bleu, *_ = corpus_scores(texts, without_blank([targets_of(pairs)]), language=translator.languages[1])
+    return bleu.value

@@ -1,0 +1,72 @@
+"""`translucid heads`.
+
+**Examples**
+
+    translucid heads runs/demo --valid runs/demo/phrasebook/valid.tsv
+
+    translucid heads runs/demo --valid dev.tsv --save heads.png
+
+    translucid heads opus-mt-en-de --valid dev.{en,de} --sentences 100 --beam 1 --mean --json
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from typer import Option
+
+from translucid.cli import option
+from translucid.cli.arguments import pair_up, refuse_to_save
+from translucid.cli.printing import print_scores, with_examples
+from translucid.cli.run_kinds import configuration_of
+from translucid.ground.console import Console
+from translucid.inspection import PICTURES
+
+
+class Measuring(NamedTuple):
+    """Measuring."""
+
+    valid: Annotated[list[str], option.files("Sentence pairs on which heads are measured.")]
+    sentences: Annotated[int, Option(help="The number of pairs, from the beginning.", min=1)] = 500
+    mean: Annotated[bool, Option("--mean", help="Replace heads by their mean over the pairs, not by 0.")] = False
+    beam: option.Beam = None
+    device: option.Device = "auto"
+
+
+class Output(NamedTuple):
+    """Output."""
+
+    as_json: option.Json = False
+    save: Annotated[Path | None, Option(metavar="FILE", help="Draw the results, as .png, .svg or .pdf.")] = None
+    overwrite: option.Overwrite = False
+
+
+@with_examples(__doc__)
+def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: option.Languages) -> None:
+    """Measure how much a translator needs each of its attention heads, and its BLEU without the least important ones.
+
+    The importance of a head is measured in two ways: by the gradient of the loss L with respect to a gate on the head's
+    output, and by how much L grows with the head off. L is -log p of a reference in nats, given its source.
+
+    All pairs are translated about 20 times, with our own engine. `translate --ablate` and `look --ablate` switch off
+    single heads.
+    """
+    from translucid.api.heads import head_report
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import Pair
+    from translucid.runs.corpus_files import pairs_of
+
+    refuse_to_save(output.save, output.overwrite, PICTURES)
+    configuration = configuration_of(run, "text").between(*languages)
+    options = configuration.searching({"beam": measuring.beam})
+    source, target = languages
+    translator = Translator.load(run, measuring.device, "torch", source=source, target=target)
+    pairs: list[Pair] = list(pairs_of(configuration.data, *pair_up(measuring.valid)))[: measuring.sentences]
+    report = head_report(translator, pairs, options, mean=measuring.mean, console=Console(stderr=True))
+    print_scores(report, as_json=output.as_json)
+    if output.save:
+        from translucid.inspection.plots import draw_head_report, save_figure
+
+        save_figure(draw_head_report(report), output.save)
+        Console(stderr=True).print(f"saved: {output.save}", soft_wrap=True)

@@ -9,8 +9,6 @@ from torch.testing import assert_close
 from tests.probes.foreign import SHORT, marian_folder
 from translucid import Translator, UserError
 from translucid.attention.points import handling, recording
-from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.search import TorchEngine
@@ -20,8 +18,6 @@ from translucid.models.copying import with_handlers
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.recurrent import RecurrentModel
 from translucid.models.transformer import Transformer
-from translucid.runs.configuration import resolve
-from translucid.runs.run_folder import RunFolder
 
 V = 30
 SENTENCES = [[5, 6, 7, 8, 3], [9, 10, 3], [11, 12, 13, 3]]
@@ -147,18 +143,8 @@ def test_attention_without_projections_has_one_head():
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    """An untrained translator, whose output is always the same."""
-    torch.manual_seed(1)
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
-    configuration = resolve(overrides={"model": shape, "data.tokenizer.vocabulary": 80})
-    pairs = [Pair("I like soccer.", "Me gusta el fútbol."), Pair("She reads a book.", "Ella lee un libro.")]
-    tokenizer = Tokenizer.learn(pairs * 20, configuration.data.tokenizer, seed=1)
-    run = RunFolder(tmp_path_factory.mktemp("ablation") / "run")
-    run.begin(configuration, tokenizer)
-    model = shaken(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model))
-    run.save_model(model, tokenizer, {})
-    return Translator.load(run.path, "cpu", "torch")
+def translator(untrained):
+    return Translator.load(untrained("transformer"), "cpu", "torch")
 
 
 TEXT = "I like soccer."

@@ -117,7 +117,8 @@ def head_report(
 
     names = head_names(translator.heads)
     if not names:
-        raise UserError("the model has no attention, so it has no heads", file=translator.run)
+        fix = "Train one that has: translucid models."
+        raise UserError("the model has no attention, so it has no heads", file=translator.run, fix=fix)
     with_ablation(translator, Ablation(tuple(names)))  # refuses an ensemble
     engine, maps = translator.torch_engine, translator.heads
     encoded = translator.pipeline.pairs(pairs)
@@ -146,11 +147,15 @@ def bleu_curve(
     means: Means | None = None,
     console: Console,
 ) -> list[CurvePoint]:
-    """Return BLEU with more and more heads off, from none to all; arguments as for `head_report`.
+    """Return BLEU with more and more heads off, from none to all.
 
     Args:
+        translator: a translator with all heads on.
+        pairs: sources with references.
         order: the names of all heads, in the order in which they are switched off.
+        options: how to search; the run's own settings by default.
         means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
+        console: shows the progress.
     """
     from translucid.inspection.head_importance import CurvePoint
 

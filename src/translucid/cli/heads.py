@@ -21,6 +21,7 @@ from translucid.cli.arguments import pair_up, refuse_to_save
 from translucid.cli.printing import print_scores, with_examples
 from translucid.cli.run_kinds import configuration_of
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 from translucid.inspection import PICTURES
 
 
@@ -58,7 +59,12 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     from translucid.runs.corpus_files import pairs_of
 
     refuse_to_save(output.save, output.overwrite, PICTURES)
-    configuration = configuration_of(run, "text").between(*languages)
+    configuration = configuration_of(run)
+    if configuration.model.reads != "text":
+        what = "is no translator, and heads are measured by translation"
+        fix = "In Python, `handling` replaces heads of any model (docs/inspection.md)."
+        raise UserError(what, file=run, fix=fix)
+    configuration = configuration.between(*languages)
     options = configuration.searching({"beam": measuring.beam})
     source, target = languages
     translator = Translator.load(run, measuring.device, "torch", source=source, target=target)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 1024
 """The number of tokens in a batch for gradients, padding included; all logits of a batch are in memory."""
-Orders = Mapping[str, Sequence[str]]
-"""Names of all heads in the order in which they are switched off, by the name of the order."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +155,12 @@ def ablation_importance(
 ) -> dict[str, float]:
     """Return the importance of each head by ablation, by the name of the head.
 
-    Arguments are those of `gradient_importance`, and:
-
     Args:
+        model: the model, in evaluation mode.
+        maps: the number of heads of each attention, by name.
+        pairs: ids of sources and targets, end tokens included; at least one pair.
+        device: the device of the model.
+        prefix_length: the number of target tokens that the model does not choose.
         means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
         on_done: called with the number of pairs after each batch, for the model itself and for each head.
     """

@@ -1,0 +1,238 @@
+"""The importance of heads against finite differences and zeroed columns, BLEU without heads, and `translucid heads`."""
+
+import json
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from tests.cli.conftest import call  # noqa: F401 - a fixture
+from tests.inspection.conftest import PAIRS
+from tests.inspection.test_ablation import without_columns
+from translucid import Translator, UserError
+from translucid.api.heads import ablated_record, bleu_curve, head_report, off_counts
+from translucid.api.scoring import score
+from translucid.attention.points import handling
+from translucid.decoding.maps import forced_log_probs
+from translucid.ground.console import Console
+from translucid.inspection.ablation import gate_point, head_names
+from translucid.inspection.head_importance import (
+    CurvePoint,
+    HeadImportance,
+    HeadReport,
+    ablation_importance,
+    gate_gradients,
+    gradient_importance,
+    least_important_first,
+)
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
+from translucid.models.recurrent import RecurrentModel
+from translucid.models.transformer import Transformer
+
+V, STEP = 20, 1e-6
+IDS = [([5, 6, 7, 8, 3], [11, 12, 3]), ([9, 10, 3], [14, 15, 16, 17, 3])]
+SOURCE, TARGET = (
+    torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]]),
+    torch.tensor([[11, 12, 3, 0, 0], [14, 15, 16, 17, 3]]),
+)
+QUIET = Console(quiet=True)
+
+
+def transformer(norm):
+    options = TransformerOptions(width=8, heads=2, feed_forward=12, encoder_layers=1, decoder_layers=2, norm=norm)
+    return Transformer(V, V, options)
+
+
+MODELS = {
+    "pre-norm": lambda: transformer("pre"),
+    "post-norm": lambda: transformer("post"),
+    "bahdanau": lambda: RecurrentModel(V, V, RecurrentOptions(width=8, attention="bahdanau")),
+    "input feeding": lambda: RecurrentModel(V, V, RecurrentOptions(width=8, attention="luong-dot", input_feeding=True)),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    torch.manual_seed(2)
+    model = MODELS[request.param]().eval().double()
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.5)
+    return model
+
+
+def losses(model, gates, prefix_length=0):
+    """Return -log p of both targets, with factors [H] for the heads of attentions by name."""
+    handlers = {
+        gate_point(model, name): lambda x, first, factors=factors: x * factors[:, None, None]
+        for name, factors in gates.items()
+    }
+    fed = torch.cat([torch.full((2, 1), model.bos), TARGET[:, :-1]], 1)
+    with torch.no_grad(), handling(model, handlers):
+        log_probs = model(SOURCE, fed).log_softmax(-1)
+    of_targets = [log_probs[n, range(5), TARGET[n]] for n in range(2)]
+    return [-of_targets[0][prefix_length:3].sum().item(), -of_targets[1][prefix_length:].sum().item()]
+
+
+@pytest.mark.parametrize("prefix_length", [0, 1])
+def test_gradients_of_gates_are_finite_differences_for_each_sentence(model, prefix_length):
+    gradients = gate_gradients(model, SOURCE, TARGET, model.options.maps, prefix_length)
+    for name, heads in model.options.maps.items():
+        for head in range(heads):
+            sums = []
+            for step in (-STEP, STEP):
+                factors = torch.ones(heads, dtype=torch.float64)
+                factors[head] += step
+                sums.append(losses(model, {name: factors}, prefix_length))
+            for sentence in range(2):
+                numerical = (sums[1][sentence] - sums[0][sentence]) / (2 * STEP)
+                assert gradients[name][sentence, head].item() == pytest.approx(numerical, rel=1e-5, abs=1e-7)
+
+
+def test_importance_by_gradient_is_the_mean_of_absolute_values(model):
+    gradients = gate_gradients(model, SOURCE, TARGET, model.options.maps)
+    expected = torch.cat([gradient.abs().mean(0) for gradient in gradients.values()])
+    counted = []
+    importance = gradient_importance(model, model.options.maps, IDS, "cpu", on_done=counted.append)
+    assert list(importance) == head_names(model.options.maps) and sum(counted) == 2
+    assert_close(torch.tensor([*importance.values()]), expected, check_dtype=False, rtol=1e-5, atol=1e-7)
+
+
+def test_importance_by_ablation_is_what_the_loss_grows_by(model):
+    importance = ablation_importance(model, model.options.maps, IDS, "cpu")
+    whole = sum(losses(model, {})) / 2
+    for name, increase in importance.items():
+        attention, _, head = name.rpartition(".head.")
+        factors = torch.ones(model.options.maps[attention], dtype=torch.float64)
+        factors[int(head)] = 0
+        assert increase == pytest.approx(sum(losses(model, {attention: factors})) / 2 - whole, rel=1e-4, abs=1e-5)
+
+
+def test_means_can_replace_the_outputs():
+    torch.manual_seed(3)
+    model = transformer("pre").eval()
+    means = {"encoder.0.self.head.1": torch.full((4,), 0.7)}
+    mean = ablation_importance(model, {"encoder.0.self": 2}, IDS, "cpu", means=means)
+    zero = ablation_importance(model, {"encoder.0.self": 2}, IDS, "cpu")
+    assert mean["encoder.0.self.head.0"] == zero["encoder.0.self.head.0"]
+    assert mean["encoder.0.self.head.1"] != pytest.approx(zero["encoder.0.self.head.1"], abs=1e-4)
+
+
+def test_the_least_important_heads_are_first():
+    heads = [HeadImportance("a", 0.1, 3.0), HeadImportance("b", 0.3, -1.0), HeadImportance("c", 0.2, 2.0)]
+    assert least_important_first(heads) == {"gradient": ["a", "c", "b"], "ablation": ["b", "c", "a"]}
+
+
+def test_a_curve_goes_from_no_head_off_to_all():
+    assert off_counts(1) == [0, 1]
+    assert off_counts(6) == [0, 1, 2, 3, 4, 5, 6]
+    assert off_counts(24) == [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24]
+    assert off_counts(144)[:3] == [0, 14, 28] and off_counts(144)[-1] == 144
+    assert len(off_counts(144)) == 12
+
+
+def test_bleu_with_heads_off_is_that_of_a_model_without_their_columns(untrained):
+    """References are what the model itself writes: BLEU is 100 at first, and falls."""
+    translator = Translator.load(untrained("transformer"), "cpu", "torch")
+    pairs = [pair._replace(target=translator.translate(pair.source).text) for pair in PAIRS]
+    order = head_names(translator.heads)
+    points = bleu_curve(translator, pairs, order, console=QUIET)
+    assert points[0] == CurvePoint(0, pytest.approx(100)) and [point.off for point in points] == [0, 1, 2, 3, 4, 5, 6]
+    for point in points[1:]:
+        other = Translator.load(untrained("transformer"), "cpu", "torch")
+        without_columns(other.model, order[: point.off])
+        expected = score(other, pairs, perplexity=False, console=QUIET).evaluation
+        assert point.bleu == pytest.approx(expected.scores[0].value)
+    assert min(point.bleu for point in points) < 99
+
+
+def test_a_report_is_for_people_and_programs():
+    heads = [HeadImportance("encoder.0.self.head.0", 0.25, -0.125), HeadImportance("encoder.0.self.head.1", 0.5, 1.5)]
+    points = [CurvePoint(0, 30.0), CurvePoint(1, 20.0), CurvePoint(2, 0.0)]
+    report = HeadReport(7, heads, {"gradient": points, "ablation": points})
+    assert json.loads(json.dumps(report.to_json())) == {
+        "pairs": 7,
+        "heads": [
+            {"name": "encoder.0.self.head.0", "gradient": 0.25, "ablation": -0.125},
+            {"name": "encoder.0.self.head.1", "gradient": 0.5, "ablation": 1.5},
+        ],
+        "curves": {
+            "gradient": [{"off": 0, "bleu": 30.0}, {"off": 1, "bleu": 20.0}, {"off": 2, "bleu": 0.0}],
+            "ablation": [{"off": 0, "bleu": 30.0}, {"off": 1, "bleu": 20.0}, {"off": 2, "bleu": 0.0}],
+        },
+    }
+
+
+@pytest.fixture
+def valid(tmp_path):
+    (tmp_path / "valid.tsv").write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS))
+    return tmp_path / "valid.tsv"
+
+
+@pytest.mark.parametrize("shape", ["transformer", "bahdanau"])
+def test_the_command_measures_all_heads(call, untrained, valid, tmp_path, shape):  # noqa: F811 - a fixture
+    done = call("heads", untrained(shape), "--valid", valid, "--beam", 2, "--save", tmp_path / "heads.svg")
+    assert done.code == 0, done.err
+    names = head_names(Translator.load(untrained(shape), "cpu", "torch").heads)
+    lines = done.out.splitlines()
+    assert sorted(line.split()[0] for line in lines[1 : len(names) + 1]) == sorted(names)
+    assert lines[0].split() == ["head", "gradient", "ablation"]
+    assert (tmp_path / "heads.svg").read_bytes().startswith(b"<?xml")
+    assert call("heads", untrained(shape), "--valid", valid, "--save", tmp_path / "heads.svg").code == 2
+
+
+def test_the_command_prints_json_for_the_first_pairs(call, untrained, valid):  # noqa: F811 - a fixture
+    outcome = call("heads", untrained("transformer"), "--valid", valid, "--sentences", 1, "--mean", "--json")
+    record = json.loads(outcome.out)
+    assert record["pairs"] == 1 and len(record["heads"]) == 6
+    assert [point["off"] for point in record["curves"]["gradient"]] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_what_has_no_heads_is_refused_in_one_line(call, untrained, valid, language_run):  # noqa: F811 - a fixture
+    for run, more, message in (
+        (untrained("no attention"), [], "no attention, so it has no heads"),
+        (untrained("bahdanau"), ["--mean"], "have no mean output"),
+        (language_run("lm-lstm"), [], "is no translator"),
+        (untrained("transformer"), ["--save", "heads.html"], "no kind that can be written"),
+    ):
+        done = call("heads", run, "--valid", valid, *more)
+        assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
+    with pytest.raises(UserError, match="no pairs"):
+        head_report(Translator.load(untrained("transformer"), "cpu", "torch"), [], console=QUIET)
+
+
+def test_look_and_translate_switch_heads_off(call, untrained):  # noqa: F811 - a fixture
+    run = untrained("transformer")
+    off = ["--ablate", "decoder.0.cross.head.1", "--ablate", "encoder.0.self.head.0"]
+    ablated = Translator.load(run, "cpu", "torch").ablated(*off[1::2])
+    expected = ablated.translate("I like soccer.")
+    record = json.loads(call("translate", run, *off, "--format", "jsonl", "I like soccer.").out)
+    assert (record["translation"], record["score"]) == (expected.text, pytest.approx(expected.score, abs=1e-4))
+    assert expected.score != pytest.approx(Translator.load(run).translate("I like soccer.").score, abs=1e-2)
+    assert call("look", run, *off, "I like soccer.").out.splitlines()[0] == expected.text
+    workers = call("translate", run, *off, "--workers", 1, "I like soccer.").out
+    assert workers.strip() == expected.text
+
+
+def test_a_record_has_both_translations(untrained):
+    translator = Translator.load(untrained("transformer"), "cpu", "torch")
+    heads = ["decoder.0.cross.head.1", "encoder.0.self.head.0"]
+    record = json.loads(json.dumps(ablated_record(translator, "I like soccer. I like 42", heads)))
+    before, ablated = translator.translate("I like soccer. I like 42"), translator.ablated(*heads)
+    assert record["heads_off"] == heads
+    assert record["before"]["translation"] == before.text
+    assert record["after"]["translation"] == ablated.translate("I like soccer. I like 42").text
+    lengths = [part[1].log_probability for part in before.parts]
+    assert record["before"]["log_probability"] == pytest.approx(sum(lengths), abs=1e-2)
+    total = 0.0
+    for piece, hypothesis in before.parts:
+        forced = forced_log_probs(
+            ablated.model, ablated.model.encode(torch.tensor([piece.ids])), torch.tensor([hypothesis.with_end])
+        )
+        total += forced.sum().item()
+    assert record["before"]["log_probability_after"] == pytest.approx(total, abs=1e-2)
+    assert [row["text"] for row in record["sentences"]] == [
+        target for _, target in ablated.translate("I like soccer. I like 42").sentences
+    ]
+    assert record["sentences"][0]["record"]["maps"]
+    unchanged = ablated_record(translator, "I like soccer.", [])
+    assert unchanged["before"]["translation"] == unchanged["after"]["translation"]

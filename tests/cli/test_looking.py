@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 
 import numpy as np
@@ -32,6 +33,33 @@ def test_look_saves_what_it_shows(call, small_run, tmp_path, ending):
     assert done.code == 0, done.err
     assert file.stat().st_size > 500
     assert call("look", small_run, "I like soccer", "--save", file).code == 2
+
+
+@pytest.mark.parametrize("method", ["norms", "contributions"])
+def test_look_by_another_method(call, small_run, tmp_path, method):
+    base = ["look", small_run, "I like soccer", "--target", "Me gusta", "--method", method]
+    done = call(*base, "--save", tmp_path / "page.html")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[2:] != call(*base[:-2]).out.splitlines()[2:]
+    assert ("from the source" in done.out) == (method == "contributions")
+    page = (tmp_path / "page.html").read_text()
+    first = json.loads(re.search(r'"maps": (\[.*?\]\])', page)[1] + "}]")[0]  # which the page shows at first
+    assert (first["kind"], first["layer"]) == (method, None)
+    assert call(*base, "--save", tmp_path / "a.png").code == 0
+    assert call(*base, "--save", tmp_path / "a.json").code == 0
+    assert "source_contributions" in json.loads((tmp_path / "a.json").read_text())
+    (tmp_path / "pairs.tsv").write_text("I like soccer\tMe gusta\n")
+    many = ["--tsv", tmp_path / "pairs.tsv", "--save", tmp_path / "a.npz"]
+    assert call("look", small_run, *many, "--method", method).code == 0
+    with np.load(tmp_path / "a.npz") as archive:
+        assert archive["0/contributions.source"].shape == archive["0/decoder.0.cross"].shape[1:]
+
+
+@pytest.mark.parametrize("more", [["--head", "0"], ["--flow"]])
+def test_what_has_no_contributions_is_refused(call, small_run, more):
+    done = call("look", small_run, "I like soccer", "--method", "contributions", *more)
+    assert (done.code, done.out) == (2, "")
+    assert more[0] in done.err and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -173,9 +201,9 @@ def test_align_counts_pairs_on_from_part_to_part(call, small_run, monkeypatch, t
     counted = []
     inspect = Translator.inspect
 
-    def noted(self, pairs, *, first=1):
+    def noted(self, pairs, *, first=1, **changes):
         counted.append((first, len(pairs)))
-        return inspect(self, pairs, first=first)
+        return inspect(self, pairs, first=first, **changes)
 
     monkeypatch.setattr(Translator, "inspect", noted)
     (tmp_path / "pairs.tsv").write_text("a\tb\n" * 600)

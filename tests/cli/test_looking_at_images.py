@@ -94,6 +94,18 @@ def test_look_at_a_layer_and_a_head(call, folder, tmp_path):
     assert html.read_text().count("<section") == 1 + 2 + 4
 
 
+def test_look_by_another_method(call, folder, tmp_path):
+    base = ["look", folder / "transformer", folder / "image.png", "--target", CAPTION]
+    outs = {call(*base, *more).out for more in ([], ["--method", "norms"], ["--method", "contributions"])}
+    assert len(outs) == 3
+    html = tmp_path / "a.html"
+    assert call(*base, "--method", "contributions", "--save", html).code == 0
+    assert "<summary>all layers and heads</summary>" in html.read_text()  # after that of the method
+    done = call("look", folder / "soft", *base[2:], "--method", "contributions")
+    assert (done.code, done.out) == (2, "")
+    assert "in a Transformer" in done.err and done.err.count("\n") == 1
+
+
 def test_a_model_without_attention_says_so(call, folder, tmp_path):
     base = [folder / "blind", folder / "image.png", "--target", CAPTION]
     done = call("look", *base)

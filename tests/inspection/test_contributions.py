@@ -13,6 +13,7 @@ from translucid.attention.points import handling, recording
 from translucid.ground.errors import UserError
 from translucid.inspection.attention_terms import CHUNK, forced_contributions
 from translucid.inspection.contributions import Contributions, through_layers
+from translucid.inspection.html import viewer_record
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.saving import save_maps
 from translucid.models.attention_only import AttentionOnly
@@ -94,6 +95,16 @@ def test_norms_are_those_of_the_products_of_each_head(model):
     assert_close(batch.norms["decoder.1.cross"], terms.norm(dim=-1), rtol=1e-4, atol=1e-5)
 
 
+def test_a_head_that_is_off_adds_nothing(model):
+    with handling(model, {"decoder.1.cross.head.2": lambda x, first: 0 * x}):
+        off = forced_contributions(model, SOURCE, TARGET)
+    model.decoder[1].cross_attention.output.weight[:, 8:12] = 0
+    without = forced_contributions(model, SOURCE, TARGET)
+    assert_close(off.source, without.source)
+    assert_close(off.head_norms["decoder.1.cross"], without.head_norms["decoder.1.cross"])
+    assert off.head_norms["decoder.1.cross"][:, 1].any()
+
+
 def test_chunks_of_target_positions_change_nothing(model, monkeypatch):
     whole = forced_contributions(model, SOURCE, TARGET)
     assert CHUNK > 1
@@ -173,6 +184,16 @@ def test_contributions_and_norms_between_words():
         inspected.cross(0, 0, method="contributions")
     with pytest.raises(ValueError, match="contributions=True"):
         replace(inspected, contributions=None).cross(method="norms")
+
+
+def test_the_record_of_the_page_has_the_source_and_the_prefix():
+    record = viewer_record(inspected_pair(undefined=True), method="contributions")
+    kinds = [(one["kind"], one["layer"]) for one in record["maps"]]
+    assert kinds == [("contributions", None), ("contributions", 0), ("cross", None), ("norms", None), ("norms", 0)]
+    assert record["fed"] == ["<s>", "x", "yz"]
+    assert record["prefix"][2] == [0.1, 0.1, 0.2]
+    assert record["source_contributions"] == [0.7, None, 0.6]
+    assert "prefix" not in viewer_record(replace(inspected_pair(), contributions=None))
 
 
 def test_undefined_contributions_are_saved_as_null(tmp_path):

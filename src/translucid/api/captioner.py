@@ -151,15 +151,15 @@ class Captioner(LoadedModel):
                 encoded[i] = pictures[i]._replace(grid=grid)
         return encoded
 
-    def look(self, picture: Picture, tokens: Sequence[int]) -> AttentionResult:
-        """Return the attention of given tokens about an image, by forced decoding."""
+    def look(self, picture: Picture, tokens: Sequence[int], *, contributions: bool = False) -> AttentionResult:
+        """Return the attention of given tokens about an image, by forced decoding; see `look_at`."""
         from translucid.inspection.saliency_overlay import look_at
 
-        return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device)
+        return look_at(self.model, self.tokenizer, picture, tokens, self.grid, self.device, contributions)
 
-    def inspect(self, picture: Picture, text: str) -> AttentionResult:
-        """Return the attention of a given caption of an image, by forced decoding."""
-        return self.look(picture, self.tokenizer.encode_target([text])[0])
+    def inspect(self, picture: Picture, text: str, *, contributions: bool = False) -> AttentionResult:
+        """Return the attention of a given caption of an image, by forced decoding; see `look_at`."""
+        return self.look(picture, self.tokenizer.encode_target([text])[0], contributions=contributions)
 
     def continued(
         self, picture: Picture, words: str, count: int = 1, options: DecodingOptions | None = None

@@ -80,18 +80,18 @@ def look_at_image(captioner: Captioner, run: Path, image: str | None, view: View
     elif save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
     console = Console()
-    looked = looked_at(captioner, picture_of(captioner, image), view.target)
+    looked = looked_at(captioner, picture_of(captioner, image), view.target, contributions=view.contributions)
     console.print(Text(" ".join(looked.words), "bold"))
     if not looked.looks:
         console.print("\nThe model has no attention: all that it knew of the image was one vector.")
         return
-    saliency = SaliencyOverlay.of(looked, view.layer, view.head)
+    saliency = SaliencyOverlay.of(looked, view.layer, view.head, view.method)
     console.print()
     console.print(drawings(saliency, console.width, colour=console.color_system is not None))
     console.print()
     console.print(place_table(saliency))
     if save:
-        save_attention(looked, save, Path(image or "").name, view.layer, view.head)
+        save_attention(looked, save, Path(image or "").name, view.layer, view.head, view.method)
         console.print(f"\nsaved: {save}", soft_wrap=True)
 
 
@@ -106,16 +106,23 @@ def picture_of(captioner: Captioner, image: str | None) -> Picture:
     return captioner.picture(Path(image))
 
 
-def looked_at(captioner: Captioner, picture: Picture, target: str | None) -> AttentionResult:
+def looked_at(
+    captioner: Captioner, picture: Picture, target: str | None, *, contributions: bool = False
+) -> AttentionResult:
     """Return the attention while a caption is written: the model's own, or a given one by forced decoding.
 
     Raises:
-        UserError: the caption has no words.
+        UserError: the caption has no words, or the model has no contributions.
     """
-    if target is None:
-        looked, fix = captioner.caption(picture).looked, "Train it longer."
+    fix = "Give a caption with words in it."
+    if target is not None:
+        looked = captioner.inspect(picture, target, contributions=contributions)
     else:
-        looked, fix = captioner.inspect(picture, target), "Give a caption with words in it."
+        caption, fix = captioner.caption(picture), "Train it longer."
+        if contributions:
+            looked = captioner.look(caption.picture, caption.nbest[0].hypothesis.tokens, contributions=True)
+        else:
+            looked = caption.looked
     if not looked.words:
         raise UserError("the caption has no words", fix=fix)
     return looked

@@ -4,6 +4,8 @@
 
     translucid look runs/demo "I like soccer" --layer 1 --head 0
 
+    translucid look runs/demo "I like soccer" --method contributions
+
     translucid look runs/demo "I like soccer and also going to the beach" --save maps.html
 
     translucid look runs/demo "I like soccer" --save why.html --why erasure
@@ -32,6 +34,7 @@ from translucid.cli.lenses import look_at_layers, look_at_layers_of_captioner, r
 from translucid.cli.printing import with_examples
 from translucid.cli.run_kinds import captioner_of, classifier_of, refuse_for
 from translucid.data.readers.file_kinds import refuse_file_names
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_untranslated
@@ -54,13 +57,32 @@ class View(NamedTuple):
         Literal["logit", "tuned", "decoder"] | None,
         Option(help="What each layer predicts; decoder: what is written from each layer of the encoder."),
     ] = None
+    method: Annotated[Method, Option(help="Attention weights, norm-based attention, or contributions (ALTI+).")] = (
+        "weights"
+    )
     ablate: option.Ablate = None
     device: option.Device = "auto"
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a part of the attention is chosen."""
-        return self.layer is not None or self.head is not None or self.flow
+        """Whether a part of the attention or another method is chosen."""
+        return self.layer is not None or self.head is not None or self.flow or self.contributions
+
+    @property
+    def contributions(self) -> bool:
+        """Whether the method needs contributions."""
+        return self.method != "weights"
+
+    def refuse_impossible(self) -> None:
+        """Check, before any work, that the options fit together.
+
+        Raises:
+            UserError: rollout or a head is combined with a method that has none.
+        """
+        if self.flow and self.contributions:
+            raise UserError("--flow is the rollout of weights", fix="Leave out --flow or --method.")
+        if self.head is not None and self.method == "contributions":
+            raise UserError("contributions belong to layers, not to heads", fix="Leave out --head.")
 
 
 class Saving(NamedTuple):
@@ -110,12 +132,16 @@ def look(
     word written. `tuned` needs `translucid tune --lens`. `decoder` shows the translation that the decoder writes from
     each layer of the encoder.
 
+    --method norms shows how much a head adds from each source word. --method contributions shows the share of each
+    source word in the translated word, and how much comes from the translation so far. Both need a Transformer.
+
     For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
     --ablate and --tsv are for text only.
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
+    view.refuse_impossible()
     flags = option.changed_flags(view, saving)
     for_texts = "--flow", "--tsv", "--why", "--ablate"
     if view.lens:
@@ -133,7 +159,7 @@ def look(
     if classifier := classifier_of(run, view.device):
         from translucid.cli.texts import look_at_text
 
-        refuse_for("translations", (*for_texts, "--layer", "--head", "--lens"), flags)
+        refuse_for("translations", (*for_texts, "--layer", "--head", "--lens", "--method"), flags)
         look_at_text(classifier, text, view.target, saving.save)
         return
     _look_at_translation(run, text, view, saving, languages)
@@ -147,7 +173,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         file = saving.save
         if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
-        _save_all(_loaded(run, view, languages, "torch"), saving.tsv, file)
+        _save_all(_loaded(run, view, languages, "torch"), saving.tsv, file, contributions=view.contributions)
         return
     if not text or not text.strip() or (view.target is not None and not view.target.strip()):
         raise UserError("there is nothing to look at", fix="Give a text with words in it.")
@@ -165,7 +191,12 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         Console().print(Text(written, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
-    pieces = translation.inspected if translation else translator.inspect([(text, written)])
+    if view.contributions and translation:
+        pieces = translation.inspect(contributions=True)
+    elif translation:
+        pieces = translation.inspected
+    else:
+        pieces = translator.inspect([(text, written)], contributions=view.contributions)
     if translation and saving.save:
         refuse_untranslated(pieces)
     _print_translation(translator, translation, written, pieces)
@@ -174,7 +205,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         details: list[dict[str, Any]] = []
         if saving.saves_page:
             details = _details(translator, translation, [(text, written)], saving.why or ())
-        save(pieces, saving.save, text, written, view.layer, view.head, details)
+        save(pieces, saving.save, text, written, view.layer, view.head, details, view.method)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
 
@@ -213,18 +244,21 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
-    from translucid.inspection.terminal import attention_table, heatmap
+    from translucid.inspection.terminal import attention_table, heatmap, source_table
 
     console = Console()
     if not pieces:
         console.print("\nThe model translates no part of this text: it stays as it is.")
     for piece in pieces:
-        weights = piece.rollout() if view.flow else piece.cross(view.layer, view.head)
+        weights = piece.rollout() if view.flow else piece.cross(view.layer, view.head, method=view.method)
         words = piece.words(weights)
         console.print()
         console.print(heatmap(words, console.width))
         console.print()
         console.print(attention_table(words))
+        if view.method == "contributions":
+            console.print()
+            console.print(source_table(piece.target_words, piece.source_contributions(), piece.prefix_words()))
 
 
 def _details(
@@ -257,7 +291,7 @@ def _details(
     return details
 
 
-def _save_all(translator: Translator, files: list[str], save: Path) -> None:
+def _save_all(translator: Translator, files: list[str], save: Path, *, contributions: bool) -> None:
     """Write the attention during forced decoding of sentence pairs."""
     from translucid.inspection.saving import save_maps
     from translucid.runs.corpus_files import pairs_of
@@ -265,5 +299,5 @@ def _save_all(translator: Translator, files: list[str], save: Path) -> None:
     pairs = list(pairs_of(translator.configuration.data, *pair_up(files)))
     log = Console(stderr=True)
     with counting(log, "looking", len(pairs)) as advance:
-        count = save_maps(translator.inspect_all(pairs, advance), save)
+        count = save_maps(translator.inspect_all(pairs, advance, contributions=contributions), save)
     log.print(f"saved: {save}, {count:,} pairs", soft_wrap=True)

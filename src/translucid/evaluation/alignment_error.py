@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
@@ -17,6 +17,9 @@ from translucid.ground.option_group import OptionGroup
 
 Links: TypeAlias = list[tuple[int, int]]
 """Pairs of a source word and a target word, counted from 0."""
+
+Method: TypeAlias = Literal["weights", "norms", "contributions"]
+"""The relation of target to source words: attention weights, norm-based attention, or contributions (ALTI)."""
 
 
 class AlignmentOptions(OptionGroup):

@@ -110,15 +110,20 @@ class _Sublayer(NamedTuple):
     @property
     def points(self) -> list[str]:
         """The points whose tensors are needed."""
-        return [f"{self.name}.weights", f"{self.name}.values", f"{self.name}.output", self.before, self.after]
+        parts = [f"{self.name}.{part}" for part in ("weights", "values", "heads", "output")]
+        return [*parts, self.before, self.after]
 
     def terms(self, record: Record) -> Terms:
         """Return the terms without the linearised norm of a post-norm layer."""
         attention = self.attention
-        values = record[f"{self.name}.values"]  # [N, H, S, d]
+        weights, values = record[f"{self.name}.weights"], record[f"{self.name}.values"]  # values [N, H, S, d]
+        # A head whose output was replaced, such as a head that is off, adds nothing of its values.
+        computed = weights @ values
+        replaced = (record[f"{self.name}.heads"] - computed).norm(dim=-1) > 0.01 * computed.norm(dim=-1)
+        weights = weights.masked_fill(replaced[..., None], 0)
         output = attention.output.weight.unflatten(1, (attention.heads, -1))  # W_O^T [D, H, d]
         inputs = values @ output.permute(1, 2, 0)  # [N, H, S, D]
-        return Terms(record[f"{self.name}.weights"], inputs, record[self.before], record[self.after])
+        return Terms(weights, inputs, record[self.before], record[self.after])
 
     def linearised(self, terms: Terms, record: Record) -> Terms:
         """Return the terms after the norm of a post-norm layer; those of a pre-norm layer stay as they are."""

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.errors import UserError
 from translucid.models.protocol import Maps
 
-Method: TypeAlias = Literal["weights", "norms", "contributions"]
-"""What is shown of a translation: attention weights, norm-based attention, or ALTI's contributions."""
 MAPS = ("head_norms", "norms", "residual_norms", "sublayers")
 """The maps of `Contributions`."""
 COMPLETE = 0.999

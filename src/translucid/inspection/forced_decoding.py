@@ -53,7 +53,7 @@ def forced_decoding(
         batch_tokens //= 8  # the values of all heads, layers and positions are in memory at once
     inspected: dict[int, Inspected] = {}
     for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
-        forced, shares = _pass(model, source, target, look, layer, with_contributions)
+        forced, shares = inspecting_pass(model, source, target, look, layer, with_contributions)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
             if masked:
@@ -79,14 +79,19 @@ def forced_decoding(
 
 
 @torch.inference_mode()
-def _pass(
+def inspecting_pass(
     model: SequenceModel,
     source: Tensor,
     target: Tensor,
-    look: bool,
-    layer: AlignmentLayer | None,
-    with_contributions: bool,
+    look: bool = True,
+    layer: AlignmentLayer | None = None,
+    with_contributions: bool = False,
 ) -> tuple[ForcedPass, Contributions | None]:
+    """Return the result of `forced_pass` for a batch and, if wanted, the contributions.
+
+    Raises:
+        UserError: the model has no contributions.
+    """
     if not with_contributions:
         return forced_pass(model, source, target, look=look, layer=layer), None
     with recording_terms(model) as record:

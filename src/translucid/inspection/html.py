@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,7 +22,8 @@ from translucid.decoding.hypothesis import percent
 from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
-from translucid.inspection.inspected import Inspected, plain, rounded, title_of
+from translucid.evaluation.alignment_error import Method
+from translucid.inspection.inspected import Inspected, null_for_nan, plain, rounded, title_of
 from translucid.inspection.words import WordMap
 
 WEB = Path(str(files("translucid.inspection") / "web"))
@@ -37,6 +39,7 @@ def page(
     source: str,
     translation: str,
     details: Sequence[Mapping[str, Any]] = (),
+    method: Method = "weights",
 ) -> str:
     """Return a page without external resources: ribbons between words, all heads, and whatever else is known.
 
@@ -47,12 +50,13 @@ def page(
         details: for each piece what else can be shown: `tree`, that of its beam search (`beam_record`); `explanations`
             (`why_record`) by method; `layers`, the predictions of each layer (`Lens.to_json`), under `encoder` those of
             the encoder (`DecoderLens.to_json`).
+        method: what the ribbons show at first.
     """
     frame = "body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); }\n"
     body = f"""<main id="pieces"></main>
 <noscript><p>{escape(source)}</p><p>{escape(translation)}</p></noscript>
 <script>
-{_script('document.getElementById("pieces")', pieces, details)}</script>
+{_script('document.getElementById("pieces")', pieces, details, method)}</script>
 """
     return document(source, _text("seeing.css") + frame, body)
 
@@ -75,11 +79,13 @@ def notebook_view(pieces: Sequence[Inspected], details: Sequence[Mapping[str, An
     return f'<div id="{name}">{tables}</div>\n<script>\n{_script(place, pieces, details)}</script>'
 
 
-def _script(place: str, pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]]) -> str:
+def _script(
+    place: str, pieces: Sequence[Inspected], details: Sequence[Mapping[str, Any]], method: Method = "weights"
+) -> str:
     """Return a script that shows pieces in an element, `place`, which is an expression of JavaScript."""
     sentences: list[dict[str, Any]] = []
     for inspected in pieces:
-        record = viewer_record(inspected, sides=SIDES)
+        record = viewer_record(inspected, sides=SIDES, method=method)
         source = " ".join(record["source"][inspected.opening[0] : -1])
         sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
     for sentence, of_piece in zip(sentences, details, strict=False):
@@ -171,25 +177,39 @@ def _as_constants(match: re.Match[str]) -> str:
     return f'const {{ {match[1].replace(" as ", ": ")} }} = modules["{match[2]}"];'
 
 
-def viewer_record(inspected: Inspected, *, sides: Sequence[str] = ()) -> dict[str, Any]:
+def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Method = "weights") -> dict[str, Any]:
     """Return the words, their probabilities, and maps between them, for the modules in `web/`.
 
     Each map has a `name`, a `kind`, a `layer` and a `head` (null for an average over all) and its `weights`, a row for
     each query and a column for each key. The queries and keys are `target` and `source` words; both are `source` for
     the kind `encoder`; they are `target` and `fed` for `decoder`; `rollout` is attention through all layers. The first
     `opening` entries of `source` are no words of the text; `unknown` are the positions of words with unknown pieces;
-    `sizes` are the numbers of pieces of the target words.
+    `sizes` are the numbers of pieces of the target words. If contributions were computed, there are maps of the kinds
+    `norms` and `contributions`, `prefix` are the contributions of `fed` words to target words, and
+    `source_contributions` the shares of the source, null where they are undefined.
 
     Args:
         inspected: one sentence with attention.
         sides: those of `SIDES` whose self-attention is included, if the model has any.
+        method: the kind of the first map, which is shown at first.
     """
     words = inspected.words()
     maps = [_map("all layers and heads", "cross", None, None, words), *_layers(inspected, "cross", "")]
     if len(inspected.maps) > 1:
         flow = inspected.words(inspected.rollout())
         maps.append(_map("flow through all layers (rollout)", "rollout", None, None, flow))
-    record: dict[str, Any] = {
+    contributed: dict[str, Any] = {}
+    if inspected.contributions is not None:
+        prefix = inspected.prefix_words()
+        contributed = {
+            "fed": prefix.source,
+            "prefix": plain(prefix.weights),
+            "source_contributions": null_for_nan(rounded(inspected.source_contributions(), 4)),
+        }
+        by_method = {"norms": _by_method(inspected, "norms"), "contributions": _by_method(inspected, "contributions")}
+        first = by_method.pop(method, [])
+        maps = [*first, *maps, *chain.from_iterable(by_method.values())]
+    record: dict[str, Any] = contributed | {
         "source": words.source,
         "target": words.target,
         "opening": words.opening,
@@ -248,6 +268,15 @@ def _layers(inspected: Inspected, kind: str, before: str) -> list[dict[str, Any]
             for head, words in enumerate(maps):
                 heads.append(_map(before + title_of(layer, head), kind, layer, head, words))
     return averages + heads
+
+
+def _by_method(inspected: Inspected, method: Method) -> list[dict[str, Any]]:
+    """Return the map through all layers, then that of each layer."""
+    maps = []
+    for layer in [None, *inspected.layers]:
+        words = inspected.words(inspected.cross(layer, method=method))
+        maps.append(_map(title_of(layer, None, method), method, layer, None, words))
+    return maps
 
 
 def _map(name: str, kind: str, layer: int | None, head: int | None, words: WordMap) -> dict[str, Any]:

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from translucid.decoding.maps import chosen_maps, rollout
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.inspection.contributions import Contributions, Method
+from translucid.inspection.contributions import Contributions
 from translucid.inspection.words import WordMap, span_words, split_at_spaces, word_map, word_spans
 from translucid.models.protocol import Maps
 
@@ -39,11 +40,13 @@ def plain(tensor: Tensor, digits: int = 4) -> Any:
     return (tensor.cpu().double() * 10**digits).round().div(10**digits).tolist()
 
 
-def title_of(layer: int | None, head: int | None) -> str:
+def title_of(layer: int | None, head: int | None, method: Method = "weights") -> str:
     """Return a title for the attention of a layer and a head; None stands for the average of all."""
     layers = "all layers" if layer is None else f"layer {layer}"
+    if method == "contributions":
+        return f"contributions, {layers}"
     heads = "all heads" if head is None else f"head {head}"
-    return f"{layers}, {heads}"
+    return f"norms, {layers}, {heads}" if method == "norms" else f"{layers}, {heads}"
 
 
 @dataclass(frozen=True)
@@ -245,8 +248,8 @@ class Inspected:
         record: dict[str, Any] = {}
         if self.contributions is not None:
             arrays = self.contributions.arrays().items()
-            record["contributions"] = {name: _null_for_nan(plain(values, 5)) for name, values in arrays}
-            record["source_contributions"] = _null_for_nan(rounded(self.source_contributions(), 5))
+            record["contributions"] = {name: null_for_nan(plain(values, 5)) for name, values in arrays}
+            record["source_contributions"] = null_for_nan(rounded(self.source_contributions(), 5))
         return record | {
             "source": self.source,
             "target": self.target,
@@ -292,10 +295,10 @@ class Inspected:
             raise UserError("holds no saved attention", file=file, fix=fix) from error
 
 
-def _null_for_nan(values: Any) -> Any:
+def null_for_nan(values: Any) -> Any:
     """Replace NaN, which JSON hasn't, in nested lists of numbers."""
     if isinstance(values, list):
-        return [_null_for_nan(value) for value in values]
+        return [null_for_nan(value) for value in values]
     return None if math.isnan(values) else values
 
 

@@ -20,8 +20,9 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.hypothesis import percent
-from translucid.decoding.maps import forced_pass
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.special import SPELLED
+from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.html import document
 from translucid.inspection.inspected import Inspected, title_of
 
@@ -60,14 +61,16 @@ class SaliencyOverlay:
     """The relation of a word to its salient places."""
 
     @classmethod
-    def of(cls, result: AttentionResult, layer: int | None = None, head: int | None = None) -> SaliencyOverlay:
+    def of(
+        cls, result: AttentionResult, layer: int | None = None, head: int | None = None, method: Method = "weights"
+    ) -> SaliencyOverlay:
         """Return the overlay of a captioner's attention; layers and heads are averaged unless one is chosen.
 
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
         notes = [percent(math.exp(value)) for value in result.log_probs]
-        return cls(result.pixels, result.words, notes, result.weights(layer, head).float().numpy())
+        return cls(result.pixels, result.words, notes, result.weights(layer, head, method).float().numpy())
 
     def brightness(self, word: int, height: int, width: int) -> NDArray[np.float32]:
         """Return the brightness of the image for a word [height, width], 0 to 1 at the most salient place.
@@ -180,9 +183,17 @@ def _figure(word: str, note: str, pixels: NDArray[np.uint8], description: str) -
     )
 
 
-def sections_of(result: AttentionResult) -> dict[str, SaliencyOverlay]:
-    """Return the saliency averaged over layers and heads, then that of each layer and head, by name."""
-    return {name: SaliencyOverlay.of(result, *choice) for name, choice in result.layers_and_heads().items()}
+def sections_of(result: AttentionResult, method: Method = "weights") -> dict[str, SaliencyOverlay]:
+    """Return the saliency averaged over layers and heads, then that of each layer and head, by name.
+
+    With another method, that of all layers by this method comes first.
+    """
+    sections: dict[str, SaliencyOverlay] = {}
+    if method != "weights":
+        sections[method] = SaliencyOverlay.of(result, method=method)
+    for name, choice in result.layers_and_heads().items():
+        sections[name] = SaliencyOverlay.of(result, *choice)
+    return sections
 
 
 def page(name: str, sections: Mapping[str, SaliencyOverlay]) -> str:
@@ -300,16 +311,16 @@ class AttentionResult:
                     choices[title_of(layer, head)] = layer, head
         return choices
 
-    def weights(self, layer: int | None = None, head: int | None = None) -> Tensor:
+    def weights(self, layer: int | None = None, head: int | None = None, method: Method = "weights") -> Tensor:
         """Return the attention over the image for each word [words, rows, columns].
 
         A word has the attention of its first piece, because later pieces only complete the word. Layers and heads are
-        averaged unless one is chosen. The weights of a word sum to 1.
+        averaged unless one is chosen. The weights of a word sum to 1, its contributions to its source contribution.
 
         Raises:
             UserError: the model has no attention, no such layer or no such head.
         """
-        cross = self.inspected.cross(layer, head)  # [T, S]
+        cross = self.inspected.cross(layer, head, method=method)  # [T, S]
         first = [start for _, start, _ in self.inspected.target_spans[:-1]]
         return cross[first].unflatten(1, self.grid)
 
@@ -321,6 +332,7 @@ def look_at(
     ids: Sequence[int],
     grid: tuple[int, int],
     device: torch.device | str = "cpu",
+    contributions: bool = False,
 ) -> AttentionResult:
     """Decode an existing caption with a captioner (forced decoding), and return its attention.
 
@@ -331,11 +343,17 @@ def look_at(
         ids: the ids of the caption, without the end token.
         grid: rows and columns of cells.
         device: the device of the model.
+        contributions: whether to compute contributions and norms.
+
+    Raises:
+        UserError: the model has no contributions.
     """
     cells = [f"▁{name}" for name in cell_names(grid)]  # each a word by itself
     target = torch.tensor([[*ids, model.eos]], device=device)
     source = torch.from_numpy(picture.source.copy())[None].to(device)
-    forced = forced_pass(model, source, target)
+    forced, shares = inspecting_pass(model, source, target, with_contributions=contributions)
     maps = {name: weights[0].cpu() for name, weights in forced.maps.items()}
     pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    return AttentionResult(picture.pixels, grid, Inspected(cells, pieces, maps, forced.log_probs[0].tolist()))
+    of_caption = shares.of_sentence(0, len(cells), len(pieces)) if shares else None
+    inspected = Inspected(cells, pieces, maps, forced.log_probs[0].tolist(), contributions=of_caption)
+    return AttentionResult(picture.pixels, grid, inspected)

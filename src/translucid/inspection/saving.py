@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import output, write_output
 from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_picture, refuse_untranslated
@@ -27,6 +28,7 @@ def save(
     layer: int | None = None,
     head: int | None = None,
     details: Sequence[Mapping[str, Any]] = (),
+    method: Method = "weights",
 ) -> None:
     """Save the attention of one translation.
 
@@ -39,6 +41,7 @@ def save(
         layer: for figures, the decoder layer; the average of all if not given.
         head: for figures, the head; the average of all if not given.
         details: for `.html`, what else can be shown of each piece, as `page` takes it.
+        method: what a figure shows, and a page at first.
 
     Raises:
         UserError: the file has another ending, Matplotlib is not installed for a figure, the model has no attention, or
@@ -50,7 +53,7 @@ def save(
     refuse_picture(file)
     refuse_untranslated(pieces)
     if kind == ".html":
-        write_output(file, page(pieces, source, translation, details).encode())
+        write_output(file, page(pieces, source, translation, details, method).encode())
         return
     if kind == ".npz":
         save_maps(pieces, file)
@@ -62,8 +65,9 @@ def save(
             continue
         from translucid.inspection.plots import draw_words, save_figure
 
-        words = inspected.words(inspected.cross(layer, head))
-        save_figure(draw_words(words, title_of(layer, head)), place)
+        words = inspected.words(inspected.cross(layer, head, method=method))
+        label = "attention" if method == "weights" else method
+        save_figure(draw_words(words, title_of(layer, head, method), label), place)
 
 
 def save_maps(pieces: Iterable[Inspected], file: Path) -> int:
@@ -117,7 +121,12 @@ def write_arrays(file: Path, rows: Iterable[Mapping[str, np.ndarray]]) -> int:
 
 
 def save_attention(
-    result: AttentionResult, file: Path, name: str, layer: int | None = None, head: int | None = None
+    result: AttentionResult,
+    file: Path,
+    name: str,
+    layer: int | None = None,
+    head: int | None = None,
+    method: Method = "weights",
 ) -> None:
     """Save the attention of a captioner.
 
@@ -130,6 +139,7 @@ def save_attention(
         name: the name of the image.
         layer: the decoder layer; the average of all if not given.
         head: the head; the average of all if not given.
+        method: what a figure shows, and a page at first.
 
     Raises:
         UserError: Matplotlib is not installed for a figure; the model has no attention, no such layer or no such head.
@@ -137,10 +147,10 @@ def save_attention(
     if file.suffix.lower() == ".npz":
         save_maps([result.inspected], file)
         return
-    title = title_of(layer, head) if len(result.inspected.maps) > 1 else ""
+    title = title_of(layer, head, method) if len(result.inspected.maps) > 1 else ""
     record = {"image": name, "grid": result.grid, **result.inspected.to_json()}
-    saliency = SaliencyOverlay.of(result, layer, head)
-    save_saliency(saliency, file, name, lambda: sections_of(result), record, title)
+    saliency = SaliencyOverlay.of(result, layer, head, method)
+    save_saliency(saliency, file, name, lambda: sections_of(result, method), record, title)
 
 
 def save_saliency(

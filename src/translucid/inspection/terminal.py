@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -85,6 +86,26 @@ def attention_table(words: WordMap, most: int = 2) -> RenderableType:
         best = Text(f"{words.source[first]} {percent(row[first])}")
         rest = strong_shares([(words.source[i], row[i]) for i in others])
         table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(rest, "dim"))
+    return table
+
+
+def source_table(target: Sequence[str], shares: Sequence[float], prefix: WordMap) -> RenderableType:
+    """Return a table: for each target word the share of the source, and the largest shares of the target prefix.
+
+    Args:
+        target: the words.
+        shares: their source contributions; NaN where they are undefined.
+        prefix: the contributions of the start token and the words before.
+    """
+    table = Table(box=None, pad_edge=False)
+    for column in ("word", "from the source", "", "from the translation so far"):
+        table.add_column(column)
+    for word, share, row in zip(target, shares, prefix.weights.tolist(), strict=True):
+        if math.isnan(share):
+            table.add_row(Text(word, "bold"), "undefined", "", "")
+            continue
+        earlier = strong_shares([(prefix.source[i], row[i]) for i in _largest(row, 2)])
+        table.add_row(Text(word, "bold"), percent(share), Text(bar(share), "cyan"), Text(earlier, "dim"))
     return table
 
 

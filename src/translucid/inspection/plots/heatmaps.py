@@ -33,14 +33,14 @@ FINENESS = 240
 MaskKind = Literal["target", "causal", "padding"]
 
 
-def draw_words(words: WordMap, title: str = "") -> Figure:
+def draw_words(words: WordMap, title: str = "", label: str = "attention") -> Figure:
     """Draw one map between words: target words down, source words across; the darker, the greater the weight."""
     figure = new_figure(*_size(words, 0.36, 2.0))
     axes = figure.subplots()
     image = _squares(axes, words, 9)
     if title:
         axes.set_title(title, fontsize=10)
-    figure.colorbar(image, ax=axes, shrink=0.6, label="attention")
+    figure.colorbar(image, ax=axes, shrink=0.6, label=label)
     return figure
 
 

@@ -1,5 +1,7 @@
 // The lines of Python that make again what is seen. seen: { run, languages: [source, target] or null, source, target }.
 
+import { overSource } from "./maps.js";
+
 export const quoted = (text) => JSON.stringify(text); // what JSON writes of a text, Python reads
 
 function opened({ run, languages }, ...imports) {
@@ -9,19 +11,22 @@ function opened({ run, languages }, ...imports) {
 }
 
 export const plots = (name) => `from translucid.inspection.plots import ${name}, save_figure`;
-const looked = ({ source, target }) => `(seen,) = translator.inspect([(${quoted(source)}, ${quoted(target)})])`;
+const looked = ({ source, target }, more = "") => `(seen,) = translator.inspect([(${quoted(source)}, ${quoted(target)})]${more})`;
 
 // One map of attention as ribbons.
 export function mapCode(seen, { kind, layer, head }) {
   const chosen = [layer === null ? "" : `layer=${layer}`, head === null ? "" : `head=${head}`].filter(Boolean).join(", ");
+  const by = [chosen, `method="${kind}"`].filter(Boolean).join(", ");
   const words = {
     cross: `seen.words(seen.cross(${chosen}))`,
     rollout: "seen.words(seen.rollout())",
+    norms: `seen.words(seen.cross(${by}))`,
+    contributions: `seen.words(seen.cross(${by}))`,
   }[kind] ?? `seen.word_map("${kind}.${layer}.self"${head === null ? "" : `, head=${head}`})`;
-  const sure = kind === "cross" || kind === "rollout" ? ", seen.word_log_probs()" : "";
+  const sure = overSource({ kind }) ? ", seen.word_log_probs()" : "";
   return [
     ...opened(seen, plots("draw_ribbons")),
-    looked(seen),
+    looked(seen, kind === "norms" || kind === "contributions" ? ", contributions=True" : ""),
     `words = ${words}`,
     `save_figure(draw_ribbons(words${sure}), Path("attention.pdf"))`,
   ].join("\n");

@@ -9,6 +9,9 @@ export function sides(record, map) {
   return { down: record.target, across: record.source };
 }
 
+// Whether a map relates words of the translation to those of the source, so that ribbons can show it.
+export const overSource = ({ kind }) => ["cross", "rollout", "norms", "contributions"].includes(kind);
+
 export function find(record, kind, layer = null, head = null) {
   return record.maps.find((one) => one.kind === kind && one.layer === layer && one.head === head);
 }

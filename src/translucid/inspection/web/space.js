@@ -15,7 +15,7 @@ import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
 import { showLayers } from "./layers.js";
-import { sides } from "./maps.js";
+import { overSource, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
 import { showSaving } from "./saving.js";
@@ -100,7 +100,7 @@ export function showSpace(root, seen, server = {}) {
 
   function attention() {
     const choice = element("select", { ariaLabel: "layer and head" });
-    const offered = record.maps.filter((one) => one.kind === "cross" || one.kind === "rollout");
+    const offered = record.maps.filter((one) => overSource(one));
     choice.append(...offered.map((one, i) => element("option", { value: i, textContent: one.name })));
     choice.value = offered.indexOf(map);
     const table = element("div");

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from translucid.decoding.maps import chosen_maps
 from translucid.inspection.explain import explain
 from translucid.inspection.explain.case import Case
+from translucid.inspection.html import SIDES
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap
 from translucid.serving.edge.failures import ApiError
@@ -40,7 +41,7 @@ predictions of each layer.
 """
 IMAGE_VIEWS = ("map", "heads", "beam", "why")
 """The figures of an image: saliency by one map, by all heads, the beam search tree, saliency by an explanation."""
-KINDS = ("cross", "encoder", "decoder", "rollout")
+KINDS = ("cross", "encoder", "decoder", "rollout", "norms", "contributions")
 """The kinds of maps of a sentence."""
 
 
@@ -101,11 +102,11 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
         why = explain(contrast_fields(fields, method).of(case) or case, method, samples=200)
         weights = why.importance / why.importance.abs().max().clamp(min=1e-9)
         return draw_ribbons(WordMap(why.source, why.target, weights))
-    (inspected,) = translator.inspect([(source, target)])
+    (inspected,) = translator.inspect([(source, target)], contributions=kind in ("norms", "contributions"))
     if view == "heads":
         return draw_attention(inspected, kind)
     words = _map(inspected, kind, _number(fields, "layer"), _number(fields, "head"))
-    if kind in ("cross", "rollout"):
+    if kind not in SIDES:
         return draw_ribbons(words, inspected.word_log_probs())
     return draw_ribbons(words)
 
@@ -119,7 +120,7 @@ def _draw_lit(captioner: Captioner, picture: Picture, caption: str, view: str, c
     looked = captioner.inspect(picture, caption)
     if view == "heads":
         return draw_saliency_rows(sections_of(looked))
-    return draw_saliency(SaliencyOverlay.of(looked, **chosen))
+    return draw_saliency(SaliencyOverlay.of(looked, chosen.get("layer"), chosen.get("head")))
 
 
 def _draw_why(captioner: Captioner, picture: Picture, caption: str, method: str, fields: ContrastFields) -> Figure:
@@ -142,6 +143,10 @@ def _map(inspected: Inspected, kind: str, layer: int | None, head: int | None) -
         return inspected.words(inspected.rollout())
     if kind == "cross":
         return inspected.words(inspected.cross(layer, head))
+    if kind == "norms":
+        return inspected.words(inspected.cross(layer, head, method="norms"))
+    if kind == "contributions":
+        return inspected.words(inspected.cross(layer, head, method="contributions"))
     return inspected.word_map(chosen_maps(inspected.heads, kind, layer or 0, head)[0], head)
 
 

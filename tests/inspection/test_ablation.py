@@ -13,6 +13,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import forced_features
 from translucid.decoding.search import TorchEngine
 from translucid.inspection.ablation import Ablation, gate_point, head_names, mean_outputs
+from translucid.inspection.attention_terms import forced_contributions
 from translucid.models.attention_only import AttentionOnly
 from translucid.models.copying import with_handlers
 from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
@@ -121,6 +122,18 @@ def test_means_are_those_of_all_positions_without_padding(transformer):
     with recording(ablated, ["encoder.0.self.heads"]) as record:
         ablated.encode(torch.tensor(SENTENCES[:1]))
     assert_close(record["encoder.0.self.heads"][0, 1], means[heads[0]].expand(5, -1))
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_head_that_is_off_contributes_nothing(transformer, mean):
+    source, target = torch.tensor(SENTENCES[:1]), torch.tensor([[11, 12, 3]])
+    means = mean_outputs(transformer, OFF, PAIRS, "cpu") if mean else {}
+    ablated = forced_contributions(Ablation(OFF, means).applied(transformer), source, target)
+    assert not ablated.head_norms["decoder.1.cross"][:, [1, 3]].any()
+    assert ablated.head_norms["decoder.1.cross"][:, [0, 2]].all()
+    if not mean:
+        without_columns(transformer, OFF)
+        assert_close(ablated.source, forced_contributions(transformer, source, target).source, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("attention", ["bahdanau", "luong-general"])

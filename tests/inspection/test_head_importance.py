@@ -209,6 +209,9 @@ def test_look_and_translate_switch_heads_off(call, untrained):  # noqa: F811 - a
     assert (record["translation"], record["score"]) == (expected.text, pytest.approx(expected.score, abs=1e-4))
     assert expected.score != pytest.approx(Translator.load(run).translate("I like soccer.").score, abs=1e-2)
     assert call("look", run, *off, "I like soccer.").out.splitlines()[0] == expected.text
+    assert call("look", run, *off, "I like soccer.", "--lens", "logit").code == 0
+    tuned = call("look", run, *off, "I like soccer.", "--lens", "tuned")
+    assert tuned.code == 2 and "--ablate does not go with --lens tuned" in tuned.err
     workers = call("translate", run, *off, "--workers", 1, "I like soccer.").out
     assert workers.strip() == expected.text
 

@@ -30,6 +30,9 @@ def refuse_with_lens(view: View, save: Path | None, flags: Container[str]) -> No
     for name in _OF_ATTENTION:
         if name in flags:
             raise UserError(f"{name} does not go with --lens", fix="Leave it out.")
+    if view.lens == "tuned" and view.ablate:
+        what = "--ablate does not go with --lens tuned, which was learned with all heads"
+        raise UserError(what, fix="Use --lens logit.")
     if view.lens != "decoder":
         return
     if view.target is not None:

@@ -279,6 +279,14 @@ def test_language_tokens_are_places_of_their_own(tmp_path):
     encoder, cross, _ = patching.parts
     assert encoder.words == ["__en__", "music", "</s>"] and encoder.clean_words == ["__en__", "soccer", "</s>"]
     assert cross.words[:3] == ["<s>", "__es__", "me"] and patching.prefix == "me"
+    # Nor is the language a part of the words.
+    tokenizer = translator.tokenizer
+    target = target_of(tokenizer, "me gusta")
+    (choice,) = choices(tokenizer, target, ("gusta", "hay"))
+    (whole,) = tokenizer.encode_target(["me hay"])
+    assert [*choice.prefix, choice.pieces[1]] == whole[: len(choice.prefix) + 1]
+    with pytest.raises(UserError, match="Choose a word of 'me gusta'"):
+        choices(tokenizer, target, ("__es__", "me"))
 
 
 def test_of_several_places_the_runs_differ_most_at_the_chosen_one(marian):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from translucid.runs.configuration import resolve
+
 SENTENCES = "I like soccer", "I like music"
 CHOICE = "--words", "gusta/hay", "--target", "me gusta el fútbol"
 
@@ -61,3 +63,13 @@ def test_without_words_the_first_difference_of_the_translations_counts(call, sma
         assert done.code == 2 and "both sentences have the same translation" in done.err
     else:
         assert texts[0].startswith(json.loads(done.out)["prefix"])
+
+
+def test_a_captioner_is_refused(call, tmp_path):
+    run = tmp_path / "captioner"
+    run.mkdir()
+    settings = resolve(preset="caption-soft", assignments=["versions.translucid=x"]).to_yaml()
+    (run / "config.yaml").write_text(settings)
+    done = call("patch", run, "one.png", "two.png")
+    assert (done.code, done.out) == (2, "") and done.err.count("\n") == 1
+    assert f"{run}: is no translator, and patching compares translations of two sentences" in done.err

@@ -19,6 +19,7 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import refuse_to_save
 from translucid.cli.printing import print_json, with_examples
+from translucid.cli.run_kinds import configuration_of
 from translucid.data.readers.file_kinds import refuse_file_names
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -73,6 +74,10 @@ def patch(
     from translucid.inspection.patching.word_pairs import read_pairs
 
     refuse_to_save(output.save, output.overwrite, KINDS)
+    if configuration_of(run).model.reads != "text":
+        what = "is no translator, and patching compares translations of two sentences"
+        fix = "In Python, `handling` replaces the states of any model (docs/inspection.md)."
+        raise UserError(what, file=run, fix=fix)
     refuse_file_names([clean, other])
     words = _words(choice.words)
     pairs = None if choice.pairs is None else read_pairs(choice.pairs)

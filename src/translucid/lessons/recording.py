@@ -24,6 +24,14 @@ from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS
+from translucid.lessons.state_recording import (
+    HELD_OUT,
+    contributions_sentence,
+    decided_pieces,
+    layers_sentence,
+    patching,
+    patching_sentence,
+)
 from translucid.models.protocol import SequenceModel
 from translucid.models.recurrent import PlainDecoder, RecurrentMemory, RecurrentModel
 
@@ -253,6 +261,11 @@ def _log_probability(translation: Translation) -> float:
     return translation.nbest[0].hypotheses[0].log_probability
 
 
+def layers(models: Models) -> Record:
+    """Return what the layers predict for the sentences of the book, and how many held-out pieces each decides."""
+    return {**of_book(layers_sentence)(models), "decided": decided_pieces(models), "held_out": HELD_OUT}
+
+
 def of_book(sentence: Callable[[Models, str], Record]) -> Callable[[Models], Record]:
     """Return a function that records a lesson with only sentences."""
     return lambda models: {"sentences": [sentence(models, text) for text in BOOK]}
@@ -266,6 +279,9 @@ SENTENCE: dict[str, Callable[[Models, str], Record]] = {
     "heads": heads_sentence,
     "scale": memory_sentence,
     "beam": beam_sentence,
+    "layers": layers_sentence,
+    "contributions": contributions_sentence,
+    "patching": patching_sentence,
 }
 """The function that records a sentence, by lesson; the lesson on positions has none."""
 LESSON: dict[str, Callable[[Models], Record]] = {
@@ -277,6 +293,9 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "heads": of_book(heads_sentence),
     "scale": scale,
     "beam": beam,
+    "layers": layers,
+    "contributions": of_book(contributions_sentence),
+    "patching": patching,
 }
 """The function that records a lesson, in order."""
 

@@ -32,5 +32,5 @@ export function number(value, digits = 2) {
 }
 
 export function percent(value, digits = 0) {
-  return `${(100 * value).toFixed(digits)} %`;
+  return `${number(100 * value, digits)} %`;
 }

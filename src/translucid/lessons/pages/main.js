@@ -8,8 +8,12 @@ import { positions } from "./positions.js";
 import { heads } from "./heads.js";
 import { scale } from "./scale.js";
 import { beam } from "./beam.js";
+import { layers } from "./layers.js";
+import { contributions } from "./contributions.js";
+import { patching } from "./patching.js";
 
-const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam };
+const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam, layers, contributions, patching };
+const OWN = { patching: "I closed the window. / I closed the book." }; // what a reader may type, where it is not one sentence
 const name = document.body.dataset.lesson;
 
 if (name) start(document.getElementById("figure"), globalThis.lessonRecords[name]);
@@ -41,7 +45,7 @@ function chooser(sentences, onChoose) {
 }
 
 function asking(onAnswer) {
-  const input = el("input", { type: "text", maxlength: 120, required: true, placeholder: "We are going to the park" });
+  const input = el("input", { type: "text", maxlength: 120, required: true, placeholder: OWN[name] ?? "We are going to the park" });
   const button = el("button", { type: "submit" }, "Show");
   const problem = el("p", { class: "problem", "aria-live": "polite" });
   const form = el("form", {}, el("label", {}, el("span", {}, "or your own"), input), button);

@@ -1,5 +1,6 @@
 // What the figures are made of: choices, sliders, strips of numbers, bars.
 import { el, svg, number } from "./dom.js";
+import { roving } from "./roving.js";
 
 let groups = 0;
 
@@ -46,6 +47,23 @@ export function matrix(rows, columns, cell, corner = "") {
     el("thead", {}, el("tr", {}, el("td", {}, corner), ...columns.map((name) => el("th", { scope: "col" }, el("span", {}, name))))),
     el("tbody", {}, ...rows.map((name, r) => el("tr", {}, el("th", { scope: "row" }, name), ...columns.map((_, c) => cell(r, c))))),
   ));
+}
+
+// A table of buttons of which one is pressed. cell(r, c): { text: what stands in it, name: the same in words, weight: −1 to 1 }.
+export function picker(rows, columns, cell, chosen, onChoose, corner) {
+  const lines = rows.map(() => []);
+  const table = matrix(rows, columns, (r, c) => {
+    const { text, name, weight } = cell(r, c);
+    const button = el("button", { type: "button", "aria-label": name, "aria-pressed": String(r === chosen[0] && c === chosen[1]), on: { click: () => { press(button); onChoose(r, c); } } }, ...text);
+    lines[r].push(button);
+    return el("td", { class: `weight picked${weight < 0 ? " against" : ""}`, style: { "--w": Math.min(1, Math.abs(weight)) } }, button);
+  }, corner);
+  roving(lines);
+  return table;
+
+  function press(button) {
+    for (const one of lines.flat()) one.setAttribute("aria-pressed", String(one === button));
+  }
 }
 
 export function hint(...text) {

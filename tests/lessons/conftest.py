@@ -8,7 +8,7 @@ import pytest
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
-from translucid.lessons import recording
+from translucid.lessons import recording, state_recording
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import save_pages
@@ -45,6 +45,8 @@ def _train_and_record(folder: Path) -> None:
         patched.setattr(recording, "EACH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))
         patched.setattr(recording, "TRIED", 6)
+        patched.setattr(state_recording, "HELD_OUT", 3)
+        patched.setattr(state_recording, "OFF", 5)
         for lesson in LESSONS:
             record_of(Models(folder), lesson)
 

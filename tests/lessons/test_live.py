@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from translucid.lessons.beside import recorded_routes
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
-from translucid.lessons.recording import record_of
+from translucid.lessons.recording import SENTENCE, record_of
 from translucid.lessons.serving import recorded_server
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
@@ -50,11 +50,12 @@ def test_the_figures_are_those_of_the_models(client, records):
     assert "default-src 'self'" in client.get("/lessons/").headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("lesson", ["bottleneck", "alignment", "memory", "masks", "heads", "scale", "beam"])
+@pytest.mark.parametrize("lesson", SENTENCE)
 def test_a_sentence_of_ones_own(client, records, lesson):
-    answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {OWN}\n"})
-    assert answer.status_code == 200
-    assert answer.json()["text"] == OWN
+    own = "I see the house / I see the park" if lesson == "patching" else OWN
+    answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {own}\n"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["text"] == own
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,8 @@ def test_a_sentence_of_ones_own(client, records, lesson):
         ({"lesson": "heads", "q": "   "}, 400),
         ({"lesson": "heads", "q": "x" * 121}, 400),
         ({"lesson": "heads", "q": 7}, 400),
+        ({"lesson": "patching", "q": OWN}, 400),
+        ({"lesson": "patching", "q": f"{OWN} / {OWN}"}, 400),
         ({"lesson": "heads"}, 400),
     ],
 )
@@ -146,7 +149,7 @@ def test_without_models_another_server_shows_what_was_recorded():
         place = f"http://127.0.0.1:{server.server_address[1]}"
         with urllib.request.urlopen(f"{place}/") as answer:
             assert answer.url == f"{place}/lessons/"
-            assert b"eight short lessons" in answer.read()
+            assert b"twelve short lessons" in answer.read()
         with urllib.request.urlopen(f"{place}/lessons/records/beam.js") as answer:
             assert answer.headers["Content-Type"].startswith("text/javascript")
         with pytest.raises(urllib.error.HTTPError, match="404"):

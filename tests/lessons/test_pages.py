@@ -73,8 +73,8 @@ def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name, files):
     assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
 
 
-def test_the_eight_lessons(files):
-    assert len(NAMES) == 8
+def test_the_twelve_lessons(files):
+    assert len(NAMES) == 12
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
     index = files["index.html"]

@@ -26,10 +26,10 @@ def learn(
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
-    """Eight short interactive lessons about attention.
+    """Twelve short interactive lessons about attention and the layers of a model.
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
-    --train trains the models, and `translucid demo` the one of lessons 3 to 8. Live lessons need the packages of the
+    --train trains the models, and `translucid demo` the one of lessons 3 to 12. Live lessons need the packages of the
     extra `serve`. The other lessons show recordings.
 
     **Examples**

@@ -1,4 +1,4 @@
-"""The eight lessons, in order."""
+"""The twelve lessons, in order."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded
 from translucid.lessons.runs import WORDS
 from translucid.lessons.state_recording import (
-    HELD_OUT,
+    ablation_chart,
+    ablation_sentence,
     contributions_sentence,
     decided_pieces,
     layers_sentence,
@@ -263,7 +264,12 @@ def _log_probability(translation: Translation) -> float:
 
 def layers(models: Models) -> Record:
     """Return what the layers predict for the sentences of the book, and how many held-out pieces each decides."""
-    return {**of_book(layers_sentence)(models), "decided": decided_pieces(models), "held_out": HELD_OUT}
+    return {**of_book(layers_sentence)(models), **decided_pieces(models)}
+
+
+def ablation(models: Models) -> Record:
+    """Return the sentences of the book with heads off, and BLEU with fewer and fewer heads."""
+    return {**of_book(ablation_sentence)(models), **ablation_chart(models)}
 
 
 def of_book(sentence: Callable[[Models, str], Record]) -> Callable[[Models], Record]:
@@ -281,6 +287,7 @@ SENTENCE: dict[str, Callable[[Models, str], Record]] = {
     "beam": beam_sentence,
     "layers": layers_sentence,
     "contributions": contributions_sentence,
+    "ablation": ablation_sentence,
     "patching": patching_sentence,
 }
 """The function that records a sentence, by lesson; the lesson on positions has none."""
@@ -295,6 +302,7 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "beam": beam,
     "layers": layers,
     "contributions": of_book(contributions_sentence),
+    "ablation": ablation,
     "patching": patching,
 }
 """The function that records a lesson, in order."""

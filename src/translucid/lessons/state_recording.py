@@ -11,7 +11,10 @@ from torch import Tensor
 from translucid.api.translator import Translator
 from translucid.attention.points import handling, recording
 from translucid.corpora.phrasebook import generate
+from translucid.decoding.maps import forced_pass
+from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.errors import UserError
+from translucid.inspection.ablation import head_names
 from translucid.inspection.inspected import plain
 from translucid.inspection.lens import deciding_layer, lens_pass, read_lens
 from translucid.inspection.patching.runs import ENCODER, replacing
@@ -21,7 +24,9 @@ from translucid.lessons.models import Models, translated
 
 Record = dict[str, Any]
 HELD_OUT = 100
-"""The number of held-out sentences whose pieces are counted by the layer that decides them."""
+"""The number of held-out sentences whose pieces are counted by their deciding layer, and of those that are scored."""
+OFF = 2
+"""The step of the number of heads that are off, in the chart of the lesson on ablation."""
 PAIRS = (
     ("The house is old.", "The garden is old."),
     ("The shirt is red and small", "The hat is red and small"),
@@ -57,7 +62,7 @@ def layers_sentence(models: Models, text: str) -> Record:
     }
 
 
-def decided_pieces(models: Models) -> list[int]:
+def decided_pieces(models: Models) -> Record:
     """Return how many pieces of held-out sentences each layer decides; the last number is of those that none does."""
     demo = models.demo
     counts: list[int] = []
@@ -68,7 +73,7 @@ def decided_pieces(models: Models) -> list[int]:
         for of_piece in ranks.T.tolist():
             decided = deciding_layer(of_piece)
             counts[len(ranks) if decided is None else decided] += 1
-    return counts
+    return {"decided": counts, "held_out": HELD_OUT}
 
 
 def contributions_sentence(models: Models, text: str) -> Record:
@@ -87,6 +92,61 @@ def contributions_sentence(models: Models, text: str) -> Record:
         "contributions": plain(contributions.source.nan_to_num(0)),
         "prefix": plain(contributions.prefix.nan_to_num(0)),
     }
+
+
+@torch.inference_mode()
+def ablation_sentence(models: Models, text: str) -> Record:
+    """Return the translation with each head of the demo off, and with more and more of them, the least important first.
+
+    A head is the more important, the more log-probability the translation loses without it.
+    """
+    demo = models.demo
+    _, ids, target = translated(demo, text)
+    pair = torch.tensor([ids]), torch.tensor([target])
+    names = head_names(demo.heads)
+    losses, alone = [], []
+    whole = forced_pass(demo.model, *pair, look=False).log_probs.sum().item()
+    for name in names:
+        off = demo.ablated(name)
+        losses.append(round(whole - forced_pass(off.model, *pair, look=False).log_probs.sum().item(), 4))
+        alone.append(_written(off, text))
+    order = sorted(range(len(names)), key=losses.__getitem__)
+    together = []
+    for count in range(len(names) + 1):
+        together.append(_written(demo.ablated(*(names[i] for i in order[:count])), text))
+    return {
+        "text": text,
+        "heads": names,
+        "losses": losses,
+        "alone": alone,
+        "order": order,
+        "together": together,
+    }
+
+
+def ablation_chart(models: Models) -> Record:
+    """Return BLEU on held-out sentences by the number of heads that are off: the least or the most important first.
+
+    The importance of a head is the mean loss of log-probability of the references without it.
+    """
+    demo = models.demo
+    phrases = list(generate(HELD_OUT, split="test"))
+    sources = [phrase.source for phrase in phrases]
+    references = [phrase.target for phrase in phrases]
+
+    def log_probability(translator: Translator) -> float:
+        return sum(score.log_probability for score in translator.score(sources, references))
+
+    def bleu(heads: Sequence[str]) -> float:
+        translations = demo.ablated(*heads).translate(sources, beam=1, split=False)
+        return round(corpus_scores([each.text for each in translations], [references])[0].value, 1)
+
+    # The more probable the references are without a head, the less important it is.
+    least = sorted(head_names(demo.heads), key=lambda name: -log_probability(demo.ablated(name)))
+    rows = []
+    for off in [*range(0, len(least), OFF), len(least)]:
+        rows.append({"off": off, "least": bleu(least[:off]), "most": bleu(least[::-1][:off])})
+    return {"chart": rows, "held_out": HELD_OUT}
 
 
 class _Source(NamedTuple):

@@ -10,9 +10,10 @@ import { scale } from "./scale.js";
 import { beam } from "./beam.js";
 import { layers } from "./layers.js";
 import { contributions } from "./contributions.js";
+import { ablation } from "./ablation.js";
 import { patching } from "./patching.js";
 
-const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam, layers, contributions, patching };
+const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam, layers, contributions, ablation, patching };
 const OWN = { patching: "I closed the window. / I closed the book." }; // what a reader may type, where it is not one sentence
 const name = document.body.dataset.lesson;
 

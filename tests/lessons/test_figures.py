@@ -1,6 +1,7 @@
 """The figures in Chromium, from files, without a server: they react, and their numbers are NumPy's."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.attention.points import recording_weights
+from translucid.attention.points import recording, recording_weights
 from translucid.corpora.phrasebook import generate
+from translucid.decoding.maps import forced_pass
 from translucid.lessons.models import translated
 from translucid.lessons.recording import BOOK, LESSON
+from translucid.lessons.state_recording import PAIRS
 
 
 @pytest.fixture
@@ -268,6 +271,98 @@ def test_scale(lesson, models, records):
     assert record["slopes"]["0.00"][10] < 0.2 * record["slopes"]["0.00"][1]
 
 
+def test_layers(lesson, models):
+    """The cells are softmax(E N(h) + b) in NumPy, of states that are recorded here."""
+    page = lesson("layers")
+    demo = models.demo
+    _, ids, target = translated(demo, BOOK[0])
+    model = demo.model
+    with torch.inference_mode(), recording(model, ["decoder.input", "decoder.0.output", "decoder.1.output"]) as record:
+        model.decode(model.encode(torch.tensor([ids])), torch.tensor([[model.bos, *target[:-1]]]))
+    norm, output = model.decoder_norm, exact(model.output.weight.detach())
+    cells = page.locator(".picked button")
+    assert cells.count() == 3 * len(target)
+    for layer, state in enumerate(record.values()):
+        h = exact(state)[0]
+        h = (h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + norm.eps)
+        p = softmax(
+            (h * exact(norm.weight.detach()) + exact(norm.bias.detach())) @ output.T + exact(model.output.bias.detach())
+        )
+        for t, piece in enumerate(target):
+            cells.nth(3 * t + layer).click()
+            close(numbers(page, ".weighed .amount >> nth=0")[0] / 100, p[t].max(), 3)
+            rank = 1 + (p[t] > p[t, piece]).sum()
+            assert f"has rank {rank:,} and" in page.inner_text(".said")
+    translations = page.locator(".numbers .text").all_inner_texts()
+    assert translations[-1] == demo.translate(BOOK[0], beam=1, split=False).text
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".said").startswith("layer 0")
+
+
+def test_contributions(lesson, models):
+    page = lesson("contributions")
+    for alpha, lengths in ((0.8, (0.5, 4)), (0.5, (2, 1))):
+        slide(page, "weight α₁", alpha)
+        slide(page, "length of T(x₁)", lengths[0])
+        slide(page, "length of T(x₂)", lengths[1])
+        terms = np.array([[1, 1], [alpha * lengths[0], 0], [0, (1 - alpha) * lengths[1]]])
+        closer = np.maximum(0, terms.sum() - np.abs(terms.sum(0) - terms).sum(1))
+        close(numbers(page, ".byhand .c .amount"), closer / closer.sum())
+        close(numbers(page, ".byhand .length"), terms.sum(1))
+    _, ids, target = translated(models.demo, BOOK[0])
+    (seen,) = models.demo.forced_decoding([(ids, target)], contributions=True)
+    step = min(2, len(target) - 1)
+    close(numbers(page, ".real .weights .amount"), exact(seen.cross())[step])
+    close(numbers(page, ".real .norms .amount"), exact(seen.cross(method="norms"))[step])
+    shares = numbers(page, ".real .contributions .amount")
+    close(
+        shares,
+        np.concatenate([exact(seen.contributions.source[step]), exact(seen.contributions.prefix[step, : step + 1])]),
+    )
+    close(shares.sum(), 1, 1)
+    choose(page, "measure", "contributions")
+    assert page.locator(".ribbons .above .word").count() == len(ids) + len(target)
+
+
+def test_ablation(lesson, models, records):
+    """A head that is off is one whose columns of the output projection are 0."""
+    page = lesson("ablation")
+    demo = models.demo
+    _, ids, target = translated(demo, BOOK[0])
+    changed = deepcopy(demo.model)
+    with torch.no_grad():
+        changed.decoder[1].cross_attention.output.weight[:, 8:] = 0  # the second of two heads of 8 numbers
+    pair = torch.tensor([ids]), torch.tensor([target])
+    lost = forced_pass(demo.model, *pair).log_probs.sum() - forced_pass(changed, *pair).log_probs.sum()
+    page.get_by_role("button", name="decoder.1.cross.head.1 off").click()
+    close(numbers(page, ".picked [aria-pressed=true]")[0], lost.item())
+    off = demo.ablated("decoder.1.cross.head.1").translate(BOOK[0], beam=1, split=False).text
+    assert page.locator(".written").first.inner_text() == off
+    assert "decoder.1.cross.head.1 is off" in page.inner_text(".said >> nth=0")
+    record = json.loads(records["ablation"])["sentences"][0]
+    least = sorted(zip(record["losses"], record["heads"], strict=True))[:3]
+    slide(page, "heads off, the least important first", 3)
+    without = demo.ablated(*(head for _, head in least)).translate(BOOK[0], beam=1, split=False).text
+    assert page.locator(".written").nth(1).inner_text() == without
+    assert "7 of 10 heads are left" in page.locator(".stage .hint").nth(1).inner_text()
+
+
+def test_patching(lesson, models):
+    page = lesson("patching")
+    (clean, other), (target, words) = next(iter(PAIRS.items()))
+    found = models.demo.patch(clean, other, words, target=target)
+    for kind, part in zip(("encoder states", "decoder states"), (found.parts[0], found.parts[2]), strict=True):
+        choose(page, "states", kind)
+        shown = numbers(page, ".picked button").reshape(part.carried.shape)
+        np.testing.assert_allclose(shown / 100, exact(part.carried), atol=0.006)
+    choose(page, "states", "encoder states")
+    page.locator(".picked button").nth(1).click()  # the noun's embedding: the rest of the sentences is the same
+    assert "100 % of the way to CLEAN" in page.inner_text(".said")
+    as_clean = models.demo.translate(clean, beam=1, split=False).text
+    assert page.inner_text(".written").endswith(as_clean)
+
+
 def test_beam(lesson, models):
     page = lesson("beam")
     page.get_by_label("Sentence").select_option(label=BOOK[1])
@@ -335,7 +430,7 @@ def test_nothing_stands_out_of_the_page(context, saved):
 
 COLOURS = {"runOnly": ["color-contrast"]}
 OTHERS = {"rules": {"color-contrast": {"enabled": False}}}
-COLOURED = ("index", "alignment", "masks", "heads", "beam")
+COLOURED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
 """The lessons that have every kind of part between them; the rules about colours are tried on them, in the dark too."""
 
 

@@ -17,6 +17,7 @@ from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
 from translucid.lessons.recording import SENTENCE, record_of
 from translucid.lessons.serving import recorded_server
+from translucid.lessons.state_recording import PAIRS
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
 from translucid.serving.server_options import ServerOptions
@@ -52,7 +53,7 @@ def test_the_figures_are_those_of_the_models(client, records):
 
 @pytest.mark.parametrize("lesson", SENTENCE)
 def test_a_sentence_of_ones_own(client, records, lesson):
-    own = "I see the house / I see the park" if lesson == "patching" else OWN
+    own = " / ".join(next(iter(PAIRS))) if lesson == "patching" else OWN
     answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {own}\n"})
     assert answer.status_code == 200, answer.text
     assert answer.json()["text"] == own

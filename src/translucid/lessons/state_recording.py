@@ -27,13 +27,17 @@ HELD_OUT = 100
 """The number of held-out sentences whose pieces are counted by their deciding layer, and of those that are scored."""
 OFF = 2
 """The step of the number of heads that are off, in the chart of the lesson on ablation."""
-PAIRS = (
-    ("The house is old.", "The garden is old."),
-    ("The shirt is red and small", "The hat is red and small"),
-    ("I closed the door.", "I closed the book."),
-    ("Where is the letter?", "Where is the book?"),
-)
-"""The pairs of sentences of the lesson on patching, CLEAN and OTHER: nouns of different gender."""
+PAIRS = {
+    ("The house is old.", "The garden is old."): ("La casa es vieja.", ("La", "El")),
+    ("The shirt is red and small", "The hat is red and small"): ("La camisa es roja y pequeña", ("La", "El")),
+    ("I closed the door.", "I closed the book."): ("Cerré la puerta.", ("la", "el")),
+    ("Where is the letter?", "Where is the book?"): ("¿Dónde está la carta?", ("la", "el")),
+}
+"""The pairs of sentences of the lesson on patching, CLEAN and OTHER, with nouns of different gender.
+
+Each has a translation of CLEAN, and the articles. For other pairs, the first words in which their translations differ
+are compared.
+"""
 BETWEEN = "/"
 """What stands between CLEAN and OTHER where a reader types both."""
 
@@ -171,10 +175,11 @@ def patching_sentence(models: Models, text: str) -> Record:
     """
     clean, separator, other = (part.strip() for part in text.partition(BETWEEN))
     if not (separator and clean and other):
-        fix = f"Write {BETWEEN.join(PAIRS[0])}"
+        fix = f"Put {BETWEEN} between them."
         raise UserError("this lesson compares two sentences", fix=fix)
     demo = models.demo
-    record = demo.patch(clean, other).to_json()
+    target, words = PAIRS.get((clean, other), (None, None))
+    record = demo.patch(clean, other, words, target=target).to_json()
     del record["notes"]
     sources = _source(demo, clean), _source(demo, other)
     points = next(part["points"] for part in record["parts"] if part["kind"] == ENCODER)

@@ -201,7 +201,7 @@ def moved(demo: Translator, clean: _Source, text: str, other: _Source, points: S
     with recording(demo.model, points) as record:
         demo.model.encode(torch.tensor([clean.ids]))
     states: dict[str, Tensor] = dict(record)
-    rows = []
+    rows: list[list[str]] = []
     for point in points:
         rows.append([])
         for i, j in pair_words(clean.words, other.words):

@@ -18,9 +18,9 @@ from translucid.inspection.html import document
 from translucid.inspection.patching.result import PatchedStates, Patching
 from translucid.inspection.terminal import brightness_colour
 
-_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); color: var(--ink); }
-table { border-collapse: collapse; margin: 1rem 0 2rem; }
-caption { text-align: left; font-weight: bold; }
+_STYLE = """body { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; background: var(--paper); color: var(--ink);
+  font-family: var(--sans); }
+table { border-collapse: collapse; margin-bottom: 1.5rem; }
 th, td { padding: 0.2em 0.5em; text-align: center; font-weight: normal; }
 th[scope="row"] { text-align: right; }
 """
@@ -64,7 +64,7 @@ def terminal_view(patching: Patching, width: int) -> RenderableType:
 
 def _tables(part: PatchedStates, width: int) -> Iterator[Table]:
     names, cells = column_names(part), percents(part)
-    label = max(map(cell_len, part.layers))
+    label = max(map(cell_len, part.layers)) + 2
     first = 0
     while first < len(names):
         after, used = first, label
@@ -72,7 +72,7 @@ def _tables(part: PatchedStates, width: int) -> Iterator[Table]:
             used += _column_width(names[after])
             after += 1
         table = Table(box=None, pad_edge=False, padding=(0, 1))
-        table.add_column(justify="right")
+        table.add_column(justify="right", no_wrap=True)
         for name in names[first:after]:
             table.add_column(Text(name), justify="center", no_wrap=True)
         for layer, shares, texts in zip(part.layers, part.carried.tolist(), cells, strict=True):
@@ -83,7 +83,7 @@ def _tables(part: PatchedStates, width: int) -> Iterator[Table]:
 
 
 def _column_width(name: str) -> int:
-    return max(cell_len(name), 4) + 2
+    return max(cell_len(name), 5) + 2  # a cell, and a space on both sides
 
 
 def _cell(share: float, text: str) -> Text:
@@ -98,7 +98,11 @@ def html_tables(patching: Patching) -> str:
     html = f"<p>CLEAN: <b>{escape(patching.clean)}</b><br>OTHER: <b>{escape(patching.other)}</b></p>"
     html += f"<p>{escape(summary(patching))}</p>"
     for part in patching.parts:
-        html += f"<table><caption>{part.kind}: % of the difference that each place carries</caption><tr><td></td>"
+        title = f"{part.kind}: % of the difference that each place carries"
+        html += f'<h2 style="font-size: 1em; margin-bottom: 0.3em">{title}</h2>'
+        # A wide table scrolls; it takes the focus, so that the arrow keys move it.
+        html += f'<div tabindex="0" role="region" aria-label="{part.kind}" style="overflow-x: auto">'
+        html += "<table><tr><td></td>"
         html += "".join(f'<th scope="col">{escape(name)}</th>' for name in column_names(part)) + "</tr>"
         for layer, shares, texts in zip(part.layers, part.carried.tolist(), percents(part), strict=True):
             html += f'<tr><th scope="row">{layer}</th>'
@@ -106,7 +110,7 @@ def html_tables(patching: Patching) -> str:
                 colour = "37, 99, 235" if share > 0 else "220, 80, 20"
                 html += f'<td style="background: rgba({colour}, {min(abs(share), 1) * 0.6:.2f})">{text}</td>'
             html += "</tr>"
-        html += "</table>"
+        html += "</table></div>"
     return html + "".join(f"<p>{escape(note)}</p>" for note in patching.notes)
 
 
@@ -120,8 +124,8 @@ def save(patching: Patching, file: Path) -> None:
     if kind == ".json":
         write_output(file, json.dumps(patching.to_json(), ensure_ascii=False).encode())
     elif kind == ".html":
-        page = document(f"{patching.clean} → {patching.other}", _STYLE, f"<main>{html_tables(patching)}</main>\n")
-        write_output(file, page.encode())
+        body = f"<main><h1>Activation patching</h1>{html_tables(patching)}</main>\n"
+        write_output(file, document(f"{patching.clean} → {patching.other}", _STYLE, body).encode())
     else:
         from translucid.inspection.plots import draw_patching, save_figure
 

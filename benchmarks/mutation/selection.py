@@ -10,19 +10,21 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = {
     "kernels": "kernels attention layers training/test_objective.py contracts",
     "attention": "attention kernels layers models contracts reference",
-    "layers": "layers contracts models attention reference",
-    "models": "models contracts reference layers runs/test_configuration.py decoding api/test_translator.py",
+    "layers": "layers contracts models attention reference devices/test_models.py",
+    "models": "models contracts reference layers runs/test_configuration.py decoding api/test_translator.py "
+    "devices/test_models.py",
     "training": "training cli/test_train.py cli/test_kinds.py",
     "training/workers.py": "training/test_workers.py",
     "training/sharding.py": "training/test_workers.py",
-    "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection",
+    "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection devices/test_searches.py",
     "evaluation": "evaluation cli/test_others.py cli/test_translate.py training/test_trainer.py",
     "data": "data cli/test_clean.py training/test_epochs.py",
     "documents": "documents cli/test_documents.py",
     "memory": "memory cli/test_memory.py",
     "engines": "engines cli/test_translate.py training/test_terms.py api/test_translator.py combinations",
     "terminology": "terminology engines cli/test_terms.py",
-    "api": "api combinations cli/test_translate.py cli/test_others.py",
+    "api": "api combinations cli/test_translate.py cli/test_others.py cli/test_classify.py cli/test_confidence.py "
+    "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py test_library.py",
     "interop": "interop",
     "serving": "serving",
 }

@@ -124,7 +124,8 @@ class TranslationMemory:
             keys = self._keys(numbers)
             score = Levenshtein.normalized_similarity
             # More than wanted, because the final percentages order them otherwise than this similarity.
-            nearest = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-9, limit=4 * most)
+            # RapidFuzz drops similarities that exceed its cutoff by less than about 1e-8.
+            nearest = process.extract(folded.key, keys, scorer=score, score_cutoff=share - 1e-6, limit=4 * most)
             matches = [Match(wanted, self._entry(number)) for _, _, number in nearest]
         matches.sort(key=lambda match: (match.percent, match.entry.when), reverse=True)
         return [match for match in matches if match.percent >= least][:most]

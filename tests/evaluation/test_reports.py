@@ -8,9 +8,9 @@ import pytest
 from tests.rendered import rendered
 from translucid.api.caption_scoring import CaptionEvaluation
 from translucid.data.stores.store import Size
+from translucid.evaluation import comparing
 from translucid.evaluation.breakdown import FrequencyRow, LengthRow
 from translucid.evaluation.caption_scores import CaptionScores
-from translucid.evaluation import comparing
 from translucid.evaluation.comparing import Apart, Comparison, MetricRow
 from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore

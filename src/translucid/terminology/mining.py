@@ -51,9 +51,9 @@ class Lexicon:
         links = total_s = total_t = 0
         for pair in pairs:
             sources, targets = folded(content(pair.source)), folded(content(pair.target))
-            links += len(sources) * len(targets)
-            if links > MOST_LINKS:
+            if links + len(sources) * len(targets) > MOST_LINKS:
                 break
+            links += len(sources) * len(targets)
             s, t = source_side.add(sources), target_side.add(targets)
             words_s.append(np.repeat(s, len(t)))
             words_t.append(np.tile(t, len(s)))

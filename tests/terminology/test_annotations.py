@@ -1,0 +1,139 @@
+"""Which words of a pair are annotated and how, for a random generator whose numbers are given."""
+
+import pytest
+
+from translucid.data.readers.corpus import Pair
+from translucid.data.words import words_in
+from translucid.terminology import mining
+from translucid.terminology.marking import Marking
+from translucid.terminology.matching import Occurrence, TermList, terms_in
+from translucid.terminology.mining import Lexicon, content
+from translucid.terminology.teaching import _adjacent, _annotations, _lemma, _similar_word
+from translucid.terminology.term import terms_of
+
+PAIR = Pair("The white house (blue boat) near Paris", "La casa blanca (barco azul) cerca de París")
+LEXICON = Lexicon(
+    {
+        "white": {"blanca": 1.0},
+        "house": {"casa": 1.0},
+        "blue": {"azul": 1.0},
+        "true": {"cierto": 1.0},
+        "boat": {"barco": 1.0},
+        "near": {"cerca": 1.0},
+        "paris": {"parís": 1.0},
+        "tennis": {"tenis": 1.0},
+        "the": {"la": 1.0},
+    },
+    common=["the"],
+)
+
+
+class Feminine:
+    """Dictionary forms: `blanca` is a form of `blanco`."""
+
+    def of(self, word):
+        return word.casefold().replace("blanca", "blanco")
+
+
+class Draws:
+    """The first annotated term and the numbers that are drawn; of several words, the last is chosen."""
+
+    def __init__(self, first, *numbers):
+        self.first, self.numbers = first, list(numbers)
+
+    def randrange(self, count):
+        assert self.first < count
+        return self.first
+
+    def random(self):
+        return self.numbers.pop(0)
+
+    def choice(self, words):
+        return words[-1]
+
+
+def annotations(pair, draws):
+    found = _annotations(pair, LEXICON, Feminine(), draws)
+    assert not draws.numbers, "each number is for one decision"
+    return found
+
+
+def test_words_side_by_side_are_one_term_and_others_may_be_replaced():
+    numbers = [0.49]  # white house: together, the first term needs no draw of its own
+    numbers += [0.33, 0.5, 0.29]  # blue: annotated, without boat, replaced by a word with the same ending
+    numbers += [1 / 3]  # boat: left out
+    numbers += [0.1, 0.3]  # near: annotated, not replaced
+    numbers += [0.1, 0.2]  # Paris: annotated and replaced
+    assert annotations(PAIR, Draws(0, *numbers)) == [
+        Marking(4, 15, "casa blanco"),
+        Marking(17, 21, "azul", "true"),
+        Marking(28, 32, "cerca"),
+        Marking(33, 38, "París", "Tennis"),
+    ]
+
+
+def test_only_the_term_that_was_drawn_is_sure_to_be_annotated():
+    assert annotations(PAIR, Draws(4, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9)) == [Marking(28, 32, "cerca")]
+    assert _annotations(Pair("Nothing here", "Nada aquí"), LEXICON, Feminine(), Draws(0)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "links", "adjacent"),
+    [
+        ("a b c", "x y z", ((0, 0), (1, 1)), True),
+        ("a b c", "x y z", ((0, 1), (1, 0)), True),
+        ("a b c", "x y z", ((1, 2), (2, 1)), True),
+        ("a b c", "x y z", ((0, 0), (2, 1)), False),
+        ("a b c", "x y z", ((0, 0), (1, 2)), False),
+        ("a, b c", "x y z", ((0, 0), (1, 1)), False),
+        ("a b c", "x y-z", ((1, 1), (2, 2)), False),
+        ("a b-c", "x y z", ((1, 1), (2, 2)), False),
+    ],
+)
+def test_adjacent_words_have_only_a_space_between_them_in_both_languages(source, target, links, adjacent):
+    assert _adjacent(*links, Pair(source, target), words_in(source), words_in(target)) is adjacent
+
+
+def test_capitals_of_words_and_dictionary_forms():
+    (first, second) = words_in("Blanca blancA")
+    assert [_lemma(first, Feminine(), first=True), _lemma(first, Feminine(), first=False)] == ["blanco", "Blanco"]
+    assert _lemma(second, Feminine(), first=False) == "blanco"
+    assert [_similar_word(word, LEXICON, Draws(0)) for word in ("Blue", "bluE", "xyz")] == ["True", "true", "xyz"]
+
+
+def test_terms_are_linked_words_of_three_letters_or_more_that_are_not_common():
+    lexicon = Lexicon({"ox": {"buey": 1.0}, "cat": {"gato": 0.5, "felino": 0.4}, "the": {"el": 1.0}}, common=["the"])
+    source, target = content("The ox, the cat"), content("El buey, el gato felino")
+    assert lexicon.links(source, target) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert lexicon.terms(source, target) == [(3, 3)]
+    assert lexicon.ending("hat") == ["cat"] and lexicon.ending("the") == ["the"]
+
+
+def test_a_lexicon_is_learned_from_the_first_pairs_up_to_a_number_of_links(monkeypatch):
+    pairs = [Pair("a b", "x y"), Pair("c", "z")]
+    monkeypatch.setattr(mining, "MOST_LINKS", 5)
+    assert set(Lexicon.learn(pairs).likely) == {"a", "b", "c"}
+    monkeypatch.setattr(mining, "MOST_LINKS", 4)
+    assert set(Lexicon.learn(pairs).likely) == {"a", "b"}
+    monkeypatch.setattr(mining, "MOST_LINKS", 3)
+    assert Lexicon.learn(pairs).likely == {}
+    monkeypatch.setattr(mining, "MOST_LINKS", 9)
+    monkeypatch.setattr(mining, "COMMON", 1)
+    assert Lexicon.learn([Pair("a a b", "x x y")]).common == {"a", "x"}
+
+
+def test_terms_beside_a_placeholder_count_and_terms_within_do_not():
+    terms = TermList(terms_of([("house", "casa")]))
+    text = "house{house}house house"
+    assert [(match.start, match.end) for match in terms_in(terms, text)] == [(0, 5), (12, 17), (18, 23)]
+
+
+def test_occurrences_have_the_places_of_all_their_words():
+    terms = TermList(terms_of([("old age", "tercera edad"), ("Big Ben", "el Big Ben", "case"), ("Acme",)]))
+    matches = terms.matches("Old age, Big Ben and Acme and Acme")
+    assert terms.occurrences(matches, "El Big Ben: la tercera edad y Acme") == [
+        Occurrence(15, 27, False),
+        Occurrence(0, 10, False),
+        Occurrence(30, 34, False),
+        None,
+    ]

@@ -70,6 +70,8 @@ def test_what_both_words_need_cancels(counter):  # noqa: F811
         assert found.source == ["uno", "dos", "tres", "cuatro"]
         torch.testing.assert_close(found.importance, torch.tensor([[0.0, -8, 8, 0]]), rtol=0, atol=1e-3)
     assert faithfulness(contrasted, explain(contrasted, "erasure")) == pytest.approx((8, -8), abs=1e-4)
+    without_dos = torch.tensor([[True, False, True, True]])
+    torch.testing.assert_close(contrasted.probabilities(without_dos), torch.tensor([[8.0]]).sigmoid())
     importance = explain(contrasted, "lime").importance[0]
     assert importance[2] > 0.2 > -0.2 > importance[1]
 

@@ -282,6 +282,7 @@ def test_layers(lesson, models):
     norm, output = model.decoder_norm, exact(model.output.weight.detach())
     cells = page.locator(".picked button")
     assert cells.count() == 3 * len(target)
+    ranks = np.zeros((3, len(target)), int)
     for layer, state in enumerate(record.values()):
         h = exact(state)[0]
         h = (h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + norm.eps)
@@ -291,8 +292,12 @@ def test_layers(lesson, models):
         for t, piece in enumerate(target):
             cells.nth(3 * t + layer).click()
             close(numbers(page, ".weighed .amount >> nth=0")[0] / 100, p[t].max(), 3)
-            rank = 1 + (p[t] > p[t, piece]).sum()
-            assert f"has rank {rank:,} and" in page.inner_text(".said")
+            ranks[layer, t] = 1 + (p[t] > p[t, piece]).sum()
+            assert f"has rank {ranks[layer, t]:,} and" in page.inner_text(".said")
+    first = np.logical_and.accumulate(ranks[::-1] == 1)[::-1]  # from here on, the piece that was written
+    first[1:] &= ~first[:-1]
+    marked = ["✓" in text for text in cells.all_inner_texts()]
+    assert np.array_equal(np.reshape(marked, (len(target), 3)).T, first) and any(marked)
     translations = page.locator(".numbers .text").all_inner_texts()
     assert translations[-1] == demo.translate(BOOK[0], beam=1, split=False).text
     page.keyboard.press("ArrowLeft")

@@ -3,16 +3,20 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 import translucid
+from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.inspection.html import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import Excerpt, fixed_files, recorded
 from translucid.lessons.recording import LESSON, SENTENCE
+from translucid.lessons.state_recording import PAIRS, patching_sentence
 
 SOURCES = Path(translucid.__file__).parent.parent
 NAMES = [lesson.name for lesson in LESSONS]
@@ -94,6 +98,20 @@ def test_what_was_recorded_is_what_would_be_recorded(name, records):
 
     assert form(json.loads(recorded(name))) == form(json.loads(records[name]))
     assert len(recorded(name)) < 300_000
+
+
+def test_a_patched_state_changes_the_translation(lesson_runs):
+    """With the noun's embedding of CLEAN, the run on OTHER is that on CLEAN; nothing is changed by equal embeddings."""
+    demo = Translator.load(lesson_runs / "demo", "cpu", "torch")
+    with torch.no_grad():
+        for block in demo.model.decoder:
+            block.cross_attention.output.weight.mul_(20)  # the source matters, although the model has learned little
+    texts = next(iter(PAIRS))
+    record = patching_sentence(SimpleNamespace(demo=demo), " / ".join(texts))
+    clean, other = record["translations"]
+    assert clean != other
+    assert record["moved"][0] == [other, clean, other, other, other]
+    assert set(record["moved"][1]) > {other}
 
 
 def test_a_bundle_runs_each_module_once_with_names_of_its_own(tmp_path):

@@ -150,6 +150,8 @@ def test_align_given_pairs(call, small_run, gold, tmp_path):
     both = call("align", small_run, "--reverse", small_run, "--pairs", gold, "--output", tmp_path / "a.txt")
     assert both.code == 0, both.err
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 12
+    outs = {call("align", small_run, "--pairs", gold, "--method", m).out for m in ("weights", "norms", "contributions")}
+    assert len(outs) == 3
 
 
 def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, tmp_path):
@@ -159,7 +161,7 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, t
     ways = json.loads(done.out)["alignment"]
     assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
     kept = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
-    assert kept == {name: ways[0][name] for name in ("learned", "layer", "shift", "both")}
+    assert kept == {name: ways[0][name] for name in ("learned", "layer", "method", "shift", "both")}
     shown = call("evaluate", run, "--test", gold, "--alignments", gold)
     assert "← used" in shown.out
 

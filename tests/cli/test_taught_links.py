@@ -55,7 +55,7 @@ def taught(small_run, gold, tmp_path_factory):
     shutil.copytree(small_run, run)
     found = fit_alignment(run, links=gold / "gold.jsonl", console=Console(quiet=True))
     assert found.kept and (found.pairs, found.held_out, found.skipped) == (135, 15, 0)
-    assert next(iter(found.scores)).learned and len(found.scores) == 6
+    assert next(iter(found.scores)).learned and len(found.scores) == 14
     return run
 
 
@@ -98,7 +98,7 @@ def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path
     ranked = choose_alignment(run, console=quiet, device="cpu")
     assert RunFolder(run).configuration().alignment == next(iter(ranked))
     rates = [score.error_rate for score in ranked.values()]
-    assert len(rates) == 4 and rates == sorted(rates)
+    assert len(rates) == 12 and rates == sorted(rates)
 
 
 def test_all_readers_of_alignments_read_it(run, small_run, gold, call):
@@ -132,7 +132,7 @@ def test_tags_stand_where_it_says(run):
 def test_evaluate_shows_it_beside_the_attention(run, gold, call):
     outcome = call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt", "--json")
     ways = json.loads(outcome.out)["alignment"]
-    assert ways[0]["learned"] and len(ways) == 6 and ways[0]["aer"] < ways[-1]["aer"]
+    assert ways[0]["learned"] and len(ways) == 14 and ways[0]["aer"] < ways[-1]["aer"]
     table = call("evaluate", run, "--test", gold / "pairs.tsv", "--alignments", gold / "links.txt").out
     (own,) = [line for line in table.splitlines() if "← used" in line]
     assert own.startswith("alignment layer") and "both sides" in own
@@ -142,7 +142,7 @@ def test_what_is_no_better_than_the_attention_is_not_kept(small_run, gold, tmp_p
     run = shutil.copytree(small_run, tmp_path / "run")
     config = (run / "config.yaml").read_bytes()
 
-    def as_attention(*given, layer):
+    def as_attention(*given, layer, **more):
         return [replace(one, links=one.cross()) for one in forced_decoding(*given)]
 
     monkeypatch.setattr("translucid.api.alignment_fitting.forced_decoding", as_attention)

@@ -10,7 +10,9 @@ from torch.testing import assert_close
 
 from translucid import Translator
 from translucid.attention.points import handling, recording
+from translucid.evaluation.alignment_error import AlignmentOptions, Gold
 from translucid.ground.errors import UserError
+from translucid.inspection.alignment import candidates, choose, read_alignment
 from translucid.inspection.attention_terms import CHUNK, forced_contributions
 from translucid.inspection.contributions import Contributions, through_layers
 from translucid.inspection.html import viewer_record
@@ -184,6 +186,38 @@ def test_contributions_and_norms_between_words():
         inspected.cross(0, 0, method="contributions")
     with pytest.raises(ValueError, match="contributions=True"):
         replace(inspected, contributions=None).cross(method="norms")
+
+
+def test_alignments_are_read_from_norms_and_contributions():
+    inspected = inspected_pair()
+    kept = inspected.contributions
+    # Each method links x to another word.
+    kept.source[:3] = torch.tensor([[0.5, 0.2], [0.1, 0.4], [0.1, 0.4]])
+    kept.norms["decoder.0.cross"][:3] = torch.tensor([[0.1, 0.2], [0.4, 0.1], [0.4, 0.1]])
+    inspected = replace(
+        inspected,
+        source=["▁a", "▁b", "</s>"],
+        maps={"decoder.0.cross": torch.tensor([[0.1, 0.9, 0], [0.1, 0.9, 0], [0.1, 0.9, 0], [0, 0, 1]])[None]},
+        contributions=Contributions.of_arrays({name: with_end(x) for name, x in kept.arrays().items()}),
+    )
+    links = {}
+    for method in ("weights", "norms", "contributions"):
+        options = AlignmentOptions(learned=False, method=method, both=False)
+        links[method] = read_alignment(inspected, options)
+    assert links == {"weights": [(1, 0), (1, 1)], "norms": [(0, 1), (1, 0)], "contributions": [(0, 0), (1, 1)]}
+    best = next(iter(choose([inspected], [Gold(*[frozenset([(0, 1), (1, 0)])] * 2)])))
+    assert best.method == "norms"
+    # An ensemble has no contributions: its attention is read.
+    without = replace(inspected, contributions=None)
+    assert read_alignment(without, AlignmentOptions(learned=False, method="norms", both=False)) == links["weights"]
+    assert {options.method for options in candidates(without)} == {"weights"}
+
+
+def with_end(values):
+    """Add a column of zeros for the source's end token to a map over the source, which is before the residual."""
+    if values.size(-1) == 4:  # the target prefix
+        return values
+    return torch.cat([values[..., :2], torch.zeros_like(values[..., :1]), values[..., 2:]], -1)
 
 
 def test_the_record_of_the_page_has_the_source_and_the_prefix():

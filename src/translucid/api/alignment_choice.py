@@ -141,7 +141,8 @@ def choose_alignment(
         compared = usable_pairs(t, *(valid + valid.joined(len(valid.pairs), SEED)))
         if len(compared) < FEWEST:
             return {}
-        inspected = t.forced_decoding([(pair.source, pair.target) for pair, _ in compared])
+        ids = [(pair.source, pair.target) for pair, _ in compared]
+        inspected = t.forced_decoding(ids, contributions=t.has_contributions)
         ranked = choose(inspected, [links for _, links in compared])
     save_alignment_options(run, ranked)
     return ranked

@@ -83,7 +83,9 @@ def fit_alignment(
             learned, compared, given = _by_statistics(t, pairs, valid)
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
-    inspected = forced_decoding(t.model, t.tokenizer, [pair.ids for pair in compared], t.device, layer=layer)
+    ids = [pair.ids for pair in compared]
+    contributions = t.has_contributions
+    inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
     ranked = choose(inspected, [pair.links for pair in compared])
     alignment = LearnedAlignment(len(learned), len(compared), given - len(learned) - len(compared), ranked)
     if alignment.kept:

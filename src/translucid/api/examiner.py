@@ -107,6 +107,13 @@ class Examiner:
         """Whether the model has cross-attention, without which there is no alignment."""
         return self.configuration.model.looks
 
+    @property
+    def has_contributions(self) -> bool:
+        """Whether the model has contributions and norms: a Transformer, not an ensemble."""
+        from translucid.inspection.attention_terms import has_contributions
+
+        return has_contributions(self.model)
+
     def inspect(
         self, pairs: Sequence[tuple[str, str]], *, first: int = 1, contributions: bool = False
     ) -> list[Inspected]:
@@ -146,9 +153,14 @@ class Examiner:
     def forced_decoding(
         self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = (), contributions: bool = False
     ) -> list[Inspected]:
-        """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display."""
+        """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display.
+
+        Contributions are also computed if the run reads word alignments from them.
+        """
         from translucid.inspection.forced_decoding import forced_decoding
 
+        if self.configuration.alignment.reads_contributions(self.alignment_layer is not None):
+            contributions = contributions or self.has_contributions
         return forced_decoding(
             self.model,
             self.tokenizer,

@@ -11,6 +11,7 @@ from typer import Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
+from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
@@ -24,6 +25,7 @@ def align(
     pairs: Annotated[list[str] | None, option.files("Sentence pairs to align.")] = None,
     reverse: Annotated[Path | None, option.run("A run of the reverse direction, to combine with.")] = None,
     layer: Annotated[int | None, Option(help="The decoder layer to read; the run decides if not given.")] = None,
+    method: Annotated[Method | None, Option(help="Read weights, norms or contributions (ALTI).")] = None,
     shift: Annotated[bool | None, Option("--shift/--no-shift", help="Read the row one step later (SHIFT-ATT).")] = None,
     both: Annotated[bool | None, Option("--both/--one-side", help="Combine both sides by grow-diagonal.")] = None,
     output: option.Output = None,
@@ -35,7 +37,7 @@ def align(
     """Align the words of sentence pairs: one line of `0-0 1-2` for each pair (source word first, counted from 0).
 
     The alignment is read from the attention during forced decoding of the target, or from the alignment layer of
-    `translucid tune --alignments` unless --layer or --shift is given.
+    `translucid tune --alignments` unless --layer, --method or --shift is given.
 
     **Examples**
 
@@ -55,7 +57,7 @@ def align(
     files = pair_up(pairs)
     forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
-    changes = without_none({"layer": layer, "shift": shift})
+    changes = without_none({"layer": layer, "method": method, "shift": shift})
     if changes:  # of attention, which is then read instead of the alignment layer
         changes["learned"] = False
     changes |= without_none({"both": both})
@@ -63,10 +65,12 @@ def align(
     backward = Translator.load(reverse, device, "torch") if reverse else None
     lines = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-        sides = forward.inspect_all(texts, advance)
+        contributions = options.reads_contributions(forward.alignment_layer is not None)
+        sides = forward.inspect_all(texts, advance, contributions=contributions)
         others: Iterable[Inspected | None] = repeat(None, len(texts))
         if backward:
-            others = backward.inspect_all([pair.swapped for pair in texts])
+            swapped = [pair.swapped for pair in texts]
+            others = backward.inspect_all(swapped, contributions=contributions)
         for side, other in zip(sides, others, strict=True):
             lines.append(to_pharaoh(read_alignment(side, options, other)) + "\n")
     if output:

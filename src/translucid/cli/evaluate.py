@@ -201,7 +201,9 @@ def _evaluate_translations(
         lowercase=scoring.lowercase,
         console=log,
     )
-    aligned = choose(translator.inspect(pairs), links) if links else {}
+    aligned = {}
+    if links:
+        aligned = choose(translator.inspect(pairs, contributions=translator.has_contributions), links)
     usage = None
     if constrained and constrained.terms:
         both = translator, constrained, constrained.terms

@@ -287,13 +287,18 @@ class TermConstraint:
             for task in tasks:
                 linked.append([[]] * len(task.matches))
             return linked
-        from translucid.inspection.alignment import source_shares
+        from translucid.inspection.alignment import source_shares, weights_between
+        from translucid.inspection.attention_terms import has_contributions
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
         pairs = [(task.ids, task.free.with_end) for task in tasks]
-        for task, seen in zip(tasks, forced_decoding(engine.model, self.tokenizer, pairs, engine.device), strict=True):
-            shares = source_shares(seen.words(seen.cross(self.alignment.layer, shift=self.alignment.shift)))  # [T, S]
+        contributions = self.alignment.reads_contributions(taught=False) and has_contributions(engine.model)
+        inspected = forced_decoding(
+            engine.model, self.tokenizer, pairs, engine.device, with_contributions=contributions
+        )
+        for task, seen in zip(tasks, inspected, strict=True):
+            shares = source_shares(weights_between(seen, self.alignment))  # [T, S]
             words = _words(task, seen.target_spans[:-1])
             of_sentence: Links = []
             for match in task.matches:

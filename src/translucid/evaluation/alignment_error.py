@@ -30,6 +30,8 @@ class AlignmentOptions(OptionGroup):
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""
+    method: Method = "weights"
+    """What is read: attention weights, norms or contributions; without an alignment layer. `evaluate` finds it too."""
     shift: bool = False
     """Read a word's row when it is the decoder's input, not when it is predicted (SHIFT-ATT, Chen et al. 2020)."""
     both: bool = True
@@ -40,6 +42,10 @@ class AlignmentOptions(OptionGroup):
         if taught and self.learned:
             return AlignmentOptions(both=self.both)
         return self.model_copy(update={"learned": False})
+
+    def reads_contributions(self, taught: bool) -> bool:
+        """Whether a run reads norms or contributions; one that was `taught` may read its alignment layer."""
+        return self.of(taught).method != "weights"
 
 
 class Gold(NamedTuple):

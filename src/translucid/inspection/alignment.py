@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -14,7 +14,15 @@ from torch.optim.lr_scheduler import LambdaLR
 from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import AlignmentLayer, forced_features
-from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore, Gold, Links, alignment_score, spread
+from translucid.evaluation.alignment_error import (
+    AlignmentOptions,
+    AlignmentScore,
+    Gold,
+    Links,
+    Method,
+    alignment_score,
+    spread,
+)
 from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import WordMap, span_ranges, split_at_spaces, word_spans
 from translucid.kernels.devices import own_random_state
@@ -49,10 +57,14 @@ def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
 
 
 def weights_between(inspected: Inspected, options: AlignmentOptions) -> WordMap:
-    """Return the weights for alignments: those of the alignment layer if there is one, else the attention."""
+    """Return the weights for alignments: those of the alignment layer if there is one, else by the options' method.
+
+    Attention weights take the place of norms and contributions that were not computed, as an ensemble has none.
+    """
     if options.learned and inspected.links is not None:
         return inspected.words(inspected.links)
-    return inspected.words(inspected.cross(options.layer, shift=options.shift))
+    method: Method = "weights" if inspected.contributions is None else options.method
+    return inspected.words(inspected.cross(options.layer, shift=options.shift, method=method))
 
 
 def source_shares(words: WordMap) -> Tensor:
@@ -108,7 +120,8 @@ def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[Alignmen
     """Score every way to derive an alignment; the best comes first.
 
     The candidates are the alignment layer, if there is one, and the attention of each layer and the average of all,
-    with and without shift; each from one side and from both.
+    with and without shift; each from one side and from both. If contributions were computed, so are norms and
+    contributions of each layer and of all.
 
     Args:
         examples: what the model shows of some pairs.
@@ -127,8 +140,9 @@ def candidates(example: Inspected) -> list[AlignmentOptions]:
     if len(layers) > 1:
         layers.insert(0, None)  # the average of all
     ways = []
-    for layer, shift, both in product(layers, (False, True), (True, False)):
-        ways.append(AlignmentOptions(learned=False, layer=layer, shift=shift, both=both))
+    methods: tuple[Method, ...] = ("weights",) if example.contributions is None else get_args(Method)
+    for method, layer, shift, both in product(methods, layers, (False, True), (True, False)):
+        ways.append(AlignmentOptions(learned=False, layer=layer, method=method, shift=shift, both=both))
     if example.links is not None:
         ways += [AlignmentOptions(both=True), AlignmentOptions(both=False)]
     return ways

@@ -154,13 +154,18 @@ def _sublayers(model: BlockStacks) -> list[_Sublayer]:
     return sublayers
 
 
+def has_contributions(model: nn.Module) -> bool:
+    """Whether the sublayers of a model are sums of transformed inputs."""
+    return isinstance(model, BlockStacks | AttentionOnly)
+
+
 def refuse_without_terms(model: nn.Module) -> None:
     """Check that a model has contributions.
 
     Raises:
         UserError: its sublayers are no sums of transformed inputs.
     """
-    if not isinstance(model, BlockStacks | AttentionOnly):
+    if not has_contributions(model):
         what = "contributions and norms exist only where attention and residual connections add up, in a Transformer"
         raise UserError(what, fix="Show the attention weights: --method weights.")
 

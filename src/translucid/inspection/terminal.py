@@ -116,6 +116,8 @@ def alignment_table(scores: dict[AlignmentOptions, AlignmentScore], current: Ali
         origin, time = "alignment layer", ""
         if not options.learned:
             origin = "all layers" if options.layer is None else f"layer {options.layer}"
+            if options.method != "weights":
+                origin = f"{options.method}, {origin}"
             time = "fed" if options.shift else "predicted"
         sides = "both sides" if options.both else "the target"
         figures = map("{:.3f}".format, (score.error_rate, score.precision, score.recall, score.f1))

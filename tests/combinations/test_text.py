@@ -87,7 +87,7 @@ def test_tags_of_a_memorys_translation_are_placed_by_what_the_model_reads(transl
     with TranslationMemory.open(file, write=True) as memory:
         memory.add([Pair(SOURCE, TARGET)], "")
     decoded = []
-    module = "translucid.inspection.inspected.forced_decoding"
+    module = "translucid.inspection.forced_decoding.forced_decoding"
     monkeypatch.setattr(module, lambda *given, **more: decoded.extend(given[2]) or forced_decoding(*given, **more))
     marks = Mark(0, "<b>", Side.opens, 0), Mark(3, "</b>", Side.closes, 0)
     with TranslationMemory.open(file) as memory:
@@ -169,6 +169,18 @@ def test_the_first_of_several_is_the_one_that_comes_alone(runs, engine, mode):
         assert several.alternatives[0] == alone.text
         scores = [one.score for one in several.nbest]
         assert scores == sorted(scores, reverse=True) and len({*several.alternatives}) == len(scores)
+
+
+def test_heads_stay_off_with_another_adapter(runs, translator):
+    both = translator.ablated(HEAD).with_adapter("mine")
+    other_order = translator.with_adapter("mine").ablated(HEAD)
+    score = both.translate("I like soccer.").score
+    assert score == other_order.translate("I like soccer.").score
+    assert score != pytest.approx(translator.with_adapter("mine").translate("I like soccer.").score, abs=1e-5)
+    # This adapter has learned too little to change a score.
+    assert both.loaded.adapter and both.loaded.ablation
+    heads_only = both.with_adapter(None).translate("I like soccer.")
+    assert heads_only.score == translator.ablated(HEAD).translate("I like soccer.").score
 
 
 def test_what_can_not_be_combined_is_named(call, runs, files):  # noqa: F811 - a fixture

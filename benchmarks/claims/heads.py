@@ -193,8 +193,8 @@ validation pairs. *Gradient by layer* divides the gradients of each attention by
 is the mean of {size.random_orders} orders, ± their standard deviation.
 
 The models of the phrasebook have the demo's size (2 + 2 layers with 4 heads each, pre-norm), that of Tatoeba is the
-preset `small` (3 + 3 layers with 4 heads each, post-norm) after 45 minutes. Those of the paper have 6 + 6 layers with 16
-heads each.
+preset `small` (3 + 3 layers with 4 heads each, post-norm) after 45 minutes. Those of the paper have 6 + 6 layers with
+16 heads each.
 
 ## One head off
 

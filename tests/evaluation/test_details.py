@@ -1,0 +1,127 @@
+"""Limits, bins and orders of the scores, by hand."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.chrf import CHRF
+
+from translucid.evaluation.alignment_error import read_gold, spread, to_pharaoh
+from translucid.evaluation.breakdown import FREQUENCIES, LENGTHS, by_frequency, by_length, frequencies, interval_names
+from translucid.evaluation.classification import calibration_error, classification_scores
+from translucid.evaluation.comparing import compare
+from translucid.evaluation.confidence.features import Measurements, measured
+from translucid.evaluation.confidence.fitting import bins, detached, lift
+from translucid.evaluation.pairwise_chrf import pairwise_chrf
+from translucid.ground.errors import UserError
+
+
+def test_the_intervals_of_lengths_and_frequencies():
+    assert interval_names(LENGTHS) == ["1-5", "6-10", "11-15", "16-20", "21-30", "31-40", "41-60", "61+"]
+    assert interval_names(FREQUENCIES) == ["0", "1", "2", "3", "4", "5-9", "10-99", "100-999", "1000+"]
+
+
+def test_every_length_is_in_its_interval():
+    lengths = [1, 5, 6, 10, 11, 15, 16, 20, 21, 30, 31, 40, 41, 60, 61, 500]
+    rows = by_length(["w " * length for length in lengths], ["a b"] * 16, [["a b c d"] * 16])
+    assert [(row.words, row.sentences, row.length_ratio) for row in rows] == [
+        (name, 2, 0.5) for name in interval_names(LENGTHS)
+    ]
+    assert by_length([""], ["a"], [["a"]]) == [], "a source without words is in no interval"
+
+
+def test_every_frequency_is_in_its_interval():
+    counts = {str(count): count for count in (1, 2, 3, 4, 5, 9, 10, 99, 100, 999, 1000, 5000)}
+    text = " ".join([*counts, "new"])
+    rows = by_frequency([text], [text], counts, str.split)
+    assert [(row.times, row.words, row.written, row.right, row.f1) for row in rows] == [
+        (name, words, words, words, 100)
+        for name, words in zip(interval_names(FREQUENCIES), [1, 1, 1, 1, 1, 2, 2, 2, 2], strict=True)
+    ]
+    assert frequencies(["a b a", "b c"], str.split) == {"a": 2, "b": 2, "c": 1}
+
+
+def test_links_of_groups_are_spread_over_their_words():
+    links = [(0, 1, 1.0), (1, 0, 0.5)]
+    assert spread(links, [[2, 1], [1, 2]]) == [
+        (0, 1, 0.5),
+        (0, 2, 0.5),
+        (1, 1, 0.5),
+        (1, 2, 0.5),
+        (2, 0, 0.5),
+    ]
+    assert to_pharaoh([(0, 0), (1, 2)]) == "0-0 1-2"
+
+
+def test_the_first_wrong_link_of_a_line_is_named(tmp_path):
+    from translucid.data.readers.corpus import Pair
+
+    (tmp_path / "a.txt").write_text("0-0 2-0 0-3 1-2\n")
+    with pytest.raises(UserError, match="links 0-3, but the pair has 2 and 3 words"):
+        read_gold(tmp_path / "a.txt", [Pair("a b", "x y z")])
+
+
+def test_chrf_of_all_pairs_is_that_of_sacrebleu_for_texts_of_any_length():
+    chance, metric = random.Random(1), CHRF()
+    texts = ["", "a", "ab", "aaaa aaaa", "b a"]
+    texts += ["".join(chance.choices("ab ", k=chance.randint(1, 12))) for _ in range(12)]
+    found = pairwise_chrf(texts)
+    for i, text in enumerate(texts):
+        for j, reference in enumerate(texts):
+            expected = metric.sentence_score(text, [reference]).score
+            assert found[i, j] == pytest.approx(expected, abs=1e-6), (text, reference)
+
+
+def test_calibration_has_fifteen_bins_whose_upper_edges_belong_to_them():
+    """1/15 is in the first bin and a little more in the second one, so that their errors can't cancel."""
+    edge = 1 / 15
+    assert calibration_error(np.array([edge, edge]), np.array([False, True])) == pytest.approx(0.5 - edge)
+    above = np.array([edge - 1e-6, edge + 1e-6])
+    assert calibration_error(above, np.array([False, True])) == pytest.approx((edge + 1 - edge) / 2, abs=1e-5)
+    assert calibration_error(np.array([0.0, 1.0]), np.array([True, False])) == 1
+    scores = classification_scores(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 1]), ["a", "b"])
+    assert scores.cross_entropy == pytest.approx(30 * math.log(10) / 2), "a probability of 0 counts as 1e-30"
+
+
+def test_a_comparison_shows_three_gains_and_three_losses_the_largest_first():
+    references = ["abcdef ghijkl mnopqr"] * 10
+    broken = [reference[: 20 - 2 * i] for i, reference in enumerate(references)]
+    best, worst = [references[0]] * 10, broken
+    a, b = [*best[:5], *worst[5:9], "same"], [*worst[:5], *best[5:9], "same"]
+    shown = compare(["s"] * 10, [("a", a), ("b", b)], [references], {}, str.split, significance=False)
+    assert [sentence.number for sentence in shown.apart] == [9, 8, 7, 5, 4, 3]
+    assert (shown.equal, shown.sentences) == (2, 10)
+    swapped = ["ab", "ba"]
+    equal = compare(
+        ["s"] * 2, [("a", swapped), ("b", swapped[::-1])], [["xy", "xy"]], {}, str.split, significance=False
+    )
+    assert equal.apart == [], "neither is better"
+
+
+def test_attention_is_summed_over_target_tokens_and_counts_from_a_fifth():
+    attention = np.array([[0.2, 0.1, 0.1, 0.5, 0.1], [0.2, 0.1, 0.0, 0.6, 0.1], [0.2] * 5])
+    seen = Measurements("a b c", "x y", 3, -1.0, attention=attention, opening=1)
+    # 0.2 of the first word counts, 0.1 of the second does not, 1.1 of the third does.
+    assert measured([seen], ["coverage", "elsewhere"]).tolist() == [[pytest.approx(2 / 3), pytest.approx(0.3)]]
+
+
+def test_the_usual_entropy_of_attention_is_the_line_through_all_and_the_limit_is_rare():
+    """Uniform attention over S tokens has the entropy log S: offset 0, slope 1, and nothing beyond."""
+    seen = [Measurements("a", "b", 2, -1.0, attention=np.full((2, length), 1 / length)) for length in (2, 3, 5, 8, 13)]
+    usual = detached([*seen, Measurements("a", "b", 1, -1.0)])
+    assert (usual.offset, usual.slope, usual.limit) == pytest.approx((0, 1, 0), abs=1e-9)
+    # One of 1000 at a distance of 1: the limit is the 99.5 % quantile.
+    peaked = [Measurements("a", "b", 2, -1.0, attention=np.array([[1.0, 0.0], [1.0, 0.0]]))] * 1000
+    spread_out = Measurements("a", "b", 2, -1.0, attention=np.full((2, 2), 0.5))
+    assert detached([*peaked, *[spread_out] * 4]).limit < 0.01 < detached([*peaked, *[spread_out] * 6]).limit
+
+
+def test_bins_are_of_similar_size_and_the_least_confident_come_first():
+    confidence = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
+    good = np.array([True, False, True, False, False])
+    shown = [(part.said, part.seen, part.count) for part in bins(confidence, good, 2)]
+    assert shown == [(pytest.approx(0.3), pytest.approx(1 / 3), 3), (pytest.approx(0.8), 0.5, 2)]
+    assert len(bins(np.linspace(0, 1, 100), np.ones(100, bool))) == 10
+    assert lift(np.array([0.1, 0.2]), np.array([True, False])) == 2, "the fifth has one translation or more"
+    assert lift(np.array([0.1, 0.2]), np.array([False, False])) == 0

@@ -1,0 +1,62 @@
+"""Limits of the memory, and the shapes of the networks for images."""
+
+import pytest
+import torch
+
+from translucid.ground.errors import UserError
+from translucid.models import build
+from translucid.models.build import meta_model, refuse_too_large
+from translucid.models.model_options import TransformerOptions
+from translucid.models.networks import EfficientNetLite0, SmallNetwork
+
+SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
+
+
+def test_a_model_may_fill_the_memory_and_not_more(monkeypatch):
+    model = meta_model(SMALL, 10, 10)
+    needed = 4 * sum(weight.numel() for weight in model.parameters())
+    for memory in (needed, 0):  # 0 is unknown
+        monkeypatch.setattr(build, "physical_memory", lambda memory=memory: memory)
+        refuse_too_large(model)
+    monkeypatch.setattr(build, "physical_memory", lambda: needed - 1)
+    with pytest.raises(UserError, match="the model has 0 million weights, which take 0 GiB; this machine has 0 GiB"):
+        refuse_too_large(model)
+    large = meta_model(SMALL.model_copy(update={"width": 1024}), 2**20, 2**20)
+    monkeypatch.setattr(build, "physical_memory", lambda: 2**31)
+    with pytest.raises(UserError, match=r"1,087 million weights, which take 4 GiB; this machine has 2 GiB"):
+        refuse_too_large(large)
+
+
+def test_efficientnet_lite0_has_the_convolutions_of_its_table():
+    """Blocks of (expansion, kernel, stride, channels): its paper's table 1, without squeeze-and-excitation."""
+    blocks = [(1, 3, 1, 16)]
+    for count, kernel, stride, channels in (
+        (2, 3, 2, 24),
+        (2, 5, 2, 40),
+        (3, 3, 2, 80),
+        (3, 5, 1, 112),
+        (4, 5, 2, 192),
+    ):
+        blocks += [(6, kernel, stride, channels), *[(6, kernel, 1, channels)] * (count - 1)]
+    blocks.append((6, 3, 1, 320))
+    shapes, strides, width = [(32, 3, 3, 3)], [2], 32
+    for expansion, kernel, stride, channels in blocks:
+        inner = expansion * width
+        if expansion > 1:
+            shapes.append((inner, width, 1, 1))
+            strides.append(1)
+        shapes += [(inner, 1, kernel, kernel), (channels, inner, 1, 1)]
+        strides += [stride, 1]
+        width = channels
+    shapes.append((1280, 320, 1, 1))
+    strides.append(1)
+    convolutions = [module for module in EfficientNetLite0(32).modules() if isinstance(module, torch.nn.Conv2d)]
+    assert [tuple(convolution.weight.shape) for convolution in convolutions] == shapes
+    assert [convolution.stride for convolution in convolutions] == [(stride, stride) for stride in strides]
+
+
+@pytest.mark.parametrize("stride", [8, 16, 32])
+def test_the_small_network_has_cells_of_its_stride(stride):
+    network = SmallNetwork(4, stride)
+    grid = network(torch.zeros(1, 3, 64, 96, dtype=torch.uint8))
+    assert grid.shape == (1, network.width, 64 // stride, 96 // stride) and network.width == 32

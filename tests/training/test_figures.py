@@ -1,0 +1,156 @@
+"""Numbers of a training, by hand: what is shown and recorded, when weights are better, what fits into memory."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from translucid.evaluation.metrics import Criterion
+from translucid.ground.errors import UserError
+from translucid.kernels.devices import memory_for_training
+from translucid.runs.training_options import TrainingOptions
+from translucid.training import gpu_memory, record
+from translucid.training.display import Status
+from translucid.training.gpu_memory import explained_when_full, refuse_too_large
+from translucid.training.record import Recent, Record
+from translucid.training.regression_guard import GuardedValidator
+from translucid.training.schedule import self_critical
+from translucid.training.validation import GENERAL, PairsValidator, Sample, Validation
+
+STATUS = Status(1200, 2, 0.25, 30.0, 2.5, 12.1824939, 0.5, 3456.7, 0.001, 0, 0.25)
+
+
+def test_the_figures_of_a_status():
+    assert STATUS.line() == (
+        "step 1,200  epoch 3  loss 2.500  ppl 12.18  acc 50.0%  reward 0.250  3,457 tokens/s  1:30 left"
+    )
+    assert STATUS.figures() == {**STATUS._asdict(), "total": 1.0, "seconds_left": 90.0}
+    assert [STATUS._replace(done=done).seconds_left for done in (0.001, 0.002, 1.0)] == [None, 14970.0, 0.0]
+
+
+def test_the_figures_of_the_last_updates(monkeypatch):
+    clock = iter([100.0, 101.0, 103.0])
+    monkeypatch.setattr(record.time, "monotonic", lambda: next(clock))
+    recent = Recent()
+    recent.add(20.0, 3, 8)
+    recent.add(4.0, 1, 4, reward=0.5)
+    assert recent.figures() == (2.0, math.exp(2), 1 / 3, 4.0)
+    assert recent.facts() == {"recent": [(20.0, 3, 8, 1.0), (4.0, 1, 4, 2.0)], "rewards": [0.5]}
+    assert recent.reward == 0.5
+    monkeypatch.setattr(record.time, "monotonic", lambda: 0.0)
+    assert Recent().reward is None
+    assert Recent([[1e6, 0, 1, 1.0]]).figures()[:2] == (1e6, math.exp(700))
+    assert len(Recent([[1.0, 0, 1, 1.0]] * 60, [1.0] * 60).facts()["recent"]) == 50
+
+
+class Board:
+    """Collects what TensorBoard is given."""
+
+    def __init__(self):
+        self.events = []
+
+    def add_scalar(self, *event):
+        self.events.append(event)
+
+    add_text = add_scalar
+
+
+def test_the_rows_and_events_of_a_record():
+    rows = []
+    written = Record.__new__(Record)
+    written.run, written.board = SimpleNamespace(add_metrics=rows.append), Board()
+    written.write_training(STATUS._replace(reward=None))
+    samples = [Sample(f"s{i}", f"r{i}", f"h{i}") for i in range(6)]
+    written.write_validation(7, 1.23456789, Validation(2.5, 12.1824939, 0.5, {"bleu": 20.0}, 20.0, samples))
+    training = {**STATUS._asdict(), "perplexity": 12.1825}
+    del training["reward"]
+    validation = {"seconds": 1.23457, "loss": 2.5, "perplexity": 12.1825, "accuracy": 0.5, "bleu": 20.0}
+    assert rows == [{"kind": "training", **training}, {"kind": "validation", "step": 7, **validation}]
+    names = {"loss": 2.5, "accuracy": 0.5, "tokens_per_second": 3456.7, "learning_rate": 0.001}
+    assert set(written.board.events[:4]) == {(f"training/{name}", value, 1200) for name, value in names.items()}
+    figures = {"loss": 2.5, "perplexity": 12.1824939, "accuracy": 0.5, "bleu": 20.0}
+    assert written.board.events[4:8] == [(f"validation/{name}", value, 7) for name, value in figures.items()]
+    texts = "\n\n".join(f"s{i}  \nr{i}  \n**h{i}**" for i in range(5))
+    assert written.board.events[8:] == [("validation/samples", texts, 7)]
+
+
+class Domain(PairsValidator):
+    """Has given figures."""
+
+    references = [["one two three four five"]]
+    tokenizer = None
+
+    def __init__(self, score=0.0):
+        self.score = score
+
+    def greedy(self, model, workers):
+        raise NotImplementedError
+
+    def measure(self, model, device, workers=None):
+        return Validation(2.0, 7.0, 0.5, {"bleu": self.score}, self.score, [])
+
+
+def of(score, loss=2.0):
+    return Validation(loss, 7.0, 0.5, {}, score, [])
+
+
+@pytest.mark.parametrize(
+    ("new", "score", "loss", "better"),
+    [
+        (of(5.0), None, None, True),
+        (of(5.1), 5.0, 1.0, True),
+        (of(5.0), 5.0, None, False),
+        (of(5.0, 1.998), 5.0, 2.0, True),
+        (of(5.0, 1.9995), 5.0, 2.0, False),
+        (of(0.9, 1.5), 0.5, 2.0, True),  # below 1, BLEU says nothing: the loss decides
+        (of(0.9, 2.0), 0.5, 2.0, False),
+        (of(4.9, 1.0), 5.0, 2.0, False),
+        (of(-2.0, 1.0), -1.0, 2.0, False),
+    ],
+)
+def test_weights_are_better_by_the_score_or_if_it_says_nothing_by_the_loss(new, score, loss, better):
+    assert Domain().is_better(new, score, loss) is better
+    assert Domain().criterion.name == Criterion([["one two three four five"]]).name == "BLEU"
+    assert Domain().describe(12.34) == "BLEU 12.3"
+
+
+@pytest.mark.parametrize(("general", "score"), [(29.0, 40.0), (28.0, 40.0), (27.5, -0.5), (20.0, -8.0)])
+def test_a_guarded_score_is_negative_by_what_was_forgotten_beyond_the_limit(general, score):
+    guard = GuardedValidator(Domain(40.0), Domain(general), 2.0)
+    guard.before = {GENERAL: 30.0}
+    found = guard.measure(None, None)
+    assert (found.score, found.measures) == (score, {"bleu": 40.0, GENERAL: general})
+    assert guard.describe(score) == ("BLEU 40.0" if score > 0 else f"forgot {-score:.1f} BLEU more than it may")
+    guard.before = None
+    assert guard.measure(None, None).score == 40.0
+
+
+def test_the_last_share_of_a_training_is_self_critical():
+    options = TrainingOptions(self_critical=0.25)
+    assert [self_critical(options, progress) for progress in (0.7, 0.75, 1.0)] == [False, True, True]
+    assert not self_critical(TrainingOptions(self_critical=0), 1.0)
+
+
+def test_weights_may_fill_the_memory_of_a_gpu_and_not_more(monkeypatch):
+    model = nn.Linear(1000, 1000)
+    needed = memory_for_training(1_001_000, 0)
+    for memory, parts in ((needed, 1), (needed // 2, 2), (None, 1)):
+        monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device, memory=memory: memory)
+        refuse_too_large(model, torch.device("cpu"), parts)
+    monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device: needed - 1)
+    with pytest.raises(UserError, match=r"to train 1M weights takes at least 0\.0 GiB, and the GPU has 0\.0 GiB"):
+        refuse_too_large(model, torch.device("cpu"), 1)
+
+
+def test_half_a_batch_is_advised_if_the_memory_is_full():
+    for tokens, halved in ((4096, 2048), (1, 1)):
+        options = TrainingOptions(batch_tokens=tokens, accumulate=3)
+        with (
+            pytest.raises(UserError, match=rf"training\.batch_tokens={halved} training\.accumulate=6"),
+            explained_when_full(options),
+        ):
+            raise torch.OutOfMemoryError("CUDA out of memory.\nmore")
+    with pytest.raises(RuntimeError, match="other"), explained_when_full(options):
+        raise RuntimeError("other")

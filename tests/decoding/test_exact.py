@@ -2,6 +2,7 @@
 
 import math
 import random
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -162,10 +163,7 @@ def test_perplexities_by_hand():
 class Pipeline:
     """Encodes each letter as a token; the model takes five."""
 
-    longest = 5
-
-    class tokenizer:
-        target_opening = ()
+    longest, tokenizer = 5, SimpleNamespace(target_opening=())
 
     def pairs(self, pairs):
         return [Encoded(*pair) for pair in pairs]

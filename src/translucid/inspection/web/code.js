@@ -34,7 +34,8 @@ export function mapCode(seen, { kind, layer, head }) {
 
 export function headsCode(seen, kinds) {
   const draw = kinds.map((kind) => `save_figure(draw_attention(seen, "${kind}"), Path("${kind}.pdf"))`);
-  return [...opened(seen, plots("draw_attention")), looked(seen), ...draw].join("\n");
+  const ablated = seen.off?.length ? [`translator = translator.ablated(${seen.off.map(quoted).join(", ")})`] : [];
+  return [...opened(seen, plots("draw_attention")), ...ablated, looked(seen), ...draw].join("\n");
 }
 
 export function layersCode(seen) {

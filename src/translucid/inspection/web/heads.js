@@ -1,7 +1,7 @@
 // All layers and heads as small multiples: layers down, heads across, for each kind of attention. One that is chosen is opened.
 //
-// showHeads(root, record, { open(map), chosen: map, of }): record as viewer_record gives it; `of` tells the kinds of attention, and
-// what of a map is drawn small.
+// showHeads(root, record, { open(map), chosen: map, of, off: names of heads that are off, turn(name): switch one off or on }): record as
+// viewer_record gives it; `of` tells the kinds of attention, and what of a map is drawn small. Without `turn` there are no switches.
 
 import { colours, drawn, element, picture } from "./elements.js";
 import { roving } from "./roving.js";
@@ -9,7 +9,7 @@ import { roving } from "./roving.js";
 const SIDE = 72; // pixels of a thumbnail
 const TITLE = 24; // of what stands above a block in a picture
 
-export function showHeads(root, record, { open, chosen, of }) {
+export function showHeads(root, record, { open, chosen, of, off = new Set(), turn }) {
   const { kinds, cells } = of;
   const buttons = new Map();
   const blocks = [];
@@ -25,16 +25,31 @@ export function showHeads(root, record, { open, chosen, of }) {
         buttons.set(map, button);
         return button;
       });
-      lines.push(line);
-      grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...line));
+      const heads = turn ? maps.map((map) => headName(record, map)) : [];
+      const switches = heads.map((head, i) => head && headSwitch(maps[i], head));
+      const parts = line.map((button, i) => element("div", { className: off.has(heads[i]) ? "head off" : "head" }, button, switches[i] ?? ""));
+      lines.push(line, switches.filter(Boolean));
+      grid.append(element("div", { className: "layer" }, element("span", { className: "name", textContent: name }), ...parts));
     }
     const kindName = element("p", { className: "kind", textContent: kinds[kind] });
     blocks.push(element("div", { className: "block", role: "group", ariaLabel: kinds[kind] }, kindName, grid));
   }
   root.replaceChildren(element("div", { className: "blocks" }, ...blocks));
-  roving(lines);
+  roving(lines.filter((line) => line.length));
   press(chosen);
   return { picture: whole };
+
+  function headSwitch(map, head) {
+    const on = !off.has(head);
+    const button = element("button", { type: "button", className: "switch", role: "switch", textContent: on ? "on" : "off", ariaChecked: on, ariaLabel: `switch of ${map.name}`, title: on ? "switch this head off" : "switch this head on" });
+    button.dataset.head = head;
+    button.addEventListener("click", () => {
+      const next = button.ariaChecked !== "true";
+      Object.assign(button, { ariaChecked: next, textContent: next ? "on" : "off" });
+      turn(head);
+    });
+    return button;
+  }
 
   function press(map) {
     for (const [one, button] of buttons) button.setAttribute("aria-pressed", one === map);
@@ -81,6 +96,14 @@ function layers(record, kind) {
   });
   const whole = kind === "cross" ? record.maps.filter((one) => one.layer === null && one.kind !== "encoder" && one.kind !== "decoder") : [];
   return whole.length ? [{ name: "all layers", maps: whole }, ...rows] : rows;
+}
+
+// The name of the head that a map shows, such as decoder.1.cross.head.0; null for an average of several.
+export function headName(record, { kind, layer, head }) {
+  const others = record.maps.filter((one) => one.kind === kind && (layer === null || one.layer === layer));
+  if (!["cross", "encoder", "decoder"].includes(kind) || (head === null && others.length > 1)) return null;
+  const attention = kind === "cross" ? "cross" : "self";
+  return `${kind === "encoder" ? "encoder" : "decoder"}.${layer ?? 0}.${attention}.head.${head ?? 0}`;
 }
 
 // What stands under a thumbnail, whose layer stands before it.

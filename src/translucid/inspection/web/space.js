@@ -5,12 +5,13 @@
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }], mode: the first, number: of the
 //   first sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is
 //   asked of the server, whose functions may be absent: maps(sentence): a record with all maps, layers(sentence): what layers.js
-//   shows, tree(sentence), explain(sentence, method, contrast),
+//   shows, ablate(sentence, names of heads): { text, record } without these heads, tree(sentence), explain(sentence, method, contrast),
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
 import { showBeam, winner } from "./beam.js";
 import { contrasting, odds } from "./contrast.js";
+import { difference } from "./difference.js";
 import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
@@ -19,6 +20,7 @@ import { overSource, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
 import { showSaving } from "./saving.js";
+import { showSwitched } from "./switched.js";
 import { showTable } from "./table.js";
 import { TEXTS } from "./ribboned.js";
 import { showWays } from "./ways.js";
@@ -69,10 +71,17 @@ export function showSpace(root, seen, server = {}) {
     modes.press(name);
     for (const part of [panel, saving, about]) part.replaceChildren();
     view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...of.sides(record, map), ...map }), code: () => of.mapCode(code(), map) };
-    if (mode !== "heads" && (map.kind === "encoder" || map.kind === "decoder")) [map] = record.maps;
+    record = sentence.full ?? sentence.record;
+    map = mode !== "heads" && (map.kind === "encoder" || map.kind === "decoder") ? record.maps[0] : sameMap();
     put();
-    ({ attention, layers, heads, steps: written, why }[name])();
+    const shown = ({ attention, layers, heads, steps: written, why }[name])();
     if (mode === "attention" || mode === "steps") save();
+    return shown;
+  }
+
+  // The map of the record like the one that was shown before.
+  function sameMap() {
+    return record.maps.find((one) => one.kind === map.kind && one.layer === map.layer && one.head === map.head) ?? record.maps[0];
   }
 
   // What the lines of code need to know.
@@ -88,12 +97,14 @@ export function showSpace(root, seen, server = {}) {
 
   // Put the words of a map onto the stage.
   function put() {
-    const own = of.sides(record, map).down === record.target;
+    const { without } = sentence;
+    const changed = record === without?.record; // by heads that are off
+    const own = of.sides(record, map).down === record.target && !changed;
     const before = (i) => goOn((sentence.record.tokens ?? []).slice(0, i).flat(), record.target.slice(0, i).join(" "), i);
     const asks = mode === "why" && server.ways;
     const choose = own && server.ways ? (side, i) => { if (side === "below") (asks && i < explained().length ? contrast.choose : before)(i); } : null;
     const hint = choose ? `Choose a word of the ${of.noun} to ${asks ? "ask why it is there and not another" : "see alternatives"}.` : "";
-    stage = of.stage(words, { record, map, languages: seen.languages, marked: sentence.marked }, { choose, hint });
+    stage = of.stage(words, { record, map, languages: seen.languages, marked: changed ? without.marked : sentence.marked }, { choose, hint });
     if (sentence.confidence != null) about.textContent = `Confidence: ${percent(sentence.confidence)}.`;
     ways.replaceChildren();
   }
@@ -123,16 +134,40 @@ export function showSpace(root, seen, server = {}) {
 
   async function heads() {
     if (server.maps && !(await known("full", server.maps))) return;
-    record = sentence.full ?? record;
-    map = record.maps.find((one) => one.kind === map.kind && one.layer === map.layer && one.head === map.head) ?? record.maps[0];
-    panel.replaceChildren();
-    const title = element("p", { className: "title", textContent: map.name });
-    const grid = element("div");
-    panel.append(title, grid);
-    const all = showHeads(grid, record, { of, chosen: map, open: (one) => { map = one; title.textContent = one.name; put(); } });
+    const { full, without } = sentence;
+    record = without?.record ?? full ?? record;
+    map = sameMap();
+    put();
+    const [state, title, grid] = [element("div", { className: "switched" }), element("p", { className: "title", textContent: map.name }), element("div")];
+    panel.replaceChildren(state, title, grid);
+    if (server.ablate) showSwitched(state, without, { text: sentence.text, lang: seen.languages?.[1], reset: () => ablate(new Set()) });
+    const off = without?.heads ?? [];
+    const turn = (name) => {
+      const heads = new Set(sentence.off);
+      if (!heads.delete(name)) heads.add(name);
+      return ablate(heads, name);
+    };
+    const open = (one) => { map = one; title.textContent = one.name; put(); };
+    const all = showHeads(grid, record, { of, chosen: map, off: new Set(off), turn: server.ablate && turn, open });
     const kinds = ["cross", "encoder", "decoder"].filter((kind) => record.maps.some((one) => one.kind === kind));
-    view = { name: "heads", picture: all.picture, data: () => record, code: () => of.headsCode(code(), kinds), pdf: () => ({ view: "heads" }) };
+    const lines = { ...code(), target: without?.text ?? sentence.text, off };
+    view = { name: "heads", picture: all.picture, data: () => ({ ...record, off }), code: () => of.headsCode(lines, kinds), pdf: () => ({ view: "heads", ablate: off }) };
     save();
+  }
+
+  // Translate with these heads off, and show what changes; `name` is the one that was switched.
+  async function ablate(off, name) {
+    const mine = sentence;
+    mine.off = off;
+    panel.classList.add("waiting");
+    const answer = off.size ? await asked(() => server.ablate(mine, [...off])) : null;
+    if (mine.off !== off) return; // another switch was used since
+    panel.classList.remove("waiting");
+    if (off.size && !answer) mine.off = new Set(mine.without?.heads); // refused
+    else mine.without = answer && { heads: [...off], ...answer, marked: { above: new Set(), below: difference(answer.record.target, mine.record.target)[0] } };
+    if (mine !== sentence || mode !== "heads") return;
+    await show(mode);
+    (panel.querySelector(`[data-head="${name}"]`) ?? panel.querySelector(".switch"))?.focus();
   }
 
   async function written() {

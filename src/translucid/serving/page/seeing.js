@@ -104,6 +104,10 @@ function server(model, moved, choose) {
     problem: (error) => tell("problem", error),
     maps: async (sentence) => ({ ...sentence.record, ...(await looked(sentence, { maps: "all" })).pieces[0] }),
     layers: ({ source_text: q, text }) => question("layers", { q, translation: text }),
+    ablate: async ({ source_text: q }, ablate) => {
+      const [{ text, pieces: [record] }] = (await question("look", { q, ablate, maps: "all" })).sentences;
+      return { text, record };
+    },
     tree: async ({ source_text: q }) => (await question("beam", { q })).trees[0],
     pdf: ({ source_text: q, text }, view) => question("picture", { q, translation: text, ...view }),
     ...(Object.keys(methods).length ? { explain: async (sentence, explain, contrast) => (await looked(sentence, { explain, ...contrast })).explanation } : {}),

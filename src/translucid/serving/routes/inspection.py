@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -42,6 +42,8 @@ TREES = 3
 """The most sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
+HEADS = 999
+"""The most heads that are off."""
 
 
 class InspectionRoutes(Handlers):
@@ -72,7 +74,6 @@ class InspectionRoutes(Handlers):
         if maps not in ("cross", "all"):
             raise ApiError(400, "Invalid request: maps is neither cross nor all")
         contrasted = contrast_fields(fields, method)
-        inspector = SentenceInspector(served, method, contrasted, SIDES if maps == "all" else ())
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
@@ -82,6 +83,11 @@ class InspectionRoutes(Handlers):
         if contrasted.instead_of and len(layout.sentences) > 1:
             raise ApiError(400, "Invalid request: instead_of is for one sentence")
         targets = _targets_field(fields, len(layout.sentences))
+        heads = heads_field(fields)
+        if heads:  # the translation memory has no translations without heads
+            known = {}
+            served = await task.run(lambda: replace(served, translator=served.translator.ablated(*heads)))
+        inspector = SentenceInspector(served, method, contrasted, SIDES if maps == "all" else ())
         translations: list[Translation] = []
         if targets is None:
             for_model = [sentence for sentence in layout.sentences if sentence not in known]
@@ -203,6 +209,18 @@ def _targets_field(fields: dict[str, Any], sentences: int) -> list[str] | None:
     if len(targets) != sentences or sum(map(len, targets)) > 2 * LOOKED:
         raise ApiError(400, f"Invalid request: translations are not {sentences} texts of up to {2 * LOOKED} characters")
     return targets
+
+
+def heads_field(fields: dict[str, Any]) -> list[str]:
+    """Return the names of the heads that are off in a request; none without the field.
+
+    Raises:
+        ApiError: 400, the field is not a list of texts, or has too many.
+    """
+    heads = fields.get("ablate", [])
+    if not isinstance(heads, list) or not are_texts(heads) or len(heads) > HEADS:
+        raise ApiError(400, f"Invalid request: ablate is not a list of up to {HEADS} names of heads")
+    return heads
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import LOOKED, beam_of, read_pair
+from translucid.serving.routes.inspection import LOOKED, beam_of, heads_field, read_pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +91,8 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     from translucid.inspection.plots import draw_attention, draw_beam, draw_lens, draw_ribbons
 
     translator = served.translator
+    if heads := heads_field(fields):
+        translator = translator.ablated(*heads)
     if view == "layers":
         (lens,) = translator.lens(source, target)
         return draw_lens(lens)

@@ -87,6 +87,12 @@ def _looked(page: Page, tab: str) -> None:
     expect(page.locator(f"#seeing {TABS[tab]}").first).to_be_visible()
 
 
+def _switched(page: Page) -> None:
+    _looked(page, "Heads")
+    page.locator("#seeing .switch").first.click()
+    page.wait_for_selector("#seeing .switched strong")
+
+
 def _word(page: Page) -> None:
     _typed(page)
     page.locator("#seeing .below .word").first.click()
@@ -246,7 +252,7 @@ STATES = [
     State("doubtful", "texts", lambda page: _typed(page, "She reads 足球 in the park")),
     State("word", "texts", _word),
     State("layers", "texts", lambda page: _looked(page, "Layers")),
-    State("heads", "texts", lambda page: _looked(page, "Heads")),
+    State("heads", "texts", _switched),
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),
     State("models", "two", lambda page: page.locator("#tucked summary").click()),

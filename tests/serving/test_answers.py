@@ -309,6 +309,8 @@ def test_the_described_limits_are_those_of_the_server(serve_for_all, run, eyes, 
     for path in ("/caption", "/translate"):
         (kind, content), *_ = paths[path]["post"]["requestBody"]["content"].items()
         for name, schema in content["schema"]["properties"].items():
+            if name in ("instead_of", "word"):  # they need an explanation, and a word that the model knows
+                continue
             for limit, value in limits_of(schema).items():
                 for wrong in map(int, (value, value + (-1 if limit == "minimum" else 1))):
                     if kind == "multipart/form-data":

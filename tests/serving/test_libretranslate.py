@@ -241,26 +241,30 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         for kind in operations.get("post", {}).get("requestBody", {}).get("content", {}).values():
             if "properties" in kind["schema"]:  # and is not an image as it is
                 fields.setdefault(path, []).append(set(kind["schema"]["properties"]))
-    asked = {"q", "source", "target", "api_key"}
+    asked, contrast = {"q", "source", "target", "api_key"}, {"instead_of", "word"}
     assert fields == {
         "/translate": [asked | {"format", "alternatives", "confidence"}] * 3,
         "/detect": [{"q", "api_key"}] * 3,
         "/translate_file": [{"file", "source", "target", "api_key"}],
         "/suggest": [asked | {"s"}] * 3,
-        "/look": [asked | {"model", "explain", "translations", "maps"}] * 3,
+        "/look": [asked | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
         "/continue": [asked | {"model", "prefix"}] * 3,
         "/beam": [asked | {"model"}] * 3,
         "/layers": [asked | {"model", "translation"}] * 3,
-        "/picture": [asked | {"model", "translation", "view", "kind", "layer", "head", "method"}] * 3,
-        "/classify": [{"q", "api_key", "model", "explain", "label"}] * 3,
+        "/picture": [
+            asked | contrast | {"model", "translation", "view", "kind", "layer", "head", "method", "ablate"}
+        ]
+        * 3,
+        "/classify": [{"q", "api_key", "model", "explain", "label", "instead_of"}] * 3,
         "/generate": [
             {"q", "api_key", "model", "max_tokens", "considered", "temperature", "top_k", "top_p", "seed", "beam"}
         ]
         * 3,
         "/caption": [
-            {"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain"}
+            contrast
+            | {"file", "api_key", "model", "beam", "nbest", "prefix", "ways", "caption", "maps", "tree", "explain"}
         ],
-        "/caption/picture": [{"file", "api_key", "model", "caption", "view", "layer", "head", "method"}],
+        "/caption/picture": [contrast | {"file", "api_key", "model", "caption", "view", "layer", "head", "method"}],
         "/frontend/key": [{"api_key"}] * 3,
         "/documents/{key}/accept": [{"texts", "rest", "doubtful", "api_key"}] * 3,
         "/documents": [{"file", "source", "target", "model", "api_key"}],

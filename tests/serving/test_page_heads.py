@@ -1,0 +1,59 @@
+"""Heads are switched off, through the API and in a real browser: the translation is the one of the model without them."""
+
+import pytest
+from playwright.sync_api import expect
+
+from translucid.api.translator import Translator
+from translucid.serving.routes.inspection import HEADS
+
+from .test_page import type_in
+from .test_page_seeing import address, page  # noqa: F401
+
+TEXT = "I like music"
+OFF = ["decoder.0.self.head.1", "decoder.1.self.head.0"]
+"""The model has learned next to nothing: it writes the same without most heads, but not without the first of these."""
+ASKED = {"q": TEXT, "source": "en", "target": "es", "maps": "all"}
+
+
+@pytest.fixture(scope="module")
+def own(run):
+    return Translator.load(run, engine="torch")
+
+
+def test_the_api_translates_without_heads(serve_for_all, own):
+    client = serve_for_all()
+    answer = client.post("/look", json={**ASKED, "ablate": OFF}).json()
+    without = own.ablated(*OFF).translate(TEXT)
+    assert answer["translation"] == without.text != own.translate(TEXT).text
+    (piece,) = answer["sentences"][0]["pieces"]
+    assert piece["maps"][0]["weights"] == pytest.approx(without.inspected[0].words().weights.numpy(), abs=1e-4)
+    for wrong in ("x", [3], ["x"], OFF * (HEADS // 2 + 1)):
+        assert client.post("/look", json={**ASKED, "ablate": wrong}).status_code == 400
+
+
+def test_a_head_that_is_switched_off_changes_the_translation(page, own):  # noqa: F811
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Heads").click()
+    expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))  # means have none
+    first, second = (page.locator(f"[data-head='{head}']") for head in OFF)
+    first.press("Space")
+    expect(first).to_be_focused()
+    expect(first).to_have_attribute("aria-checked", "false")
+    page.keyboard.press("ArrowDown")  # the map of the head below, whose switch is the next one
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(second).to_have_attribute("aria-checked", "false")
+    expect(page.locator(".switched strong")).to_have_text("2 heads are off. ")
+    written = own.ablated(*OFF).translate(TEXT).text
+    expect(page.locator(".switched td").first).to_have_text(written)
+    assert " ".join(page.locator("#attention .below .word").all_inner_texts()[:-1]) == written
+    page.get_by_role("tab", name="Steps").click()
+    words = page.locator("#attention .below .word")
+    assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
+    page.get_by_role("tab", name="Heads").click()
+    page.get_by_text("As code").click()
+    expect(page.locator(".code pre")).to_contain_text('translator.ablated("{}", "{}")'.format(*OFF))
+    page.get_by_role("button", name="Switch all on").click()
+    expect(page.locator("[aria-checked='false']")).to_have_count(0)
+    assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")

@@ -90,9 +90,9 @@ def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"view": "all"}, "view is none of map, heads, beam, why"),
+        ({"view": "all"}, "view is none of map, heads, beam, why, layers"),
         ({"view": None}, "missing view parameter"),
-        ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout"),
+        ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout, norms, contributions"),
         ({"kind": ["cross"]}, "kind is not a text"),
         ({"translation": None}, "missing translation parameter"),
         ({"translation": " "}, "there are no texts, or translation has over 1000 characters"),
@@ -153,7 +153,7 @@ def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, drawn, na
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"view": "all"}, "view is none of map, heads, beam, why"),
+        ({"view": "all"}, "view is none of map, heads, beam, why, layers"),
         ({"caption": " "}, "there is no caption, or it has over 500 characters"),
         ({"caption": "a" * 501}, "there is no caption, or it has over 500 characters"),
         ({"layer": "1000"}, "layer is more than 999"),

@@ -1,4 +1,4 @@
-"""Heads are switched off, through the API and in a real browser: the translation is the one of the model without them."""
+"""Heads are switched off, through the API and in a real browser: the translation is that of the model without them."""
 
 import pytest
 from playwright.sync_api import expect

@@ -153,7 +153,7 @@ def test_a_layer_or_head_that_a_captioner_does_not_have(client, scene, drawn, na
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"view": "all"}, "view is none of map, heads, beam, why, layers"),
+        ({"view": "all"}, "view is none of map, heads, beam, why"),
         ({"caption": " "}, "there is no caption, or it has over 500 characters"),
         ({"caption": "a" * 501}, "there is no caption, or it has over 500 characters"),
         ({"layer": "1000"}, "layer is more than 999"),

@@ -13,11 +13,11 @@ TESTS = {
     "layers": "layers contracts models attention reference devices/test_models.py",
     "models": "models contracts reference layers runs/test_configuration.py decoding api/test_translator.py "
     "devices/test_models.py",
-    "training": "training cli/test_train.py cli/test_kinds.py",
+    "training": "training cli/test_train.py cli/test_kinds.py cli/test_memory_learning.py",
     "training/workers.py": "training/test_workers.py",
     "training/sharding.py": "training/test_workers.py",
     "decoding": "decoding contracts api/test_translator.py cli/test_translate.py inspection devices/test_searches.py",
-    "evaluation": "evaluation cli/test_others.py cli/test_translate.py training/test_trainer.py",
+    "evaluation": "evaluation cli/test_compare.py cli/test_others.py cli/test_translate.py training/test_trainer.py",
     "data": "data cli/test_clean.py training/test_epochs.py",
     "documents": "documents cli/test_documents.py",
     "memory": "memory cli/test_memory.py",

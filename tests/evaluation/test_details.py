@@ -14,6 +14,7 @@ from translucid.evaluation.comparing import compare
 from translucid.evaluation.confidence.features import Measurements, measured
 from translucid.evaluation.confidence.fitting import bins, detached, lift
 from translucid.evaluation.pairwise_chrf import pairwise_chrf
+from translucid.evaluation.quality_checks import QualityChecks, _alike, _is_copy, restarted
 from translucid.ground.errors import UserError
 
 
@@ -125,3 +126,69 @@ def test_bins_are_of_similar_size_and_the_least_confident_come_first():
     assert len(bins(np.linspace(0, 1, 100), np.ones(100, bool))) == 10
     assert lift(np.array([0.1, 0.2]), np.array([True, False])) == 2, "the fifth has one translation or more"
     assert lift(np.array([0.1, 0.2]), np.array([False, False])) == 0
+
+
+ALPHABET = " ".join(["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr"])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "part"),
+    [
+        # A word of more than three letters comes again within four words, followed by a similar word.
+        ("word", "solo cas solo casa", "solo cas solo casa"),
+        ("word", "solo cas x y solo casa", "solo cas x y solo casa"),
+        ("word", "solo cas x y z solo casa", None),
+        ("word", "sol cas sol casa", None),
+        ("word", "solo cas solo cbsa", None),
+        ("word", "solo cas solo cas", "solo cas solo cas"),
+        # A sequence of two to eight words stands twice in a row.
+        ("word", f"{ALPHABET[:23]} {ALPHABET[:23]}", f"{ALPHABET[:23]} {ALPHABET[:23]}"),
+        ("word", f"{ALPHABET} {ALPHABET}", None),
+        ("word", "x ab cd Ab CD", "ab cd Ab CD"),
+        ("word", "ab ab", None),
+        # If a source repeats a word of two letters or more, its translation may do so.
+        ("word word", "solo cas solo casa", None),
+        ("a a", "solo cas solo casa", "solo cas solo casa"),
+        # A name comes with the beginning of it.
+        ("See Acmes", "Vea Acm Acmes", "Acm"),
+        ("See Acmes", "Vea Ac Acmes", None),
+        ("See Acmes, Acm", "Vea Acm Acmes", None),
+        ("See acmes", "Vea acm acmes", None),
+        ("See it", "Vea Acm Acmes", None),
+    ],
+)
+def test_a_translation_that_begins_again_by_hand(source, target, part):
+    assert restarted(source, target) == part
+
+
+def test_words_are_alike_by_two_letters_or_by_one_if_a_word_has_no_more():
+    pairs = [("abc", "abd"), ("abc", "acd"), ("a", "ab"), ("ab", "a"), ("ab", "ab"), ("", "a"), ("a", "")]
+    assert [_alike(*pair) for pair in pairs] == [True, False, True, True, False, False, False]
+
+
+def test_a_copy_is_of_words_of_two_letters_or_more():
+    assert _is_copy("ab cd ef gh", "ab cd ef gh")
+    assert not _is_copy("ab cd ef g", "ab cd ef g")
+
+
+class Capitals:
+    """A vocabulary without A, b and %: the first two are known in the other case."""
+
+    source_opening = target_opening = ()
+    source_size = 4
+
+    def encode_source(self, texts):
+        return [[1 if letter in "Ab%" else 9 for letter in text] for text in texts]
+
+    def source_pieces(self, ids):
+        return ["ab"] * len(ids)
+
+
+def test_characters_that_only_the_other_case_of_is_known_are_a_matter_of_capitals():
+    checks = QualityChecks(Capitals(), "en", "es")
+    assert checks.about("A b % cd", [9, 1], "x y", [9, 9], 0.0) == [
+        "capitals: the model has never seen A",
+        "lower case: the model has never seen b",
+        "unknown characters: %",
+    ]
+    assert checks.about("cd", [9], "x", [9], 0.0) == []

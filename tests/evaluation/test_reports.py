@@ -16,6 +16,8 @@ from translucid.evaluation.language import TextScores, mean_scores
 from translucid.evaluation.metrics import CorpusScore
 from translucid.evaluation.pointing import KindScore
 from translucid.evaluation.report import Evaluation, Forced
+from translucid.terminology.matching import TermList
+from translucid.terminology.term import terms_of
 from translucid.terminology.term_score import TermScore, terms_table
 
 SCORES = [CorpusScore("BLEU", 31.456, "nrefs:1"), CorpusScore("chrF", 5.0, "nrefs:2")]
@@ -233,3 +235,10 @@ def test_the_table_and_the_record_of_terms():
     ]
     counts = {"asked": 1200, "used": 300, "inflected": 150, "missing": 750}
     assert used.to_json() == {**counts, "bleu": 31.256, "seconds": 2.045}
+
+
+def test_the_terms_of_a_test_set_are_counted():
+    terms = TermList(terms_of([("house", "casa"), ("dog", "perro")]))
+    texts = ["la casa y el gato", "dos perro aquí hoy"]
+    score = TermScore.of(terms, ["The house, the dog", "two dog"], texts, [texts], 1.5, "es")
+    assert score == TermScore(3, 2, 0, 1, pytest.approx(100), 1.5)

@@ -204,3 +204,16 @@ def test_placeholders_that_come_again_have_their_own_places():
     text = "{a} 3 {a} b {a}"
     assert [token.text for token in Folded(text).every] == text.split()
     assert variable_spans(text) == [("{a}", 0), ("3", 4), ("{a}", 6), ("{a}", 12)]
+
+
+@pytest.mark.parametrize(("enough", "too_many", "read"), [(100, 100, 9), (0, 100, 3), (5, 100, 5), (0, 2, 2)])
+def test_only_the_necessary_lists_are_read_if_they_are_long(memory, monkeypatch, enough, too_many, read):
+    """Of eight words with 87.5 %, two pairs may be missing, so that three lists are needed; each has one segment."""
+    text = " ".join(WORDS[:8])
+    memory.add([Pair(text, "x")], "Ana")
+    monkeypatch.setattr(postings, "ENOUGH", enough)
+    monkeypatch.setattr(postings, "TOO_MANY", too_many)
+    lists, ids = [], memory._postings._ids
+    monkeypatch.setattr(memory._postings, "_ids", lambda rows: lists.append(rows) or ids(rows))
+    assert [match.percent for match in memory.matches(text, 88)] == [100]
+    assert len(lists) == read

@@ -4,12 +4,14 @@ import pytest
 
 from translucid.data.readers.corpus import Pair
 from translucid.data.words import words_in
-from translucid.terminology import mining
+from translucid.ground.errors import UserError
+from translucid.terminology import mining, term
 from translucid.terminology.marking import Marking
 from translucid.terminology.matching import Occurrence, TermList, terms_in
 from translucid.terminology.mining import Lexicon, content
 from translucid.terminology.teaching import _adjacent, _annotations, _lemma, _similar_word
-from translucid.terminology.term import terms_of
+from translucid.terminology.term import read_terms, terms_of
+from translucid.terminology.term_forms import TermForms
 
 PAIR = Pair("The white house (blue boat) near Paris", "La casa blanca (barco azul) cerca de París")
 LEXICON = Lexicon(
@@ -137,3 +139,44 @@ def test_occurrences_have_the_places_of_all_their_words():
         Occurrence(30, 34, False),
         None,
     ]
+
+
+def test_a_file_has_terms_and_a_term_has_words_up_to_a_limit(tmp_path, monkeypatch):
+    file = tmp_path / "terms.tsv"
+    monkeypatch.setattr(term, "MOST", 2)
+    file.write_text("source\ttarget\na\tb\nc\td\n")
+    assert len(read_terms(file)) == 2
+    file.write_text("a\tb\nc\td\ne\tf\n")
+    with pytest.raises(UserError, match=r"terms\.tsv:3: has more than 2 terms"):
+        read_terms(file)
+    words = " ".join(["w"] * 32)
+    assert terms_of([(words, words)])
+    for entry in ((f"{words} w", "b"), ("a", f"{words} w")):
+        with pytest.raises(UserError, match="has more than 32 words"):
+            terms_of([entry])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("terms.tsv", "a|b\n\nc|d\n", "terms.tsv:1: has no tabs, but a bar in each line"),
+        ("terms.csv", 'a,b\n"c"d,e\n', "terms.csv:2: has a quote out of place"),
+        ("terms.tsv", "a\tb\nsource\ttarget\n...\tx\n", "terms.tsv:3: has no source word"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, name, content, what):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UserError) as caught:
+        read_terms(tmp_path / name)
+    assert what in str(caught.value)
+
+
+def test_words_begin_and_end_at_the_edges_of_pieces():
+    class Vocabulary:
+        target_vocabulary = ("<pad>", "<unk>", "<s>", "</s>", "▁casa", "s", "足", "x足", "足x", ".", "(a", "a(")
+
+    edges = TermForms(Vocabulary()).edges
+    goes_on, opens = (part.tolist() for part in edges)
+    pieces = Vocabulary.target_vocabulary
+    assert [piece for piece, within in zip(pieces, goes_on, strict=True) if within] == ["s", "x足", "a("]
+    assert [piece for piece, ends in zip(pieces, opens, strict=True) if ends] == ["足", "x足", ".", "a("]

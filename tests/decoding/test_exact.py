@@ -13,6 +13,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, percent, total_score
 from translucid.decoding.limits import MOST_TOKENS, find_loop, length_limit, length_penalty
 from translucid.decoding.pair_scores import PairScore, all_scored, forced_scores, pair_scores, perplexity, score_pairs
+from translucid.decoding.search import search
 from translucid.decoding.trace import BeamTrace, Node
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
@@ -190,3 +191,13 @@ def test_pairs_without_a_score_have_a_reason_and_are_reported_as_done(model):
     assert all_scored([first, last]) == [first, last]
     with pytest.raises(UserError, match="pair 2: there is no source"):
         all_scored([PairScore([3], [0.0]), blank])
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_source_of_an_end_token_has_no_words_and_a_prefix_leaves_room_for_one_more(beam, table_model, source_batch):
+    chatty = table_model(0, eos=-20.0)
+    options = DecodingOptions(beam=beam, max_length_ratio=3, max_length_extra=2)
+    found = search(chatty, source_batch([[3], [4, 3]]), options)
+    assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 5]
+    ((best,),) = search(chatty, source_batch([[4, 3]]), options, prefix=[4, 5, 4, 6, 4, 5, 4])
+    assert best.tokens[:7] == [4, 5, 4, 6, 4, 5, 4] and len(best.tokens) == 8

@@ -5,8 +5,9 @@ import torch
 
 from translucid.ground.errors import UserError
 from translucid.models import build
-from translucid.models.build import meta_model, refuse_too_large
-from translucid.models.model_options import TransformerOptions
+from translucid.models.build import build_model, meta_model, refuse_too_large
+from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
+from translucid.models.model_options import AttentionOnlyOptions, RecurrentOptions, TransformerOptions
 from translucid.models.networks import EfficientNetLite0, SmallNetwork
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
@@ -60,3 +61,51 @@ def test_the_small_network_has_cells_of_its_stride(stride):
     network = SmallNetwork(4, stride)
     grid = network(torch.zeros(1, 3, 64, 96, dtype=torch.uint8))
     assert grid.shape == (1, network.width, 64 // stride, 96 // stride) and network.width == 32
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SMALL,
+        AttentionOnlyOptions(width=8),
+        RecurrentOptions(width=8, attention="none"),
+        RecurrentOptions(width=8, attention="bahdanau"),
+        RecurrentOptions(width=8, attention="luong-general", input_feeding=True),
+    ],
+    ids=lambda options: f"{options.kind} {getattr(options, 'attention', '')}",
+)
+def test_a_state_counts_its_tokens_and_selects_rows(options):
+    model = build_model(options, 10, 10).eval()
+    source = torch.tensor([[4, 5, 3], [6, 3, 0], [7, 8, 3]])
+    state = model.start(model.encode(source))
+    assert state.length == 0
+    for count in (1, 2):
+        _, state = model.advance(torch.tensor([2, 4, 5]), state)
+        assert state.length == count
+    chosen = state.select(torch.tensor([2, 0, 0]))
+    assert chosen.length == 2
+    expected, _ = model.advance(torch.tensor([2, 4, 5]), state)
+    found, after = model.advance(torch.tensor([2]), chosen.select(torch.tensor([1])))
+    torch.testing.assert_close(found, expected[:1])
+    assert after.length == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LSTMLanguageOptions(width=8, hidden=6, layers=3),
+        BiLSTMLanguageOptions(width=8, hidden=6, layers=2),
+        TransformerLanguageOptions(width=8, heads=2, feed_forward=8, layers=3),
+    ],
+    ids=lambda options: options.kind,
+)
+def test_the_state_of_a_language_model_is_restored_from_its_tensors(options):
+    model = build_model(options, 10, 10).eval()
+    _, state = model.read_on(torch.tensor([[2, 4], [2, 5]]), model.begin(2, torch.device("cpu")))
+    again = state.of(state.tensors())
+    assert len(again.tensors()) == {"language-lstm": 6, "language-bilstm": 8, "language-transformer": 7}[options.kind]
+    for part, restored in zip(state.tensors(), again.tensors(), strict=True):
+        assert torch.equal(part, restored) and not restored.requires_grad
+    ids = torch.tensor([[6, 7], [8, 9]])
+    expected, found = (model.read_on(ids, one)[0].features for one in (state, again))
+    torch.testing.assert_close(found, expected)

@@ -1,5 +1,6 @@
 """Numbers of a training, by hand: what is shown and recorded, when weights are better, what fits into memory."""
 
+import io
 import math
 from types import SimpleNamespace
 
@@ -7,16 +8,21 @@ import pytest
 import torch
 from torch import nn
 
+from translucid.data.readers.corpus import Pair
 from translucid.evaluation.metrics import Criterion
+from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import memory_for_training
+from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
 from translucid.training import gpu_memory, record
 from translucid.training.display import Status
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.record import Recent, Record
 from translucid.training.regression_guard import GuardedValidator
+from translucid.training.running_text import StreamValidator
 from translucid.training.schedule import self_critical
+from translucid.training.text import TextDataset, report_too_long
 from translucid.training.validation import GENERAL, PairsValidator, Sample, Validation
 
 STATUS = Status(1200, 2, 0.25, 30.0, 2.5, 12.1824939, 0.5, 3456.7, 0.001, 0, 0.25)
@@ -152,3 +158,48 @@ def test_half_a_batch_is_advised_if_the_memory_is_full():
             raise torch.OutOfMemoryError("CUDA out of memory.\nmore")
     with pytest.raises(RuntimeError, match="other"), explained_when_full(options):
         raise RuntimeError("other")
+
+
+@pytest.mark.parametrize(
+    ("settings", "shares", "pairs"),
+    [
+        ({}, None, None),
+        ({"data.temperature": 2}, [0.75, 0.25], None),
+        ({"data.mix": {"c.tsv": 0.5}}, [0.45, 0.05, 0.5], 200),
+        ({"data.temperature": 2, "data.mix": {"c.tsv": 0.5}}, [0.375, 0.125, 0.5], 200),
+    ],
+)
+def test_the_shares_of_corpora(settings, shares, pairs):
+    """Of 90 and 10 pairs; at temperature 2 their square roots count, 3 to 1."""
+    dataset = TextDataset.__new__(TextDataset)
+    dataset.configuration = resolve(overrides={"data.train": ["a.tsv", "b.tsv"], **settings})
+    found, count = dataset._mixture([90, 10, 50][: 3 if pairs else 2])
+    assert (found and pytest.approx(found), count) == (shares, pairs)
+
+
+def test_placeholders_of_validation_pairs_are_masked_if_the_model_reads_masks():
+    pair = Pair("Open {x} now", "Abra {x} ya")
+    for share, masked in ((0.5, True), (0.0, False)):
+        dataset = TextDataset.__new__(TextDataset)
+        dataset.configuration = resolve(overrides={"data.placeholders": share})
+        assert (list(dataset._masked([pair])) != [pair]) is masked
+
+
+@pytest.mark.parametrize(
+    ("fit", "said"),
+    [(1200, ""), (1199, "a.tsv: 1 of 1,200 validation pairs have more than 50 tokens"), (0, "all 1,200 validation")],
+)
+def test_pairs_that_are_too_long_are_counted(fit, said):
+    console = Console(file=io.StringIO(), width=200)
+    if fit:
+        report_too_long("pairs", 1200, fit, 50, "a.tsv", console)
+        text = console.file.getvalue()
+    else:
+        with pytest.raises(UserError) as caught:
+            report_too_long("pairs", 1200, fit, 50, "a.tsv", console)
+        text = str(caught.value)
+    assert said in text and bool(text) == bool(said)
+
+
+def test_a_perplexity_in_words():
+    assert StreamValidator.describe(None, -12.346) == "perplexity 12.35 a word"

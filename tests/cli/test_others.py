@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from inspect import signature
 from types import SimpleNamespace
 
@@ -24,8 +25,10 @@ from ..conftest import SHAPE
 
 
 def test_evaluate_json_is_pure_and_complete(call, small_run, corpus):
+    started = time.perf_counter()
     done = call("evaluate", small_run, "--test", corpus / "test.tsv", "--by-length", "--json", "--beam", "1")
     found = json.loads(done.out)
+    assert 0 < found["seconds"] < time.perf_counter() - started
     assert {"BLEU", "chrF", "TER", "sentences", "by_length", "beam"} <= found.keys()
     assert found["sentences"] == 20
     assert found["engine"] == "ctranslate2, float32, all pieces"

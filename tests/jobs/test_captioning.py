@@ -4,6 +4,7 @@ import io
 import json
 import math
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,9 @@ def test_an_evaluation_reads_each_image_once_and_looks_at_it_once(eyes, scenes, 
     monkeypatch.setattr(ImageFiles, "read", lambda files, name: opened.append(name) or read(files, name))
     pairs = list(read_pairs(scenes / "train.tsv"))
     gold, files = read_gold(scenes / "gold.jsonl"), ImageFiles.open([scenes / "images.tar"])
+    started = time.perf_counter()
     found = score_captions(Captioner.load(eyes), pairs, files, gold=gold, console=Console(file=io.StringIO()))
+    assert 0 < found.evaluation.seconds < time.perf_counter() - started
     assert found.evaluation.forced.tokens > 0
     assert sum(looked) == found.evaluation.images == len(opened) == len(set(opened)) == 24
 

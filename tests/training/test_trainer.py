@@ -1,6 +1,7 @@
 """The loop: limits, averages, accumulated batches, and what it says of a loss that is no number."""
 
 import io
+import time
 from contextlib import nullcontext
 
 import pytest
@@ -25,8 +26,12 @@ def weights(folder, prefix="model."):
 
 
 def test_metrics_have_rows_of_both_kinds(train, tmp_path):
+    started = time.perf_counter()
     end = train(tmp_path / "run", "training.max_steps=16")
+    elapsed = time.perf_counter() - started
     rows = RunFolder(tmp_path / "run").metrics()
+    seconds = [row["seconds"] for row in rows]
+    assert seconds == sorted(seconds) and seconds[0] > 0 and seconds[-1] < elapsed
     assert [row["step"] for row in rows if row["kind"] == "training"] == [3, 6, 9, 12, 15]
     assert [row["step"] for row in rows if row["kind"] == "validation"] == [7, 14, 16]
     assert end.step == 16

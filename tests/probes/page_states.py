@@ -87,6 +87,12 @@ def _looked(page: Page, tab: str) -> None:
     expect(page.locator(f"#seeing {TABS[tab]}").first).to_be_visible()
 
 
+def _contributions(page: Page) -> None:
+    _typed(page)
+    page.get_by_label("what ribbons show").select_option("contributions")
+    page.wait_for_selector("#seeing .prefix .word")
+
+
 def _switched(page: Page) -> None:
     _looked(page, "Heads")
     page.locator("#seeing .switch").first.click()
@@ -251,6 +257,7 @@ STATES = [
     State("too-long", "texts", _too_long),
     State("doubtful", "texts", lambda page: _typed(page, "She reads 足球 in the park")),
     State("word", "texts", _word),
+    State("contributions", "texts", _contributions),
     State("layers", "texts", lambda page: _looked(page, "Layers")),
     State("heads", "texts", _switched),
     State("steps", "texts", lambda page: _looked(page, "Steps")),

@@ -187,7 +187,7 @@ def test_given_translations(client, own):
         ("/look", {"q": None}, "missing q parameter"),
         ("/look", {"source": None}, "missing source parameter"),
         ("/look", {"target": None}, "missing target parameter"),
-        ("/look", {"maps": "some"}, "maps is neither cross nor all"),
+        ("/look", {"maps": "some"}, "maps is none of cross, all, contributions"),
         ("/look", {"explain": "magic"}, "there is no explanation by 'magic' here"),
         ("/look", {"model": "other"}, "there is no model 'other' for en to es"),
         ("/look", {"translations": "a"}, "translations is not a list of texts"),

@@ -43,7 +43,7 @@ def page(context, address):
 
 
 def test_axe_finds_nothing(page, address):
-    """In twenty-two states, light and dark."""
+    """In twenty-three states, light and dark."""
     found, seen = {}, set()
     for state in states(page, address, without=SAME):
         seen.add(state.name)
@@ -54,8 +54,8 @@ def test_axe_finds_nothing(page, address):
                 found[state.name, scheme, one["id"]] = [
                     node["html"][:200] + node["failureSummary"] for node in one["nodes"]
                 ]
-    wanted = {"text", "layers", "heads", "steps", "why", "document", "image", "judged", "history", "gone"}
-    assert len(seen) == 22 and wanted <= seen
+    wanted = {"text", "contributions", "layers", "heads", "steps", "why", "document", "image", "judged", "history", "gone"}
+    assert len(seen) == 23 and wanted <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 
 

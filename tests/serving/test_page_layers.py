@@ -40,3 +40,16 @@ def test_a_saved_page_has_the_layers_too(context, run, seen, tmp_path):  # noqa:
         expect(page.locator(".grid button")).to_have_count(3 * len(details["layers"]["words"]))
         translations = page.locator(".translations td")
         expect(translations).to_have_text(translator.decoder_lens(TEXT).translations, use_inner_text=True)
+        page.get_by_role("tab", name="Heads").click()
+        expect(page.locator(".thumb").first).to_be_visible()
+        expect(page.get_by_role("switch")).to_have_count(0)  # there is no model to translate without a head
+
+
+def test_a_notebook_has_layers_and_contributions(context, run, tmp_path):
+    translation = Translator.load(run).translate(TEXT)
+    (tmp_path / "a.html").write_text(f"<meta charset='utf-8'>{translation._repr_html_()}", encoding="utf-8")
+    with watched(context, f"file://{tmp_path}/a.html") as page:  # noqa: F811
+        page.get_by_label("what ribbons show").select_option("contributions")
+        expect(page.locator(".prefix .word").first).to_be_visible()
+        page.get_by_role("tab", name="Layers").click()
+        expect(page.locator(".grid button").first).to_be_visible()

@@ -104,6 +104,34 @@ def test_choosing_a_head_changes_ribbons_and_table(page):
     assert page.locator("#attention .weights td").all_inner_texts() != before
 
 
+def test_contributions_come_from_the_source_and_from_the_translation_so_far(page, run):
+    (inspected,) = Translator.load(run).inspect([(TEXT, GIVEN)], contributions=True)
+    type_in(page, TEXT)
+    page.get_by_label("what ribbons show").select_option("contributions")
+    expect(page.locator("#attention .prefix .word")).to_have_text(inspected.prefix_words().source)
+    expect(page.get_by_label("what ribbons show")).to_be_focused()
+    of_source = inspected.words(inspected.cross(method="contributions")).weights
+    for side, weights in (("above", of_source), ("prefix", inspected.prefix_words().weights)):
+        found = np.zeros(weights.shape)
+        for t, s, weight in page.locator(f"#attention .of-{side} .ribbon").evaluate_all(RIBBONS):
+            found[t, s] = weight
+        np.testing.assert_allclose(found, np.where(weights.numpy() >= 0.02, weights.numpy(), 0), atol=6e-4)
+    parts = [f"{round(100 * part)} %" for part in inspected.source_contributions()]
+    assert page.locator("#attention .below .share").all_inner_texts() == parts
+    page.locator("#attention .below .word").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("() => document.activeElement.closest('.prefix') !== null")
+    assert "contributes to" in page.inner_text("#attention .said")
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.locator("#attention .prefix")).to_have_count(0)
+    page.get_by_role("tab", name="Attention").click()
+    expect(page.locator("#attention .prefix")).to_have_count(1)
+    page.get_by_label("what ribbons show").select_option("norms")
+    norms = inspected.words(inspected.cross(method="norms")).weights
+    for t, s, weight in page.locator("#attention .ribbon").evaluate_all(RIBBONS):
+        assert abs(weight - norms[t, s].item()) < 1e-3
+
+
 def test_another_way_to_go_on_is_seen_everywhere(page):
     type_in(page, "I like soccer. You sing.")
     before = page.inner_text("#translation")

@@ -255,8 +255,9 @@ class Translation(NBest):
         from translucid.api.page_details import page_details
         from translucid.inspection.html import notebook_view
 
+        pieces = self.inspect(contributions=self._translator.has_contributions)
         details = [page_details(self._translator, *sentence) for sentence in self.sentences]
-        return texts + notebook_view(self.inspected, details)
+        return texts + notebook_view(pieces, details)
 
 
 class Translations(list[Translation]):

@@ -191,12 +191,13 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         Console().print(Text(written, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
-    if view.contributions and translation:
+    contributions = view.contributions or (saving.saves_page and translator.has_contributions)
+    if contributions and translation:
         pieces = translation.inspect(contributions=True)
     elif translation:
         pieces = translation.inspected
     else:
-        pieces = translator.inspect([(text, written)], contributions=view.contributions)
+        pieces = translator.inspect([(text, written)], contributions=contributions)
     if translation and saving.save:
         refuse_untranslated(pieces)
     _print_translation(translator, translation, written, pieces)

@@ -4,6 +4,7 @@
 // viewer_record gives it; `of` tells the kinds of attention, and what of a map is drawn small. Without `turn` there are no switches.
 
 import { colours, drawn, element, picture } from "./elements.js";
+import { RIBBONS } from "./maps.js";
 import { roving } from "./roving.js";
 
 const SIDE = 72; // pixels of a thumbnail
@@ -94,7 +95,7 @@ function layers(record, kind) {
     const maps = own.filter((one) => one.layer === number);
     return { name: `layer ${number}`, maps: [...maps.filter((one) => one.head !== null), ...maps.filter((one) => one.head === null)] };
   });
-  const whole = kind === "cross" ? record.maps.filter((one) => one.layer === null && one.kind !== "encoder" && one.kind !== "decoder") : [];
+  const whole = kind === "cross" ? record.maps.filter((one) => one.layer === null && RIBBONS.weights.kinds.includes(one.kind)) : [];
   return whole.length ? [{ name: "all layers", maps: whole }, ...rows] : rows;
 }
 

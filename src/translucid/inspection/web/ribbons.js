@@ -3,7 +3,9 @@
 //
 // record: { above: [words], below: [words], weights: [below][above], probabilities: [below] or null, languages: [code, code],
 //   verbs: [what a word below did, what was done to a word above], scale: what its per cents are of, marked: { above: Set, below: Set } or null,
-//   unknown: { above: indices, below: indices } or nothing }
+//   unknown: { above: indices, below: indices } or nothing,
+//   prefix: { words, weights: [below][words] }: a third line, below the others, which the words of the middle line also come from,
+//   shares: [below], what part of each comes from the words above; null where it is undefined }
 // options: { choose(side, index): what Enter or a click does, hint: what is said of that }
 
 import { bands, outline } from "./bands.js";
@@ -19,21 +21,26 @@ let ribbonViews = 0; // so that every view has names of its own
 export function showRibbons(root, record, options = {}) {
   const number = ++ribbonViews;
   let { weights, verbs = VERBS, scale = "" } = record;
+  const { prefix, shares: parts } = record;
+  const others = prefix ? ["above", "prefix"] : ["above"]; // the lines whose ribbons lead to the words below
+  const texts = { above: record.above, below: record.below, prefix: prefix?.words };
   let [lit, step, upright] = [null, null, false];
   const [from, into] = record.languages ?? ["", ""];
-  const line = (side, lang, probabilities) => chips(side, record[side], {
+  const line = (side, lang, probabilities) => chips(side, texts[side], {
     lang, probabilities, marked: record.marked?.[side], unknown: record.unknown?.[side],
     light: (i) => light(i === null ? null : { side, i }),
     choose: (i) => options.choose?.(side, i),
   });
   const lines = { above: line("above", from), below: line("below", into, record.probabilities) };
-  const gap = drawn("svg", { class: "gap", "aria-hidden": "true" });
+  if (prefix) lines.prefix = line("prefix", into);
+  parts?.forEach((part, i) => { lines.below.words[i].classList.add("parted"); lines.below.words[i].style.setProperty("--part", part ?? 0); });
+  const gaps = Object.fromEntries(others.map((side) => [side, drawn("svg", { class: `gap of-${side}`, "aria-hidden": "true" })]));
   const said = element("p", { className: "said", id: `said-${number}`, ariaLive: "polite" });
-  const box = element("div", { className: "ribbons", role: "group", ariaLabel: "words and attention" });
+  const box = element("div", { className: prefix ? "ribbons prefixed" : "ribbons", role: "group", ariaLabel: "words and attention" });
   box.setAttribute("aria-describedby", said.id);
-  box.append(lines.above.box, gap, lines.below.box);
+  box.append(lines.above.box, gaps.above, lines.below.box, ...(prefix ? [gaps.prefix, lines.prefix.box] : []));
   root.replaceChildren(box, said);
-  roving([lines.above.words, lines.below.words], () => upright);
+  roving(Object.values(lines).map(({ words }) => words), () => upright);
   new ResizeObserver(lay).observe(box);
   lay();
   light(null);
@@ -56,54 +63,67 @@ export function showRibbons(root, record, options = {}) {
   function light(what) {
     lit = what;
     const at = what ?? (step === null ? null : { side: "below", i: step });
-    for (const side of ["above", "below"]) {
+    for (const side of Object.keys(lines)) {
       lines[side].words.forEach((one, i) => {
         one.classList.toggle("chosen", at?.side === side && at.i === i);
         one.style.removeProperty("--weight");
-        lines[side].shares[i].textContent = "";
+        lines[side].shares[i].textContent = side === "below" && parts ? share(i) : "";
       });
     }
     box.classList.toggle("lit", at !== null);
-    for (const ribbon of gap.children) {
-      const own = at !== null && Number(ribbon.dataset[at.side === "below" ? "t" : "s"]) === at.i;
-      ribbon.classList.toggle("on", own);
-      ribbon.classList.toggle("later", step !== null && Number(ribbon.dataset.t) > step);
+    for (const side of others) {
+      for (const ribbon of gaps[side].children) {
+        const own = (at?.side === "below" && Number(ribbon.dataset.t) === at.i) || (at?.side === side && Number(ribbon.dataset.s) === at.i);
+        ribbon.classList.toggle("on", own);
+        ribbon.classList.toggle("later", step !== null && Number(ribbon.dataset.t) > step);
+      }
     }
     if (at === null) return tell(null);
-    const other = at.side === "below" ? "above" : "below";
-    const own = at.side === "below" ? weights[at.i] : weights.map((row) => row[at.i]);
-    own.forEach((weight, i) => {
-      if (other === "below" && step !== null && i > step) return;
-      lines[other].words[i].style.setProperty("--weight", Math.max(0, Math.min(1, weight)));
-      if (Math.abs(weight) >= 0.01) lines[other].shares[i].textContent = percent(weight);
-    });
-    return tell(at, own, other);
+    const connected = at.side === "below"
+      ? others.flatMap((side) => weightsOf(side)[at.i].map((weight, i) => ({ side, i, weight })))
+      : weightsOf(at.side).map((row, i) => ({ side: "below", i, weight: row[at.i] }));
+    for (const { side, i, weight } of connected) {
+      if (side === "below" && step !== null && i > step) continue;
+      lines[side].words[i].style.setProperty("--weight", Math.max(0, Math.min(1, weight)));
+      if (Math.abs(weight) >= 0.01) lines[side].shares[i].textContent = percent(weight);
+    }
+    return tell(at, connected);
   }
 
-  function tell(at, own, other) {
+  function weightsOf(side) {
+    return side === "prefix" ? prefix.weights : weights;
+  }
+
+  function share(i) {
+    return parts[i] === null ? "?" : percent(parts[i]);
+  }
+
+  function tell(at, connected) {
     if (at === null) {
-      const bar = record.probabilities ? "The bar under a word shows its probability. " : "";
-      invite(said, `${pointing()} to see what it ${verbs[0]}, in per cent${scale}. ${bar}${options.hint ?? ""}`);
+      const bar = record.probabilities && !parts ? "The bar under a word shows its probability. " : "";
+      const legend = parts ? "Blue ribbons come from the source, orange ones from the translation so far. Under each word: the part that comes from the source. " : "";
+      invite(said, `${pointing()} to see what it ${verbs[0]}, in per cent${scale}. ${bar}${legend}${options.hint ?? ""}`);
       return;
     }
-    const best = own.map((weight, i) => [weight, i]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= 0.05);
-    const list = best.map(([weight, i]) => `${isolated(record[other][i])} ${percent(weight)}`).join(", ");
+    const best = connected.filter(({ weight }) => weight >= 0.05).sort((a, b) => b.weight - a.weight).slice(0, 3);
+    const list = best.map(({ side, i, weight }) => `${isolated(texts[side][i])}${side === "prefix" ? " (translation so far)" : ""} ${percent(weight)}`).join(", ");
     const sure = at.side === "below" && record.probabilities ? ` (probability ${percent(record.probabilities[at.i])})` : "";
-    const text = isolated(record[at.side][at.i]);
-    const sign = SIGNS[text] ?? (record.unknown?.[at.side].includes(at.i) ? UNKNOWN : "");
-    said.textContent = `${sign ? `${text} (${sign})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}`;
+    const part = at.side === "below" && parts ? `; from the source ${parts[at.i] === null ? "an undefined part" : percent(parts[at.i])}` : "";
+    const text = isolated(texts[at.side][at.i]);
+    const sign = SIGNS[text] ?? (record.unknown?.[at.side]?.includes(at.i) ? UNKNOWN : "");
+    said.textContent = `${sign ? `${text} (${sign})` : text}${sure} ${verbs[at.side === "below" ? 0 : 1]} ${list || "nothing in particular"}${part}`;
   }
 
   // Stand upright if a line does not fit, then draw.
   function lay() {
     box.classList.remove("upright");
-    upright = [lines.above.box, lines.below.box].some((one) => one.scrollWidth > box.clientWidth + 1);
+    upright = Object.values(lines).some(({ box: one }) => one.scrollWidth > box.clientWidth + 1);
     box.classList.toggle("upright", upright);
     draw();
     light(lit);
   }
 
-  function measured(side) {
+  function measured(side, gap) {
     const origin = gap.getBoundingClientRect();
     return lines[side].words.map((one) => {
       const { left, width, top, height } = one.getBoundingClientRect();
@@ -111,44 +131,54 @@ export function showRibbons(root, record, options = {}) {
     });
   }
 
-  function shapes() {
+  // The ribbons between the words below and those of another line.
+  function shapes(side) {
+    const gap = gaps[side];
     const { width, height } = gap.getBoundingClientRect();
-    const least = record.below.length * record.above.length > 400 ? 2 * LEAST : LEAST;
-    return bands(weights, measured("above"), measured("below"), MOST, least)
+    const least = record.below.length * texts[side].length > 400 ? 2 * LEAST : LEAST;
+    return bands(weightsOf(side), measured(side, gap), measured("below", gap), MOST, least)
       .sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight))
-      .map((band) => ({ ...band, d: outline(band, upright ? width : height, upright) }));
+      .map((band) => {
+        const across = side === "prefix" ? { from: band.into, into: band.from } : band; // the line of the prefix is on the other side
+        return { ...band, side, d: outline(across, upright ? width : height, upright) };
+      });
   }
 
   function draw() {
-    gap.replaceChildren(...shapes().map(({ s, t, weight, d }) => {
-      const ribbon = drawn("path", { d, class: `ribbon${weight < 0 ? " against" : ""}`, "data-s": s, "data-t": t });
-      ribbon.style.setProperty("--weight", Math.min(1, Math.abs(weight)).toFixed(3));
-      return ribbon;
-    }));
+    for (const side of others) {
+      gaps[side].replaceChildren(...shapes(side).map(({ s, t, weight, d }) => {
+        const ribbon = drawn("path", { d, class: `ribbon${weight < 0 || side === "prefix" ? " against" : ""}`, "data-s": s, "data-t": t });
+        ribbon.style.setProperty("--weight", Math.min(1, Math.abs(weight)).toFixed(3));
+        return ribbon;
+      }));
+    }
   }
 
   // The same as a picture that stands by itself.
   function whole() {
     const colour = colours(box, "paper", "ink", "soft", "for", "against", "doubt");
     const outer = box.getBoundingClientRect();
-    const inner = gap.getBoundingClientRect();
-    const ribbons = shapes().map(({ weight, d }) => drawn("path", {
-      d, fill: `rgb(${weight < 0 ? colour.against : colour.for})`, "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
-    }));
-    const texts = ["above", "below"].flatMap((side) => lines[side].words.flatMap((one, i) => {
+    const ribbons = others.map((side) => {
+      const inner = gaps[side].getBoundingClientRect();
+      const paths = shapes(side).map(({ weight, d }) => drawn("path", {
+        d, fill: `rgb(${weight < 0 || side === "prefix" ? colour.against : colour.for})`, "fill-opacity": (0.15 + 0.6 * Math.min(1, Math.abs(weight))).toFixed(3),
+      }));
+      return drawn("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...paths);
+    });
+    const words = Object.keys(lines).flatMap((side) => lines[side].words.flatMap((one, i) => {
       const { left, width, top, height } = one.getBoundingClientRect();
       const [x, y] = [left - outer.left, top - outer.top];
       const text = drawn("text", {
         x: x + width / 2, y: y + height / 2, "text-anchor": "middle", "dominant-baseline": "central", "font-size": 15,
         fill: one.classList.contains("sign") ? colour.soft : colour.ink,
-      }, record[side][i]);
-      const p = side === "below" ? record.probabilities?.[i] : undefined;
-      if (p === undefined) return [text];
-      const bar = drawn("rect", { x: x + 6, y: y + height - 3, width: Math.max(0, (width - 12) * p), height: 2, fill: p < UNSURE ? colour.doubt : colour.soft });
-      return [text, bar];
+      }, texts[side][i]);
+      if (side !== "below") return [text];
+      const bar = (from, p, fill) => drawn("rect", { x: x + 6 + (width - 12) * from, y: y + height - 3, width: Math.max(0, (width - 12) * p), height: 3, fill });
+      if (parts) return [text, bar(0, parts[i] ?? 0, `rgb(${colour.for})`), bar(parts[i] ?? 0, parts[i] === null ? 0 : 1 - parts[i], `rgb(${colour.against})`)];
+      const p = record.probabilities?.[i];
+      return p === undefined ? [text] : [text, bar(0, p, p < UNSURE ? colour.doubt : colour.soft)];
     }));
-    const place = drawn("g", { transform: `translate(${inner.left - outer.left} ${inner.top - outer.top})` }, ...ribbons);
-    const moved = drawn("g", { transform: "translate(12 12)" }, place, ...texts);
+    const moved = drawn("g", { transform: "translate(12 12)" }, ...ribbons, ...words);
     return picture(outer.width + 24, outer.height + 24, colour.paper, moved);
   }
 }

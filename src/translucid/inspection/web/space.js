@@ -5,7 +5,7 @@
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }], mode: the first, number: of the
 //   first sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is
 //   asked of the server, whose functions may be absent: maps(sentence): a record with all maps, layers(sentence): what layers.js
-//   shows, ablate(sentence, names of heads): { text, record } without these heads, tree(sentence), explain(sentence, method, contrast),
+//   shows, contributions(sentence): the parts of a record that contributions add, ablate(sentence, names of heads): { text, record } without these heads, tree(sentence), explain(sentence, method, contrast),
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
@@ -16,7 +16,7 @@ import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
 import { showLayers } from "./layers.js";
-import { overSource, sides } from "./maps.js";
+import { RIBBONS, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
 import { showSaving } from "./saving.js";
@@ -26,12 +26,13 @@ import { TEXTS } from "./ribboned.js";
 import { showWays } from "./ways.js";
 import { kept, scaled, showFaithfulness } from "./why.js";
 
+const SHOWN = { attention: Object.values(RIBBONS).flatMap(({ kinds }) => kinds), heads: [...RIBBONS.weights.kinds, "encoder", "decoder"] }; // kinds of maps
 const BLIND = "This model has no attention: its decoder sees the source only as one vector.";
 
 export function showSpace(root, seen, server = {}) {
   const { sentences, of = TEXTS } = seen;
   const { explain, methods } = server.explain ? server : kept(sentences);
-  let [sentence, record, map, mode, stage, film, view, contrast] = [];
+  let [sentence, record, map, mode, stage, film, view, contrast, attended] = [];
   const names = { attention: "Attention" };
   if (server.layers || sentences.some((one) => one.layers)) names.layers = "Layers";
   if (!seen.single) names.heads = "Heads";
@@ -70,18 +71,31 @@ export function showSpace(root, seen, server = {}) {
     mode = name;
     modes.press(name);
     for (const part of [panel, saving, about]) part.replaceChildren();
-    view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...of.sides(record, map), ...map }), code: () => of.mapCode(code(), map) };
-    record = sentence.full ?? sentence.record;
-    map = mode !== "heads" && (map.kind === "encoder" || map.kind === "decoder") ? record.maps[0] : sameMap();
+    view = { name: "attention", picture: () => stage.picture(), data: () => ({ ...of.sides(record, map), ...map, ...(prefixed() ? { fed: record.fed, prefix: record.prefix, source_contributions: record.source_contributions } : {}) }), code: () => of.mapCode(code(), map) };
+    record = whole();
+    map = sameMap(mode === "attention" && attended ? attended : map);
+    if (!(SHOWN[mode] ?? RIBBONS.weights.kinds).includes(map.kind)) map = record.maps.find(({ kind }) => kind === "cross");
     put();
     const shown = ({ attention, layers, heads, steps: written, why }[name])();
     if (mode === "attention" || mode === "steps") save();
     return shown;
   }
 
-  // The map of the record like the one that was shown before.
-  function sameMap() {
-    return record.maps.find((one) => one.kind === map.kind && one.layer === map.layer && one.head === map.head) ?? record.maps[0];
+  // All that is known of the sentence by now.
+  function whole() {
+    const { contributed } = sentence;
+    const known = sentence.full ?? sentence.record;
+    return contributed ? { ...known, ...contributed, maps: [...known.maps, ...contributed.maps] } : known;
+  }
+
+  // The map of the record like one that was shown before.
+  function sameMap({ kind, layer, head }) {
+    return record.maps.find((one) => one.kind === kind && one.layer === layer && one.head === head) ?? record.maps[0];
+  }
+
+  // Whether the words come from two texts, the source and the translation so far.
+  function prefixed() {
+    return map.kind === "contributions" && map.layer === null && record.prefix;
   }
 
   // What the lines of code need to know.
@@ -110,17 +124,38 @@ export function showSpace(root, seen, server = {}) {
   }
 
   function attention() {
-    const choice = element("select", { ariaLabel: "layer and head" });
-    const offered = record.maps.filter((one) => overSource(one));
+    const [choice, table] = [element("select", { ariaLabel: "layer and head" }), element("div")];
+    const details = element("details", {}, element("summary", { textContent: "Table of weights" }), table);
+    const draw = () => { if (details.open) showTable(table, tabled()); };
+    details.addEventListener("toggle", draw);
+    const method = element("select", { ariaLabel: "what ribbons show" });
+    const methods = server.contributions || record.maps.some(({ kind }) => kind === "contributions") ? RIBBONS : { weights: RIBBONS.weights };
+    method.append(...Object.entries(methods).map(([value, { name }]) => element("option", { value, textContent: name })));
+    method.value = Object.keys(RIBBONS).find((name) => RIBBONS[name].kinds.includes(map.kind));
+    method.addEventListener("change", async () => {
+      const { kinds } = RIBBONS[method.value];
+      if (!record.maps.some(({ kind }) => kinds.includes(kind))) {
+        if (!(await known("contributed", server.contributions))) return;
+        record = whole();
+      }
+      attended = record.maps.find(({ kind }) => kinds.includes(kind));
+      await show(mode);
+      panel.querySelector("select").focus();
+    });
+    const offered = record.maps.filter(({ kind }) => RIBBONS[method.value].kinds.includes(kind));
     choice.append(...offered.map((one, i) => element("option", { value: i, textContent: one.name })));
     choice.value = offered.indexOf(map);
-    const table = element("div");
-    const details = element("details", {}, element("summary", { textContent: "Table of weights" }), table);
-    const draw = () => { if (details.open) showTable(table, { ...sides(record, map), weights: map.weights }); };
-    choice.addEventListener("change", () => { map = offered[Number(choice.value)]; stage.update(map); draw(); });
-    details.addEventListener("toggle", draw);
-    panel.append(element("label", { hidden: offered.length < 2, textContent: "Layer and head " }, choice), ...(of.table ? [details] : []));
+    choice.addEventListener("change", () => { map = attended = offered[Number(choice.value)]; put(); draw(); });
+    const labels = [element("label", { hidden: method.length < 2, textContent: "Ribbons " }, method), element("label", { hidden: offered.length < 2, textContent: "Layer and head " }, choice)];
+    panel.append(element("div", { className: "bar" }, ...labels), ...(of.table ? [details] : []));
     if (map.weights) view.pdf = () => ({ view: "map", kind: map.kind, layer: map.layer, head: map.head });
+  }
+
+  // The table of a map; of contributions through all layers also those of the translation so far.
+  function tabled() {
+    const { down, across } = sides(record, map);
+    if (!prefixed()) return { down, across, weights: map.weights };
+    return { down, across: [...across, ...record.fed], weights: map.weights.map((row, t) => [...row, ...record.prefix[t]]) };
   }
 
   async function layers() {
@@ -134,9 +169,9 @@ export function showSpace(root, seen, server = {}) {
 
   async function heads() {
     if (server.maps && !(await known("full", server.maps))) return;
-    const { full, without } = sentence;
-    record = without?.record ?? full ?? record;
-    map = sameMap();
+    const { without } = sentence;
+    record = without?.record ?? whole();
+    map = sameMap(map);
     put();
     const [state, title, grid] = [element("div", { className: "switched" }), element("p", { className: "title", textContent: map.name }), element("div")];
     panel.replaceChildren(state, title, grid);

@@ -103,6 +103,10 @@ function server(model, moved, choose) {
     turned: (name) => { mode = name; },
     problem: (error) => tell("problem", error),
     maps: async (sentence) => ({ ...sentence.record, ...(await looked(sentence, { maps: "all" })).pieces[0] }),
+    contributions: async (sentence) => {
+      const { fed, prefix, source_contributions, maps } = (await looked(sentence, { maps: "contributions" })).pieces[0];
+      return { fed, prefix, source_contributions, maps: maps.filter(({ kind }) => kind === "norms" || kind === "contributions") };
+    },
     layers: ({ source_text: q, text }) => question("layers", { q, translation: text }),
     ablate: async ({ source_text: q }, ablate) => {
       const [{ text, pieces: [record] }] = (await question("look", { q, ablate, maps: "all" })).sentences;

@@ -23,7 +23,14 @@ from translucid.inspection.inspected import Inspected
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.edge.incoming import ContrastFields, are_texts, contrast_fields, method_field, text_field
+from translucid.serving.edge.incoming import (
+    ContrastFields,
+    are_texts,
+    choice_field,
+    contrast_fields,
+    method_field,
+    text_field,
+)
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
@@ -42,6 +49,8 @@ TREES = 3
 """The most sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
+MAPS = ("cross", "all", "contributions")
+"""The maps of a sentence: cross-attention; also self-attention; or also norms and contributions."""
 HEADS = 999
 """The most heads that are off."""
 
@@ -70,9 +79,7 @@ class InspectionRoutes(Handlers):
         """Translate a text and return the attention of each sentence, with an explanation if requested."""
         fields, task, served, text, detected = await read_text(self.context, request, detect_source=True)
         method = method_field(fields, "explain")
-        maps = text_field(fields, "maps", "cross")
-        if maps not in ("cross", "all"):
-            raise ApiError(400, "Invalid request: maps is neither cross nor all")
+        maps = choice_field(fields, "maps", MAPS, "cross")
         contrasted = contrast_fields(fields, method)
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
@@ -87,7 +94,7 @@ class InspectionRoutes(Handlers):
         if heads:  # the translation memory has no translations without heads
             known = {}
             served = await task.run(lambda: replace(served, translator=served.translator.ablated(*heads)))
-        inspector = SentenceInspector(served, method, contrasted, SIDES if maps == "all" else ())
+        inspector = SentenceInspector(served, method, contrasted, maps)
         translations: list[Translation] = []
         if targets is None:
             for_model = [sentence for sentence in layout.sentences if sentence not in known]
@@ -232,8 +239,13 @@ class SentenceInspector:
     """The method of the explanations; "" for none."""
     contrasted: ContrastFields
     """The word that is contrasted with another one."""
-    sides: Sequence[str]
-    """The sides whose self-attention is included."""
+    maps: str
+    """Which of `MAPS` are included."""
+
+    @property
+    def contributions(self) -> bool:
+        """Whether contributions are included."""
+        return self.maps == "contributions"
 
     def translated(
         self, sentences: Sequence[str], known: Mapping[str, str], translations: Iterator[Translation]
@@ -258,8 +270,9 @@ class SentenceInspector:
         return rows
 
     def _by_model(self, translation: Translation) -> dict[str, Any]:
+        inspections = translation.inspect(contributions=True) if self.contributions else translation.inspected
         pieces = []
-        for inspected, (_, hypothesis) in zip(translation.inspected, translation.parts, strict=True):
+        for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
             pieces.append(self._piece(inspected, hypothesis.tokens))
         row = _row(translation.source, translation.text, pieces)
         row["warnings"] = [*translation.warnings, *translation.attention_warnings]
@@ -274,7 +287,7 @@ class SentenceInspector:
         """Return the row of a translation that is not the model's own, by forced decoding."""
         translator = self.served.translator
         (pair,) = translator.pipeline.pairs([(source, target)])
-        (inspected,) = translator.inspect_encoded([pair])
+        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions)
         row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
         self._explain(row)
         return row
@@ -289,7 +302,7 @@ class SentenceInspector:
 
     def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
         """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""
-        record = viewer_record(inspected, sides=self.sides) if inspected.layers else {}
+        record = viewer_record(inspected, sides=SIDES if self.maps == "all" else ()) if inspected.layers else {}
         ids = [*tokens, self.served.translator.model.eos]
         record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
         return record

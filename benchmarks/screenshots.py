@@ -17,7 +17,20 @@ from tests.probes.page_states import TEXT, opened, states
 from translucid.cli.main import run as translucid
 
 DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
-WHOLE = ("text", "word", "contributions", "layers", "heads", "steps", "why", "compared", "image", "image-steps", "judged", "document")
+WHOLE = (
+    "text",
+    "word",
+    "contributions",
+    "layers",
+    "heads",
+    "steps",
+    "why",
+    "compared",
+    "image",
+    "image-steps",
+    "judged",
+    "document",
+)
 """States of which all is shown, also what one has to scroll to."""
 LOOKS = {
     "light": {"viewport": DESKTOP, "color_scheme": "light"},

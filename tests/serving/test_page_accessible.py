@@ -54,7 +54,19 @@ def test_axe_finds_nothing(page, address):
                 found[state.name, scheme, one["id"]] = [
                     node["html"][:200] + node["failureSummary"] for node in one["nodes"]
                 ]
-    wanted = {"text", "contributions", "layers", "heads", "steps", "why", "document", "image", "judged", "history", "gone"}
+    wanted = {
+        "text",
+        "contributions",
+        "layers",
+        "heads",
+        "steps",
+        "why",
+        "document",
+        "image",
+        "judged",
+        "history",
+        "gone",
+    }
     assert len(seen) == 23 and wanted <= seen
     assert found == {}, "\n".join(map(str, found.items()))
 

@@ -31,7 +31,15 @@ from translucid.documents.tag_projection import placed
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
-from translucid.inspection.alignment import learn_alignment, link, linked, read_alignment, source_shares, word_weights
+from translucid.inspection.alignment import (
+    learn_alignment,
+    link,
+    linked,
+    read_alignment,
+    source_shares,
+    weights_between,
+    word_weights,
+)
 from translucid.inspection.explain.case import Case
 from translucid.inspection.forced_decoding import forced_decoding
 
@@ -83,7 +91,7 @@ def placing(translator: Translator, count: int) -> None:
     done = time.perf_counter()
     translator.translate([pair.source for pair in pairs])
     spent = [1000 * each / count for each in (looked - begun, done - looked, time.perf_counter() - done)]
-    attention = [source_shares(one.words(one.cross(options.layer, shift=options.shift))) for one in seen]
+    attention = [source_shares(weights_between(one, options)) for one in seen]
     both = [(one + other) / 2 for one, other in zip(attention, erased, strict=True)]
     links: dict[str, list[Links]] = {
         "gold links": [_weighted(pair.alignment) for pair in pairs],

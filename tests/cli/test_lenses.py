@@ -86,7 +86,7 @@ def test_look_saves_the_translation_from_each_layer(call, small_run, tmp_path):
 
 
 def test_options_that_do_not_go_with_a_lens(call, small_run, tmp_path):
-    for option in (["--layer", 0], ["--flow"], ["--tsv", "x.tsv"]):
+    for option in (["--layer", 0], ["--flow"], ["--method", "norms"], ["--tsv", "x.tsv"]):
         done = call("look", small_run, TEXT, "--lens", "logit", *option)
         assert done.code == 2 and f"{option[0]} does not go with --lens" in done.err
     done = call("look", small_run, TEXT, "--lens", "decoder", "--target", TARGET)

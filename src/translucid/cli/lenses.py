@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from translucid.cli.look import View
     from translucid.inspection.lens import DecoderLens, Lens
 
-_OF_ATTENTION = "--layer", "--head", "--flow", "--why", "--tsv"
+_OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv"
 _KINDS = ".html", ".json"
 """The formats in which the DecoderLens is saved."""
 

@@ -9,11 +9,13 @@ from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import LambdaLR
 
 from translucid.data.batching import padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import AlignmentLayer, forced_features
+from translucid.decoding.pair_scores import BATCH_TOKENS, paired_batches
 from translucid.evaluation.alignment_error import (
     AlignmentOptions,
     AlignmentScore,
@@ -236,23 +238,22 @@ def learn_alignment(
         on_update: called with 1 after each of `updates_for(pairs)` updates.
     """
     draw, count = random.Random(SEED), updates_for(pairs)
-    with own_random_state(device), torch.no_grad():  # the seed must not disturb the caller's random numbers
+    frozen = _frozen(model, pairs, device)
+    with own_random_state(device):  # the seed must not disturb the caller's random numbers
         torch.manual_seed(SEED)
-        states = model.encode(torch.tensor([pairs[0].source], device=device)).states
-        layer = AlignmentLayer(model.output.in_features, states.size(-1)).to(device)
+        layer = AlignmentLayer(model.output.in_features, frozen[0].states.size(-1)).to(device)
     optimizer = torch.optim.Adam(layer.parameters(), RATE)
     schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / count))
     for _ in range(count):
-        batch = draw.sample(pairs, min(BATCH, len(pairs)))
-        source = padded([pair.source for pair in batch], model.pad).to(device)  # [B, S]
-        target = padded([pair.target for pair in batch], model.pad).to(device)  # [B, T]
-        with torch.no_grad():
-            memory = model.encode(source)
-            features = forced_features(model, memory, target)
-        weights = layer(features, model.output.weight[target].detach(), memory.states, memory.mask)
+        batch = draw.sample(range(len(pairs)), min(BATCH, len(pairs)))
+        features = pad_sequence([frozen[i].features.float() for i in batch], batch_first=True)  # [B, T, D]
+        states = pad_sequence([frozen[i].states.float() for i in batch], batch_first=True)  # [B, S, M]
+        target = padded([pairs[i].target for i in batch], model.pad).to(device)  # [B, T]
+        mask = padded([pairs[i].source for i in batch], model.pad).to(device) != model.pad  # [B, S]
+        weights = layer(features, model.output.weight[target].detach(), states, mask)
         shares = torch.zeros_like(weights)  # [B, T, S]
-        for row, pair in enumerate(batch):
-            shares[row, : len(pair.target), : len(pair.source)] = pair.shares
+        for row, i in enumerate(batch):
+            shares[row, : len(pairs[i].target), : len(pairs[i].source)] = pairs[i].shares
         loss = -(shares * weights.clamp(min=1e-9).log()).sum() / shares.sum()
         optimizer.zero_grad()
         loss.backward()
@@ -261,6 +262,32 @@ def learn_alignment(
         if on_update:
             on_update(1)
     return layer.eval().requires_grad_(False)
+
+
+class _Frozen(NamedTuple):
+    """What the model computes for a pair, which no update changes, in bfloat16."""
+
+    features: Tensor
+    """[T, D], the features from which each target piece is predicted."""
+    states: Tensor
+    """[S, M], the states of the memory."""
+
+
+@torch.no_grad()
+def _frozen(model: SequenceModel, pairs: Sequence[Linked], device: torch.device | str) -> list[_Frozen]:
+    """Compute what the alignment layer reads, once for all updates: the model takes longer than the layer."""
+    frozen: dict[int, _Frozen] = {}
+    ids = [(pair.source, pair.target) for pair in pairs]
+    for batch, source, target in paired_batches(ids, model.pad, device, BATCH_TOKENS):
+        memory = model.encode(source)
+        features = forced_features(model, memory, target).bfloat16()
+        states = memory.states.bfloat16()
+        for row, i in enumerate(batch):
+            # A copy, because a view would keep the padded batch in memory.
+            frozen[i] = _Frozen(
+                features[row, : len(pairs[i].target)].clone(), states[row, : len(pairs[i].source)].clone()
+            )
+    return [frozen[i] for i in range(len(pairs))]
 
 
 def updates_for(pairs: Sequence[Linked]) -> int:

@@ -89,6 +89,19 @@ def test_without_links_it_makes_them_by_statistics(small_run, gold, tmp_path, ca
     assert ranked[0]["learned"]
 
 
+def test_align_by_statistics_asks_no_model(small_run, gold, call):
+    outcome = call("align", small_run, "--pairs", gold / "pairs.tsv", "--statistics")
+    assert outcome.code == 0, outcome.err
+    links = [line.split() for line in outcome.out.splitlines()]
+    right = [line.split() for line in (gold / "links.txt").read_text().splitlines()]
+    assert len(links) == len(right) == 150
+    agreed = sum(len(set(one) & set(other)) for one, other in zip(links, right, strict=True))
+    # The model's attention, which has learned next to nothing, has less than half of them.
+    assert 2 * agreed > 1.4 * sum(len(one) + len(other) for one, other in zip(links, right, strict=True)) / 2
+    refused = call("align", small_run, "--pairs", gold / "pairs.tsv", "--statistics", "--layer", "0")
+    assert refused.code == 2 and "--statistics does not ask a model" in refused.err
+
+
 def test_the_end_of_a_training_chooses_how_attention_is_read(small_run, tmp_path, monkeypatch):
     run = shutil.copytree(small_run, tmp_path / "run")
     quiet = Console(quiet=True)

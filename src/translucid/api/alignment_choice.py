@@ -83,6 +83,25 @@ def _joined_links(links: Gold, added: Gold, before: Pair) -> Gold:
     return Gold(links.sure | sure, links.possible | possible)
 
 
+def corpus_of(t: Translator, train: Sequence[str] = (), valid: Sequence[str] = ()) -> tuple[list[Pair], list[Pair]]:
+    """Return a random sample of a run's training pairs, and validation pairs.
+
+    Args:
+        t: the run's translator.
+        train: files of training pairs; the run's own by default.
+        valid: files of validation pairs; the run's own by default.
+
+    Raises:
+        UserError: there are no such files, or they can't be read.
+    """
+    data = t.configuration.data
+    files = {"train": [*train] or data.train, "valid": [*valid] or data.valid, "weights": None}
+    chosen, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
+    corpora = read_corpora(chosen, t.configuration.training.seed, held_out, needs_training_text=False)
+    sample = reservoir_sample(islice(corpora.kept(data.filter), READ), CORPUS, SEED)
+    return sample, [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()]
+
+
 def statistically_linked(
     t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (), *, training_pairs: int = 0
 ) -> tuple[LinkedPairs, LinkedPairs]:
@@ -98,15 +117,11 @@ def statistically_linked(
         TooFewPairsError: there are too few pairs.
         UserError: there are no such files, or they can't be read.
     """
-    folder, data = RunFolder(Path(t.run)), t.configuration.data
-    files = {"train": [*train] or data.train, "valid": [*valid] or data.valid, "weights": None}
-    chosen = data.model_copy(update=files)
-    corpora = read_corpora(chosen, t.configuration.training.seed, folder.held_out(), needs_training_text=False)
-    compared = [pair for pair in corpora.valid if pair.source.strip() and pair.target.strip()][:COMPARED]
-    corpus = reservoir_sample(islice(corpora.kept(data.filter), READ), CORPUS, SEED)
+    corpus, compared = corpus_of(t, train, valid)
+    compared = compared[:COMPARED]
     if len(compared) + len(corpus) < FEWEST_LINKED:
         what = f"has {len(compared) + len(corpus):,} pairs, too few to learn links from"
-        raise TooFewPairsError(what, file=folder.path, fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
+        raise TooFewPairsError(what, file=Path(t.run), fix=f"Give {FEWEST_LINKED:,} or more with --train FILES.")
     wanted = compared + corpus[:training_pairs]
     links = statistical_links([*compared, *corpus], len(wanted))
     end = len(compared)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -17,6 +17,9 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.api.translator import Translator
+    from translucid.data.readers.corpus import Pair
+    from translucid.evaluation.alignment_error import Links
     from translucid.inspection.inspected import Inspected
 
 
@@ -28,6 +31,9 @@ def align(
     method: Annotated[Method | None, Option(help="Read weights, norms or contributions (ALTI).")] = None,
     shift: Annotated[bool | None, Option("--shift/--no-shift", help="Read the row one step later (SHIFT-ATT).")] = None,
     both: Annotated[bool | None, Option("--both/--one-side", help="Combine both sides by grow-diagonal.")] = None,
+    statistics: Annotated[
+        bool, Option("--statistics", help="Link by statistics of these pairs and the training pairs instead.")
+    ] = False,
     output: option.Output = None,
     overwrite: option.Overwrite = False,
     source_language: option.SourceLanguage = None,
@@ -39,31 +45,67 @@ def align(
     The alignment is read from the attention during forced decoding of the target, or from the alignment layer of
     `translucid tune --alignments` unless --layer, --method or --shift is given.
 
+    --statistics doesn't ask the model: a statistical aligner learns from the pairs themselves and from up to 20,000 of
+    the run's training pairs. It is more accurate for many pairs of a domain that is not that of the training text.
+
     **Examples**
 
         translucid align runs/demo --pairs runs/demo/phrasebook/test.tsv > test.align
 
         translucid align runs/en-es --reverse runs/es-en --pairs pairs.tsv --layer 1 --shift
+
+        translucid align runs/en-es --pairs memory.tmx --statistics
     """
     from translucid.api.translator import Translator
-    from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
-    from translucid.inspection.alignment import read_alignment
+    from translucid.evaluation.alignment_error import to_pharaoh
     from translucid.runs.corpus_files import pairs_of
-    from translucid.runs.settings import without_none
 
     if not pairs:
         raise UserError("there is nothing to align", fix="Give sentence pairs with --pairs FILES.")
+    changes = {"layer": layer, "method": method, "shift": shift, "both": both}
+    if statistics and (reverse or set(changes.values()) != {None}):
+        what = "--statistics does not ask a model"
+        raise UserError(what, fix="Leave out --reverse, --layer, --method, --shift and --both, or --statistics.")
     refuse_to_replace(output, overwrite)
     files = pair_up(pairs)
     forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
-    changes = without_none({"layer": layer, "method": method, "shift": shift})
-    if changes:  # of attention, which is then read instead of the alignment layer
+    if statistics:
+        links = _by_statistics(forward, texts)
+    else:
+        links = _by_attention(forward, Translator.load(reverse, device, "torch") if reverse else None, texts, changes)
+    lines = [to_pharaoh(of_pair) + "\n" for of_pair in links]
+    if output:
+        write_output(output, "".join(lines).encode())
+    else:
+        print("".join(lines), end="")
+
+
+def _by_statistics(translator: Translator, texts: Sequence[Pair]) -> list[Links]:
+    """Return the links that a statistical aligner learns from these pairs and the run's training pairs."""
+    from translucid.api.alignment_choice import corpus_of
+    from translucid.inspection.statistical_alignment import statistical_links
+
+    with Console(stderr=True).status("linking words by statistics"):
+        # An imported run has no training pairs.
+        corpus = corpus_of(translator)[0] if translator.configuration.data.train else []
+        links = statistical_links([*texts, *corpus], len(texts))
+    return [sorted(of_pair.possible) for of_pair in links]
+
+
+def _by_attention(
+    forward: Translator, backward: Translator | None, texts: Sequence[Pair], changes: dict[str, Any]
+) -> list[Links]:
+    """Return the links that are read from the attention; `changes`: the options that differ from the run's, or None."""
+    from translucid.evaluation.alignment_error import AlignmentOptions
+    from translucid.inspection.alignment import read_alignment
+    from translucid.runs.settings import without_none
+
+    changes = without_none(changes)
+    if changes.keys() & {"layer", "method", "shift"}:  # of attention, which is then read instead of the alignment layer
         changes["learned"] = False
-    changes |= without_none({"both": both})
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **changes})
-    backward = Translator.load(reverse, device, "torch") if reverse else None
-    lines = []
+    links = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
         contributions = options.reads_contributions(forward.alignment_layer is not None)
         sides = forward.inspect_all(texts, advance, contributions=contributions)
@@ -72,8 +114,5 @@ def align(
             swapped = [pair.swapped for pair in texts]
             others = backward.inspect_all(swapped, contributions=contributions)
         for side, other in zip(sides, others, strict=True):
-            lines.append(to_pharaoh(read_alignment(side, options, other)) + "\n")
-    if output:
-        write_output(output, "".join(lines).encode())
-    else:
-        print("".join(lines), end="")
+            links.append(read_alignment(side, options, other))
+    return links

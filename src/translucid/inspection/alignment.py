@@ -8,6 +8,7 @@ from itertools import product
 from typing import NamedTuple, get_args
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import LambdaLR
@@ -34,10 +35,14 @@ FAINT = 0.01
 """Smaller weights are left out."""
 _NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 """The offsets of the links that touch a link, also at a corner."""
-UPDATES, BATCH = 400, 64
-"""The least number of updates, and the number of pairs, drawn at random, in each; see `updates_for`."""
+UPDATES, MOST_UPDATES, BATCH = 400, 1500, 64
+"""The least and, unless one pass over the pairs needs more, the largest number of updates; the pairs in each."""
+PASSES = 24
+"""The number of passes over the pairs, within these limits."""
 RATE, WARMUP = 0.002, 50
 """Adam's highest learning rate, and the updates of warm-up before it; then it decreases linearly to 0."""
+DROPOUT = 0.4
+"""Dropout of what the alignment layer reads while it learns."""
 SEED = 1
 
 
@@ -239,29 +244,36 @@ def learn_alignment(
     """
     draw, count = random.Random(SEED), updates_for(pairs)
     frozen = _frozen(model, pairs, device)
-    with own_random_state(device):  # the seed must not disturb the caller's random numbers
+    with own_random_state(device):  # neither the seed nor dropout must disturb the caller's random numbers
         torch.manual_seed(SEED)
         layer = AlignmentLayer(model.output.in_features, frozen[0].states.size(-1)).to(device)
-    optimizer = torch.optim.Adam(layer.parameters(), RATE)
-    schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / count))
-    for _ in range(count):
-        batch = draw.sample(range(len(pairs)), min(BATCH, len(pairs)))
-        features = pad_sequence([frozen[i].features.float() for i in batch], batch_first=True)  # [B, T, D]
-        states = pad_sequence([frozen[i].states.float() for i in batch], batch_first=True)  # [B, S, M]
-        target = padded([pairs[i].target for i in batch], model.pad).to(device)  # [B, T]
-        mask = padded([pairs[i].source for i in batch], model.pad).to(device) != model.pad  # [B, S]
-        weights = layer(features, model.output.weight[target].detach(), states, mask)
-        shares = torch.zeros_like(weights)  # [B, T, S]
-        for row, i in enumerate(batch):
-            shares[row, : len(pairs[i].target), : len(pairs[i].source)] = pairs[i].shares
-        loss = -(shares * weights.clamp(min=1e-9).log()).sum() / shares.sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        if on_update:
-            on_update(1)
+        optimizer = torch.optim.Adam(layer.parameters(), RATE)
+        schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / count))
+        for _ in range(count):
+            batch = draw.sample(range(len(pairs)), min(BATCH, len(pairs)))
+            loss = _loss(layer, model, [pairs[i] for i in batch], [frozen[i] for i in batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            if on_update:
+                on_update(1)
     return layer.eval().requires_grad_(False)
+
+
+def _loss(layer: AlignmentLayer, model: SequenceModel, pairs: Sequence[Linked], frozen: Sequence[_Frozen]) -> Tensor:
+    """Return the cross-entropy of the layer's weights, with dropout of what it reads."""
+    embeddings = model.output.weight.detach()
+    # Without dropout, the layer is worse on text of another domain: an error rate of 0.33 instead of 0.26 on Hansards.
+    features = F.dropout(pad_sequence([pair.features.float() for pair in frozen], batch_first=True), DROPOUT)
+    states = F.dropout(pad_sequence([pair.states.float() for pair in frozen], batch_first=True), DROPOUT)
+    target = padded([pair.target for pair in pairs], model.pad).to(features.device)  # [B, T]
+    mask = padded([pair.source for pair in pairs], model.pad).to(features.device) != model.pad  # [B, S]
+    weights = layer(features, F.dropout(embeddings[target], DROPOUT), states, mask)
+    shares = torch.zeros_like(weights)  # [B, T, S]
+    for row, pair in enumerate(pairs):
+        shares[row, : len(pair.target), : len(pair.source)] = pair.shares
+    return -(shares * weights.clamp(min=1e-9).log()).sum() / shares.sum()
 
 
 class _Frozen(NamedTuple):
@@ -291,5 +303,6 @@ def _frozen(model: SequenceModel, pairs: Sequence[Linked], device: torch.device 
 
 
 def updates_for(pairs: Sequence[Linked]) -> int:
-    """Return the number of updates: `UPDATES`, or more if one pass over the pairs needs more."""
-    return max(UPDATES, -(-len(pairs) // BATCH))
+    """Return the number of updates to learn from some pairs."""
+    one_pass = -(-len(pairs) // BATCH)
+    return max(UPDATES, min(MOST_UPDATES, PASSES * one_pass), one_pass)

@@ -76,6 +76,7 @@ def test_it_says_how_right_it_is_and_reads_two_files_as_well(small_run, gold, tm
 
 def test_without_links_it_makes_them_by_statistics(small_run, gold, tmp_path, call, monkeypatch):
     monkeypatch.setattr("translucid.api.alignment_choice.FEWEST_LINKED", 300)
+    monkeypatch.setattr("translucid.api.alignment_fitting.LEARNED", 150)
     run = shutil.copytree(small_run, tmp_path / "run")
     outcome = call("tune", run, "--alignments")
     assert outcome.code == 0, outcome.err

@@ -66,8 +66,8 @@ the updates of the alignment layer were chosen by this table, so its 0.26 is bet
 | our statistical aligner with the test pairs, as IBM model 1 | 0.194 |
 | the same with a diagonal prior (Dyer et al. 2013) | 0.145 |
 
-With a model of the reverse direction, the agreement of the two directions chooses the same reading of the weights on the
-phrasebook as statistical links do, so it is not used.
+With a model of the reverse direction, the agreement of the two directions chooses the same reading of the weights on
+the phrasebook as statistical links do, so it is not used.
 """
 """Results of experiments that led to this, for the page."""
 

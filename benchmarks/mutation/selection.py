@@ -24,7 +24,7 @@ TESTS = {
     "engines": "engines cli/test_translate.py training/test_terms.py api/test_translator.py combinations",
     "terminology": "terminology engines cli/test_terms.py",
     "api": "api combinations cli/test_translate.py cli/test_others.py cli/test_classify.py cli/test_confidence.py "
-    "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py test_library.py",
+    "cli/test_embedding.py cli/test_generate.py cli/test_taught_links.py jobs/test_captioning.py",
     "interop": "interop",
     "serving": "serving",
 }

@@ -241,3 +241,60 @@ def test_perplexity_needs_the_logits_of_few_tokens_at_a_time_and_no_company(tran
 
 def test_there_is_no_perplexity_of_nothing(translator):
     assert translator.forced_scores([("I sing " * 300, "Canto")]) == (None, 1)
+
+
+def test_the_tree_of_a_search_is_that_of_the_translation(translator):
+    traced = translator.trace("She likes soccer", 3)
+    (hypothesis,) = translator.translate("She likes soccer", beam=3).nbest[0].hypotheses
+    assert traced.tokens(traced.best) == hypothesis.with_end
+    assert traced.nodes[traced.best].log_prob == pytest.approx(hypothesis.log_probability, abs=1e-4)
+    names = dict(zip(hypothesis.with_end, translator.tokenizer.target_pieces(hypothesis.with_end), strict=True))
+    assert {token: traced.name(token) for token in names} == names
+    for text in ("She likes soccer " * 20, ""):
+        with pytest.raises(UserError, match="of one sentence"):
+            translator.trace(text, 3)
+
+
+def test_texts_are_split_into_sentences_unless_they_are_not_to_be(translator):
+    text, options = "She sings. I like soccer.", DecodingOptions(beam=1)
+    assert [len(translator.translate(text, beam=1, split=split).parts) for split in (True, False)] == [2, 1]
+    assert len(translator.translate(text).parts) == len(next(translator.stream([text], options)).parts) == 2
+    assert len(next(translator.stream([text], options, split=False)).parts) == 1
+
+
+def test_a_sample_depends_on_the_number_of_its_text(translator):
+    options = DecodingOptions(sample=True, seed=5)
+    whole = [one.text for one in translator.stream(["She likes soccer"] * 6, options, first=0)]
+    later = [one.text for one in translator.stream(["She likes soccer"] * 2, options, first=4)]
+    assert len(set(whole)) > 2 and later == whole[4:]
+    assert [one.text for one in translator.translate(["She likes soccer"] * 6, options)] == whole
+
+
+def test_copied_text_is_linked_word_by_word_and_certain(translator):
+    found = translator.translate("https://a.org/b https://c.org")
+    assert found.text == found.source and found.parts == []
+    assert found.word_weights == [(0, 0, 1.0), (1, 1, 1.0)] and found.alignment == [(0, 0), (1, 1)]
+    assert found.word_probabilities == [("https://a.org/b", 1.0), ("https://c.org", 1.0)]
+    assert found.attention == {} and found.inspected == []
+
+
+def test_the_equation_is_of_the_last_layer_and_of_a_part_that_there_is(translator):
+    found = translator.translate("She sings. I like soccer.")
+    last, first = found.equation(part=1), found.equation("decoder.0.cross")
+    assert (last.name, first.name) == ("decoder.1.cross", "decoder.0.cross")
+    for part in (-1, 2):
+        with pytest.raises(UserError, match=f"there is no part {part}.* translated in 2"):
+            found.equation(part=part)
+    with pytest.raises(ValueError, match="translated in 2 pieces"):
+        _ = found.attention
+
+
+def test_several_translations_as_a_table(translator):
+    good, empty = translator.translate(["I like <b>", ""])
+    page = Translations([good, empty])._repr_html_()
+    assert page == (
+        "<table><tr><th>source</th><th>translation</th><th></th></tr>"
+        f"<tr><td>I like &lt;b&gt;</td><td><b>{escape(good.text)}</b></td>"
+        f"<td>{escape('; '.join(good.warnings))}</td></tr>"
+        "<tr><td></td><td><b></b></td><td></td></tr></table>"
+    )

@@ -155,3 +155,19 @@ def test_an_image_in_a_tar_is_found_however_its_path_is_written(eyes, scenes, mo
     plain, dotted = (read_named(captioner, f"{tar}/{name}") for tar in ("images.tar", "./images.tar"))
     assert (plain.pixels == dotted.pixels).all()
     assert dotted.name == f"./images.tar/{name}"
+
+
+def test_captions_go_on_from_words_and_a_search_is_drawn_as_it_went(eyes, scenes):
+    captioner, files = Captioner.load(eyes), ImageFiles.open([scenes / "images.tar"])
+    name = next(read_pairs(scenes / "valid.tsv")).source
+    picture = captioner.picture(files.read(name), name)
+    (prefix,) = captioner.tokenizer.encode_target(["a red"])
+    found = captioner.continued(picture, "a red", 3)
+    nexts = [caption.hypothesis.with_end[len(prefix)] for caption in found]
+    assert [caption.hypothesis.tokens[: len(prefix)] for caption in found] == [prefix] * 3 and len(set(nexts)) == 3
+    assert all(caption.text == captioner.tokenizer.decode(caption.hypothesis.tokens) for caption in found)
+    assert len(captioner.continued(picture, "", 2)) == 2
+    traced = captioner.trace(picture, 3)
+    best = captioner.caption(picture, beam=3).nbest[0].hypothesis
+    assert traced.tokens(traced.best) == best.with_end
+    assert traced.name(best.with_end[-1]) == "</s>"

@@ -9,22 +9,30 @@ import torch
 from torch import nn
 
 from translucid.data.readers.corpus import Pair
+from translucid.data.stores.store import Size
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import memory_for_training
+from translucid.models.build import build_model
+from translucid.models.language_options import LSTMLanguageOptions
+from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import resolve
 from translucid.runs.training_options import TrainingOptions
 from translucid.training import gpu_memory, record
 from translucid.training.display import Status
+from translucid.training.frozen import freeze, parts, sizes
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
+from translucid.training.random_states import random_states, restore_random_states
 from translucid.training.record import Recent, Record
 from translucid.training.regression_guard import GuardedValidator
 from translucid.training.running_text import StreamValidator
 from translucid.training.schedule import self_critical
+from translucid.training.stay_close import L2SP
 from translucid.training.text import TextDataset, report_too_long
 from translucid.training.validation import GENERAL, PairsValidator, Sample, Validation
 
+SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
 STATUS = Status(1200, 2, 0.25, 30.0, 2.5, 12.1824939, 0.5, 3456.7, 0.001, 0, 0.25)
 
 
@@ -140,9 +148,9 @@ def test_the_last_share_of_a_training_is_self_critical():
 def test_weights_may_fill_the_memory_of_a_gpu_and_not_more(monkeypatch):
     model = nn.Linear(1000, 1000)
     needed = memory_for_training(1_001_000, 0)
-    for memory, parts in ((needed, 1), (needed // 2, 2), (None, 1)):
+    for memory, processes in ((needed, 1), (needed // 2, 2), (None, 1)):
         monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device, memory=memory: memory)
-        refuse_too_large(model, torch.device("cpu"), parts)
+        refuse_too_large(model, torch.device("cpu"), processes)
     monkeypatch.setattr(gpu_memory, "gpu_memory", lambda device: needed - 1)
     with pytest.raises(UserError, match=r"to train 1M weights takes at least 0\.0 GiB, and the GPU has 0\.0 GiB"):
         refuse_too_large(model, torch.device("cpu"), 1)
@@ -203,3 +211,60 @@ def test_pairs_that_are_too_long_are_counted(fit, said):
 
 def test_a_perplexity_in_words():
     assert StreamValidator.describe(None, -12.346) == "perplexity 12.35 a word"
+
+
+def test_a_perplexity_has_no_overflow(monkeypatch):
+    domain = Domain()
+    domain.sources, domain.references = ["a"], [["one two three four five"]]
+    domain.tokenizer = SimpleNamespace(decode=lambda ids: "one two three four five")
+    monkeypatch.setattr(domain, "greedy", lambda model, workers: [[4]])
+    monkeypatch.setattr(domain, "_loss", lambda *_: [2e6, 1.0, 2.0])
+    found = PairsValidator.measure(domain, build_model(SMALL, 9, 9), torch.device("cpu"))
+    sample = Sample("a", "one two three four five", "one two three four five")
+    assert found == Validation(1e6, math.exp(700), 0.5, {"bleu": pytest.approx(100)}, pytest.approx(100), [sample])
+    monkeypatch.setattr(domain, "_loss", lambda *_: [0.0, 0.0, 0.0])
+    assert PairsValidator.measure(domain, build_model(SMALL, 9, 9), torch.device("cpu"))[:3] == (0, 1, 0)
+
+
+def test_only_the_first_process_measures_a_stream():
+    model = build_model(LSTMLanguageOptions(width=4, hidden=4, layers=1), 9, 9)
+    stream = StreamValidator(SimpleNamespace(size=Size(1, 2, 3)), None, window=4)
+    others = SimpleNamespace(leads=False, sum=lambda *sums: list(sums))
+    measures = {"perplexity_word": 1.0, "bits_per_character": 0.0}
+    assert stream.measure(model, torch.device("cpu"), others) == Validation(0.0, 1.0, 0.0, measures, -1.0, [])
+
+
+def test_parts_of_a_model_are_frozen_by_name():
+    model = build_model(SMALL, 9, 9)
+    assert parts(model)[:7] == ["embeddings", "decoder", "decoder_norm", "encoder", "encoder_norm", "output"] + [
+        "source_embedding"
+    ]
+    every = sum(weight.numel() for weight in model.parameters())
+    assert sizes(model) == (every, 0)
+    freeze(model, ["encoder"])
+    frozen = {name for name, weight in model.named_parameters() if not weight.requires_grad}
+    assert frozen == {name for name, _ in model.named_parameters() if name.startswith(("encoder.", "encoder_norm."))}
+    count = sum(model.get_parameter(name).numel() for name in frozen)
+    assert sizes(model) == (every - count, count)
+    with pytest.raises(UserError, match="has no part 'enkoder'"):
+        freeze(model, ["enkoder"])
+    with pytest.raises(UserError, match=r"training\.freeze=encoder,decoder,embeddings,output leaves nothing to learn"):
+        freeze(model, ["encoder", "decoder", "embeddings", "output"])
+
+
+def test_weights_are_pulled_to_where_they_began():
+    weight, still = nn.Parameter(torch.tensor([1.0, 2.0])), nn.Parameter(torch.zeros(1))
+    pull = L2SP([weight, still], 0.5)
+    weight.data += torch.tensor([2.0, -4.0])
+    weight.grad = torch.tensor([10.0, 20.0])
+    pull.pull()
+    assert weight.grad.tolist() == [11.0, 18.0] and still.grad is None
+
+
+def test_states_of_other_devices_are_left_alone():
+    state = torch.get_rng_state()
+    expected = torch.rand(3)
+    restore_random_states({"cpu": state, "mps": state, "cuda": state}, torch.device("cpu"))
+    assert torch.equal(torch.rand(3), expected)
+    restore_random_states({}, torch.device("mps"))
+    assert list(random_states(torch.device("cpu"))) == ["cpu"]

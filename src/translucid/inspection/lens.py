@@ -193,10 +193,15 @@ class Lens:
     """Whether this is a tuned lens."""
 
     @property
+    def spans(self) -> list[tuple[str, int, int]]:
+        """The words as `word_spans` returns them, without the opening; the end token comes last."""
+        return word_spans(self.target, self.opening)[self.opening :]
+
+    @property
     def words(self) -> list[LensWord]:
         """The predictions for the words, without the opening; the end token comes last."""
         words = []
-        for word, first, after in word_spans(self.target, self.opening)[self.opening :]:
+        for word, first, after in self.spans:
             pieces = slice(first, after)
             names = []
             for of_layer in self.top:

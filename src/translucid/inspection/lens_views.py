@@ -13,15 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from translucid.decoding.hypothesis import percent
+from translucid.evaluation.confidence.features import UNSURE
 from translucid.ground.atomic import write_output
 from translucid.ground.console import table_of
 from translucid.inspection.html import document
 from translucid.inspection.lens import DecoderLens, Lens
 from translucid.inspection.saving import write_arrays
-from translucid.inspection.terminal import brightness_colour
 
 NOTE = "In each cell: what the layer predicts, and its probability. ✓: from this layer on, it is the word written."
-_STYLE = """main { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; overflow-x: auto; }
+_STYLE = """body { font-family: system-ui, sans-serif; }
+main { margin: 2rem auto; padding: 0 1rem; max-width: 70rem; overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { padding: 0.3em 0.6em; text-align: left; }
 """
@@ -33,10 +34,10 @@ def terminal_table(lens: Lens) -> Table:
     for word in lens.words:
         cells = []
         for layer, (top, probability) in enumerate(zip(word.top, word.top_probabilities, strict=True)):
-            cell = Text(f"{top} {percent(probability)}", Style(color=brightness_colour(probability)))
+            mark, style = "", Style(dim=probability < UNSURE)
             if layer == word.decided:
-                cell.append(" ✓", Style(bold=True))
-            cells.append(cell)
+                mark, style = " ✓", Style(bold=True, color="cyan")
+            cells.append(Text(f"{top} {percent(probability)}{mark}", style))
         table.add_row(Text(word.word, "bold"), *cells)
     return table
 

@@ -99,6 +99,17 @@ def _switched(page: Page) -> None:
     page.wait_for_selector("#seeing .switched strong")
 
 
+def _patched(page: Page) -> None:
+    _typed(page)
+    page.get_by_role("tab", name="Patching").click()
+    page.get_by_label("Another sentence, which").fill(TEXT.replace("soccer", "music"))
+    word = page.locator("#seeing .below .word").first.inner_text()
+    page.get_by_label("Word of the translation").fill(word)
+    page.get_by_label("instead of it").fill("la")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("#seeing .pair")
+
+
 def _word(page: Page) -> None:
     _typed(page)
     page.locator("#seeing .below .word").first.click()
@@ -262,6 +273,7 @@ STATES = [
     State("heads", "texts", _switched),
     State("steps", "texts", lambda page: _looked(page, "Steps")),
     State("why", "texts", lambda page: _looked(page, "Why")),
+    State("patching", "texts", _patched),
     State("models", "two", lambda page: page.locator("#tucked summary").click()),
     State("compared", "two", _compared),
     State("detected", "reverse", _detected),

@@ -1,4 +1,4 @@
-"""The route that returns what each layer predicts: as the library does, and within the limits of all inspections."""
+"""The routes for what a model computes inside: as the library does, and within the limits of all inspections."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from translucid.api.translator import Translator
 
 PAIR = {"q": "I like soccer", "translation": "Me gusta el fútbol"}
 ASKED = {**PAIR, "source": "en", "target": "es"}
+OTHER = {"other": "I like music", "words": ["el", "la"]}
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,26 @@ def test_layers_are_those_of_the_library(client, run):
     assert [word["word"] for word in answer["words"]] == ["Me", "gusta", "el", "fútbol", "</s>"]
 
 
-def test_layers_are_saved_as_pdf(client):
-    answer = client.post("/picture", json={**ASKED, "view": "layers"})
-    assert answer.content.startswith(b"%PDF")
+def test_patching_is_that_of_the_library(client, run):
+    own = Translator.load(run, engine="torch")
+    patching = own.patch(PAIR["q"], OTHER["other"], ("el", "la"), target=PAIR["translation"])
+    answer = client.post("/patch", json=ASKED | OTHER).json()
+    assert answer.pop("translations") == [PAIR["translation"], own.translate(OTHER["other"]).text]
+    assert answer == patching.to_json()
+
+
+@pytest.mark.parametrize("view", [{"view": "layers"}, {"view": "patching", **OTHER}], ids=["layers", "patching"])
+def test_they_are_saved_as_pdf(client, view):
+    assert client.post("/picture", json=ASKED | view).content.startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"other": 3}, {"other": "a" * 501}, {"words": "el"}, {"words": ["el"]}, {"words": ["el", "a" * 101]}]
+    + [{"other": PAIR["q"]}, {"other": "I like soccer very much"}, {"words": ["la", "el"]}, {"translation": " "}],
+)
+def test_what_can_not_be_patched_is_refused(client, wrong):
+    assert client.post("/patch", json=ASKED | OTHER | wrong).status_code == 400
 
 
 @pytest.mark.parametrize("wrong", [{"q": " "}, {"q": "a" * 501}, {"translation": ""}, {"translation": "y" * 1001}])

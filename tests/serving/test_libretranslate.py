@@ -250,8 +250,13 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/look": [asked | contrast | {"model", "explain", "translations", "maps", "ablate"}] * 3,
         "/continue": [asked | {"model", "prefix"}] * 3,
         "/beam": [asked | {"model"}] * 3,
+        "/patch": [asked | {"model", "translation", "other", "words"}] * 3,
         "/layers": [asked | {"model", "translation"}] * 3,
-        "/picture": [asked | contrast | {"model", "translation", "view", "kind", "layer", "head", "method", "ablate"}]
+        "/picture": [
+            asked
+            | contrast
+            | {"model", "translation", "view", "kind", "layer", "head", "method", "ablate", "other", "words"}
+        ]
         * 3,
         "/classify": [{"q", "api_key", "model", "explain", "label", "instead_of"}] * 3,
         "/generate": [

@@ -90,7 +90,7 @@ def test_all_heads_the_tree_and_an_explanation(client, own, drawn):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"view": "all"}, "view is none of map, heads, beam, why, layers"),
+        ({"view": "all"}, "view is none of map, heads, beam, why, layers, patching"),
         ({"view": None}, "missing view parameter"),
         ({"kind": "encoder.0"}, "kind is none of cross, encoder, decoder, rollout, norms, contributions"),
         ({"kind": ["cross"]}, "kind is not a text"),

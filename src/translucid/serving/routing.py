@@ -67,6 +67,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
     inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
+    layers = LayerRoutes(context)
     return {
         "POST /translate": libre.translate,
         "POST /detect": libre.detect,
@@ -110,7 +111,8 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
         "POST /look": inspection.look,
         "POST /continue": inspection.go_on,
         "POST /beam": inspection.beam,
-        "POST /layers": LayerRoutes(context).layers,
+        "POST /layers": layers.layers,
+        "POST /patch": layers.patch,
         "POST /picture": plots.picture,
         "POST /caption/picture": plots.lit,
         "POST /caption": CaptionRoutes(context).caption,

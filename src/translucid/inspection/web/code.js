@@ -47,6 +47,15 @@ export function layersCode(seen) {
   ].join("\n");
 }
 
+export function patchCode(seen, { other, words }) {
+  const chosen = words ? `, (${words.map(quoted).join(", ")})` : "";
+  return [
+    ...opened(seen, plots("draw_patching")),
+    `patching = translator.patch(${quoted(seen.source)}, ${quoted(other)}${chosen}, target=${quoted(seen.target)})`,
+    'save_figure(draw_patching(patching), Path("patching.pdf"))',
+  ].join("\n");
+}
+
 export function beamCode(seen, beam) {
   return [
     ...opened(seen, plots("draw_beam")),

@@ -23,7 +23,8 @@ export function showGrid(root, { label, rows, columns, cells, hint = "", lang = 
   const names = rows.map((textContent) => element("th", { textContent, scope: "row", dir: "auto" }));
   const body = lines.map((line, r) => element("tr", {}, names[r], ...line.map((button) => element("td", {}, button))));
   const table = element("table", { className: "grid", ariaLabel: label }, element("thead", {}, element("tr", {}, element("td"), ...heads)), element("tbody", {}, ...body));
-  root.replaceChildren(said, element("div", { className: "scroll" }, table));
+  root.replaceChildren(element("div", { className: "scroll" }, table), said);
+  if (hint) root.prepend(said);
   roving(lines);
   return { picture: whole };
 

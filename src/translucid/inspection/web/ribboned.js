@@ -1,12 +1,12 @@
 // What is seen of translations: ribbons between their words and those of the source.
 
-import { beamCode, headsCode, layersCode, mapCode, whyCode } from "./code.js";
+import { beamCode, headsCode, layersCode, mapCode, patchCode, whyCode } from "./code.js";
 import { KINDS, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { importances } from "./why.js";
 
 export const TEXTS = {
-  noun: "translation", kinds: KINDS, table: true, sides, stage, cells: (map) => map.weights, importances, mapCode, layersCode, headsCode, beamCode, whyCode,
+  noun: "translation", kinds: KINDS, table: true, sides, stage, cells: (map) => map.weights, importances, mapCode, layersCode, patchCode, headsCode, beamCode, whyCode,
 };
 
 function stage(root, { record, map, languages, marked }, options) {

@@ -5,7 +5,7 @@
 //   sentences: [{ source_text, text, confidence, record, layers, tree, explanations: by method }], mode: the first, number: of the
 //   first sentence, of: how it is shown, as ribboned.js does if not given, single: whether there is but one map }. What it lacks is
 //   asked of the server, whose functions may be absent: maps(sentence): a record with all maps, layers(sentence): what layers.js
-//   shows, contributions(sentence): the parts of a record that contributions add, ablate(sentence, names of heads): { text, record } without these heads, tree(sentence), explain(sentence, method, contrast),
+//   shows, contributions(sentence): the parts of a record that contributions add, ablate(sentence, names of heads): { text, record } without these heads, patch(sentence, { other: a sentence, words: [a, b] or nothing }), tree(sentence), explain(sentence, method, contrast),
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
@@ -16,6 +16,7 @@ import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
 import { showHeads } from "./heads.js";
 import { showLayers } from "./layers.js";
+import { patchView } from "./patching.js";
 import { RIBBONS, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
@@ -38,6 +39,7 @@ export function showSpace(root, seen, server = {}) {
   if (!seen.single) names.heads = "Heads";
   names.steps = "Steps";
   if (explain) names.why = "Why";
+  if (server.patch) names.patching = "Patching";
   const steps = tabs("sentences", "sentences", sentences.map((one, i) => [i, `${i + 1}`, one.source_text]), (i) => { open(i); server.moved?.(i); });
   const modes = tabs("modes", "views", Object.entries(names), (name) => { show(name); server.turned?.(name); });
   const [words, ways, panel, saving] = ["stage", "ways", "panel", "saving"].map((className) => element("div", { className }));
@@ -76,7 +78,7 @@ export function showSpace(root, seen, server = {}) {
     map = sameMap(mode === "attention" && attended ? attended : map);
     if (!(SHOWN[mode] ?? RIBBONS.weights.kinds).includes(map.kind)) map = record.maps.find(({ kind }) => kind === "cross");
     put();
-    const shown = ({ attention, layers, heads, steps: written, why }[name])();
+    const shown = ({ attention, layers, heads, steps: written, why, patching }[name])();
     if (mode === "attention" || mode === "steps") save();
     return shown;
   }
@@ -279,6 +281,18 @@ export function showSpace(root, seen, server = {}) {
       view = { name: "why", picture: () => stage.picture(), data: () => found, code: () => of.whyCode(code(), found.method, pair), pdf: () => ({ view: "why", method: found.method, ...pair }) };
       save();
     }
+  }
+
+  function patching() {
+    const mine = sentence;
+    patchView(panel, {
+      sentence, languages: seen.languages ?? [], ask: (fields, refused) => asked(() => server.patch(mine, fields), refused),
+      wanted: () => mine === sentence && mode === "patching",
+      shown: ({ picture }, { fields, answer }) => {
+        view = { name: "patching", picture, data: () => answer, code: () => of.patchCode(code(), fields), pdf: () => ({ view: "patching", ...fields }) };
+        save();
+      },
+    });
   }
 
   async function goOn(prefix, text, word) {

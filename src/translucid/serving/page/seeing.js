@@ -108,6 +108,7 @@ function server(model, moved, choose) {
       return { fed, prefix, source_contributions, maps: maps.filter(({ kind }) => kind === "norms" || kind === "contributions") };
     },
     layers: ({ source_text: q, text }) => question("layers", { q, translation: text }),
+    patch: ({ source_text: q, text }, fields) => question("patch", { q, translation: text, ...fields }),
     ablate: async ({ source_text: q }, ablate) => {
       const [{ text, pieces: [record] }] = (await question("look", { q, ablate, maps: "all" })).sentences;
       return { text, record };

@@ -1,14 +1,48 @@
-"""The API for what a model computes inside: the predictions of its layers."""
+"""The API for what a model computes inside: the predictions of its layers, and what its states carry."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from fastapi import Request
 from fastapi.responses import Response
 
 from translucid.api.page_details import layers_details
+from translucid.api.translator import Translator
+from translucid.inspection.patching import Patching
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import CONTRASTED, are_texts, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import read_pair
+from translucid.serving.routes.inspection import LOOKED, read_pair
+
+
+class PatchFields(NamedTuple):
+    """The fields of a request for activation patching."""
+
+    other: str
+    """The sentence OTHER; `q` is CLEAN."""
+    words: tuple[str, str] | None
+    """A word of the translation of CLEAN, and one in its place; None: the first difference of both translations."""
+
+    def of(self, translator: Translator, source: str, target: str) -> Patching:
+        """Patch OTHER by the states of `source`, whose translation is `target`."""
+        return translator.patch(source, self.other, self.words, target=target)
+
+
+def patch_fields(fields: dict[str, Any]) -> PatchFields:
+    """Return the fields `other` and `words`.
+
+    Raises:
+        ApiError: 400, a field is invalid.
+    """
+    other = text_field(fields, "other", most=LOOKED)
+    words = fields.get("words")
+    if words is None:
+        return PatchFields(other, None)
+    if not isinstance(words, list) or not are_texts(words) or len(words) != 2 or max(map(len, words)) > CONTRASTED:
+        raise ApiError(400, f"Invalid request: words are not two texts of up to {CONTRASTED} characters")
+    return PatchFields(other, (words[0].strip(), words[1].strip()))
 
 
 class LayerRoutes(Handlers):
@@ -19,3 +53,15 @@ class LayerRoutes(Handlers):
         asked, target = await read_pair(self.context, request)
         translator = asked.served.translator
         return await asked.task.run(lambda: rendered(layers_details(translator, asked.text, target)))
+
+    async def patch(self, request: Request) -> Response:
+        """Return how much of the difference between two sentences the state of each layer at each word carries."""
+        asked, target = await read_pair(self.context, request)
+        translator, wanted = asked.served.translator, patch_fields(asked.fields)
+
+        def answer() -> Response:
+            patching = wanted.of(translator, asked.text, target)
+            translations = [target, translator.translate(wanted.other, split=False).text]
+            return rendered(patching.to_json() | {"translations": translations})
+
+        return await asked.task.run(answer)

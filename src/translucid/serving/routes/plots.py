@@ -25,6 +25,7 @@ from translucid.serving.edge.incoming import (
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.inspection import LOOKED, beam_of, heads_field, read_pair
+from translucid.serving.routes.layers import patch_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from translucid.data.images.pixels import Picture
     from translucid.serving.queue.request_context import RequestTask
 
-VIEWS = ("map", "heads", "beam", "why", "layers")
+VIEWS = ("map", "heads", "beam", "why", "layers", "patching")
 """The figures of a sentence: one map as ribbons, all heads of a kind, the tree of the beam search, an explanation, the
-predictions of each layer.
+predictions of each layer, activation patching.
 """
 IMAGE_VIEWS = ("map", "heads", "beam", "why")
 """The figures of an image: saliency by one map, by all heads, the beam search tree, saliency by an explanation."""
@@ -88,7 +89,7 @@ async def _drawn(task: RequestTask, figure: Callable[[], Figure]) -> Response:
 
 
 def _draw(served: Served, source: str, target: str, view: str, kind: str, fields: dict[str, Any]) -> Figure:
-    from translucid.inspection.plots import draw_attention, draw_beam, draw_lens, draw_ribbons
+    from translucid.inspection.plots import draw_attention, draw_beam, draw_lens, draw_patching, draw_ribbons
 
     translator = served.translator
     if heads := heads_field(fields):
@@ -96,6 +97,8 @@ def _draw(served: Served, source: str, target: str, view: str, kind: str, fields
     if view == "layers":
         (lens,) = translator.lens(source, target)
         return draw_lens(lens)
+    if view == "patching":
+        return draw_patching(patch_fields(fields).of(translator, source, target))
     if view == "beam":
         return draw_beam(translator.trace(source, beam_of(translator)))
     if view == "why":

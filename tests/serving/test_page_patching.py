@@ -1,0 +1,33 @@
+"""Two sentences side by side in a real browser, and what the states of each layer at each word carry."""
+
+from playwright.sync_api import expect
+
+from translucid.api.translator import Translator
+
+from .test_page import made_by_code, saved, type_in
+from .test_page_seeing import GIVEN, TEXT, address, page  # noqa: F401
+
+OTHER = "I like music"
+
+
+def test_each_cell_is_the_share_that_a_state_carries(page, run, tmp_path, monkeypatch):  # noqa: F811
+    patching = Translator.load(run, engine="torch").patch(TEXT, OTHER, ("el", "la"), target=GIVEN)
+    type_in(page, TEXT)
+    page.get_by_role("tab", name="Patching").click()
+    page.get_by_label("Another sentence, which").fill(TEXT)
+    page.get_by_label("Word of the translation").fill("el")
+    page.get_by_label("instead of it").fill("la")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#attention .panel")).to_contain_text("are the same for both sentences")
+    page.get_by_label("Another sentence, which").fill(OTHER)
+    page.keyboard.press("Enter")
+    expect(page.locator(".pair mark")).to_have_text(["soccer", "music"])
+    shares = [f"{round(100 * share)}" for part in patching.parts for row in part.carried.tolist() for share in row]
+    cells = page.locator("#attention .grid button").all_inner_texts()
+    assert [cell.replace("\u2212", "-") for cell in cells] == shares
+    page.get_by_role("tab", name="Steps").click()
+    page.get_by_role("tab", name="Patching").click()
+    expect(page.locator(".pair")).to_be_visible()
+    saved(page)
+    monkeypatch.chdir(tmp_path)
+    assert [file[:4] for file in made_by_code(page, "runs/tiny", run)] == [b"%PDF"]

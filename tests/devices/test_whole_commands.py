@@ -154,4 +154,4 @@ def test_served_models_and_a_traced_caption_are_on_the_device(captioner, classif
         devices = [served_captioner.model.device, served_classifier.model.members[0].device]
         assert [device.type for device in devices] == ["cpu", "cpu"]
         found = Captioner.load(captioner, "cuda")
-        assert isinstance(found._source(SimpleNamespace(source=np.zeros((32, 32, 3), np.uint8))), DeviceTensor)
+        assert isinstance(found.source(SimpleNamespace(source=np.zeros((32, 32, 3), np.uint8))), DeviceTensor)

@@ -20,7 +20,7 @@ SHOWN = {
     "6": ["<b>"],
     "8": ["<summary>", "<table>"],
     "9": ["✓", "<th>layer</th>"],
-    "12": ["<caption>encoder states"],
+    "12": ["encoder states"],
 }
 """What stands in the HTML of results that show themselves, by notebook."""
 PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1}

@@ -10,6 +10,7 @@ from translucid.api.captioner import Captioner
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import length_penalty
 from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import ContrastFields
 from translucid.serving.routes import captioning
 from translucid.serving.routes.captioning import CaptionRoutes
 from translucid.serving.server_options import ServerOptions
@@ -25,14 +26,14 @@ def parsed(fields, own=OWN):
 
 def test_fields_that_are_missing():
     wanted = parsed({})
-    assert wanted == (OWN, "", 0, "", False, False, "")
+    assert wanted == (OWN, "", 0, "", False, False, "", ContrastFields("", None))
 
 
 def test_fields_that_are_there():
     fields = {"nbest": "3", "beam": "2", "ways": 8, "prefix": " a red ", "caption": " star", "maps": "true"}
     wanted = parsed({**fields, "explain": "erasure"})
     options = OWN.model_copy(update={"nbest": 3, "beam": 3})
-    assert wanted == (options, "a red", 8, "star", True, False, "erasure")
+    assert wanted == (options, "a red", 8, "star", True, False, "erasure", ContrastFields("", None))
     assert parsed({"tree": True}).tree and not parsed({"tree": True}).maps
     assert (parsed({"beam": 10}).options.beam, parsed({"nbest": 6}).options.beam) == (10, 6)
     wide = DecodingOptions(beam=12)

@@ -8,6 +8,7 @@ import pytest
 from translucid.ground.errors import UserError
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import ContrastFields
 from translucid.serving.routes import inspection
 
 
@@ -63,7 +64,7 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
         return {"text": target, "pieces": ["attention"]}
 
     monkeypatch.setattr(inspection.SentenceInspector, "_forced", forced)
-    inspector = inspection.SentenceInspector(None, "", ())
+    inspector = inspection.SentenceInspector(None, "", ContrastFields("", None), "cross")
     attended = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
     assert inspector._remembered("I", "x" * 1000) == attended
     bare = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.evaluation.metrics import corpus_scores, without_blank
-from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.inspection.ablation import Ablation, head_names, mean_outputs
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from translucid.api.translation import Translation
     from translucid.api.translator import Translator
     from translucid.decoding.decoding_options import DecodingOptions
+    from translucid.ground.console import Console
     from translucid.inspection.ablation import Means
     from translucid.inspection.head_importance import CurvePoint, HeadReport
 
@@ -107,6 +107,7 @@ def head_report(
         UserError: the model has no attention, or `mean` does not apply to it; there are no pairs; or several runs are
             averaged.
     """
+    from translucid.ground.console import counting  # it imports Rich, which changes Python's random state
     from translucid.inspection.head_importance import (
         HeadImportance,
         HeadReport,
@@ -157,6 +158,7 @@ def bleu_curve(
         means: vectors that replace the outputs of heads, as in `Ablation`; by default they are 0.
         console: shows the progress.
     """
+    from translucid.ground.console import counting
     from translucid.inspection.head_importance import CurvePoint
 
     counts = off_counts(len(order))

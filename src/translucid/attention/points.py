@@ -241,9 +241,10 @@ class Record(Mapping[str, Tensor]):
         """Return the tensor of a point, [.., T, D]."""
         parts = self._parts[name]
         if len(parts) > 1:
-            # Step by step, weights over earlier positions [.., 1, t] grow longer.
             width = parts[-1].size(-1)
-            parts[:] = [torch.cat([F.pad(part, (0, width - part.size(-1))) for part in parts], -2)]
+            if parts[0].size(-1) < width:  # step by step, weights over earlier positions [.., 1, t] grow longer
+                parts[:] = [F.pad(part, (0, width - part.size(-1))) for part in parts]
+            parts[:] = [torch.cat(parts, -2)]
         return parts[0]
 
     def __iter__(self) -> Iterator[str]:

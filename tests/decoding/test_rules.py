@@ -7,7 +7,7 @@ import torch
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import find_loop
-from translucid.decoding.rules import MinLength, Never, NoLoops, NoRepeatNgram
+from translucid.decoding.rules import After, MinLength, Never, NoLoops, NoRepeatNgram, Prefix, rules_for
 from translucid.decoding.search import search
 
 EOS = 3
@@ -149,3 +149,36 @@ def test_padding_start_and_unknown_are_never_produced(options, table_model, sour
     for hypotheses in search(model, source_batch(sentences), DecodingOptions(**options)):
         for hypothesis in hypotheses:
             assert set(hypothesis.tokens) <= {4, 5, 6}
+
+
+def test_a_prefix_comes_first_and_other_rules_apply_behind_it():
+    prefix = Prefix([5, 6], prefix_length=1)
+    log_probs = torch.full((1, 8), -2.0)
+    prefix(torch.empty(1, 0, dtype=torch.long), log_probs)
+    assert log_probs.tolist() == [[-torch.inf] * 5 + [0.0] + [-torch.inf] * 2]
+    log_probs = torch.full((1, 8), -2.0)
+    prefix(torch.tensor([[5]]), log_probs)
+    assert log_probs.tolist() == [[-torch.inf] * 6 + [-2.0, -torch.inf]]
+    assert forbidden(prefix, [[5, 6]]) == [[]]
+    after = After(2, Never(torch.tensor([4])))
+    assert [forbidden(after, history) for history in ([[5]], [[5, 5]], [[5, 5, 5]])] == [[[]], [[4]], [[4]]]
+
+
+def test_the_rules_of_some_options():
+    def rules(prefix=(), prefix_length=0, **options):
+        chosen = rules_for(
+            DecodingOptions(**options), [2, 0], EOS, WORD_STARTS, torch.device("cpu"), prefix, prefix_length
+        )
+        return [(type(rule).__name__, rule) for rule in chosen]
+
+    named = rules(min_length=3, no_repeat_ngram=2, max_loops=4, prefix_length=1)
+    assert [name for name, _ in named] == ["Never", "MinLength", "NoRepeatNgram", "NoLoops"]
+    assert named[1:3] == [("MinLength", MinLength(4, EOS)), ("NoRepeatNgram", NoRepeatNgram(2))]
+    assert named[3][1].times == 4
+    assert [name for name, _ in rules(min_length=0, max_loops=0)] == ["Never"]
+    (first, *others) = rules([5, 6], 1, min_length=1, max_loops=0)
+    assert first == ("Prefix", Prefix([5, 6], 1))
+    assert [(name, rule.length, type(rule.rule).__name__) for name, rule in others] == [
+        ("After", 2, "Never"),
+        ("After", 2, "MinLength"),
+    ]

@@ -180,6 +180,9 @@ def test_scores_of_a_language_model_have_no_overflow_and_need_no_tokens():
     lost, nothing = TextScores(1e6, 0, 1, size), TextScores(0.0, 0, 0, size)
     assert (lost.perplexity, lost.perplexity_word) == (math.exp(700), math.exp(700))
     assert (nothing.perplexity, nothing.accuracy) == (1, 0)
+    # A duration that was not measured is no division by zero.
+    assert rendered(nothing.render())[-1].endswith("0 tokens, ends of texts included; 0 tokens/s")
+    assert "images/s" in "".join(rendered(replace(CAPTIONS, seconds=0.0).render()))
 
 
 def test_the_scores_of_two_directions_are_averaged():

@@ -61,7 +61,7 @@ function showPatching(root, record, [from = "", into = ""]) {
   const after = prefix ? `after “${isolated(prefix)}”` : "as the first word";
   const title = element("p", { className: "title", textContent: `“${isolated(words[0])}” or “${isolated(words[1])}” ${after}` });
   const blocks = parts.map((part) => element("div", {}, element("p", { className: "title", textContent: capital(part.kind) }), element("div")));
-  root.replaceChildren(element("div", { className: "pair" }, ...pair), title, element("p", { className: "about", textContent: HINT }), element("div", { className: "beside" }, ...blocks), ...notes.map((textContent) => element("p", { className: "about", textContent })));
+  root.replaceChildren(element("div", { className: "pair" }, ...pair), title, element("p", { className: "about", textContent: HINT }), element("div", { className: "beside grids" }, ...blocks), ...notes.map((textContent) => element("p", { className: "about", textContent })));
   const grids = parts.map((part, i) => showGrid(blocks[i].lastChild, { label: part.kind, rows: part.layers, columns: part.words, cells: cellsOf(part) }));
   return { picture: () => stacked(grids.map((grid) => grid.picture())) };
 }

@@ -3,7 +3,8 @@
 // showBeam(root, tree, { choose(tokens, text): what a click does, lang, noun: what is written }): tree as beam_record gives it.
 // `grow(step)` shows the tree as it was after so many steps; null shows all of it. winner(tree) is the text that it comes to, or null.
 
-import { colours, drawn, element, fit, isolated, percent, picture, signed } from "./elements.js";
+import { colours, direction, drawn, element, fit, isolated, percent, picture, signed } from "./elements.js";
+import { roving } from "./roving.js";
 
 const [WIDE, HIGH] = [104, 40]; // pixels from step to step, and from one to the next in a step
 const BOX = [88, 30]; // of a node
@@ -147,4 +148,26 @@ export function showBeam(root, tree, options = {}) {
 
 export function winner({ finished, best }) {
   return finished.find((one) => one.node === best)?.text ?? null;
+}
+
+// The likeliest ways to go on from a place of the translation; one that is chosen becomes the translation.
+//
+// showWays(root, found, { title, lang, choose(text) }): found as /continue answers.
+export function showWays(root, found, { title, lang = "", choose }) {
+  const buttons = found.map((way) => {
+    const likely = Math.exp(way.probability);
+    const button = element("button", { type: "button", disabled: !way.text.trim() });
+    const bar = element("span", { className: "room" }, element("span", { className: "fill own" }));
+    bar.firstChild.style.setProperty("--part", likely);
+    button.append(
+      element("span", { className: "probability", textContent: percent(likely), dir: "ltr" }), bar,
+      element("span", { className: "next", textContent: way.next || "(the end)", dir: "auto", lang }),
+      element("span", { className: "rest", textContent: way.text, dir: "auto", lang }),
+    );
+    button.addEventListener("click", () => choose(way.text));
+    return button;
+  });
+  roving([buttons.filter((one) => !one.disabled)], () => true);
+  const list = element("ul", { dir: direction(found.map((way) => way.text)) }, ...buttons.map((button) => element("li", {}, button)));
+  root.replaceChildren(element("p", { className: "title", textContent: title }), list);
 }

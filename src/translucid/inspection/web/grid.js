@@ -3,7 +3,7 @@
 // showGrid(root, { label, rows: [names], columns: [names], cells: [row][column], hint, lang, light(row or null) }): a cell is { text,
 //   value: from -1 to 1, about: what is said of it, marked: whether it has a frame }.
 
-import { colours, direction, drawn, element, picture } from "./elements.js";
+import { colours, direction, drawn, element, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";
 
 const EDGE = 12; // pixels around a picture
@@ -56,4 +56,22 @@ export function showGrid(root, { label, rows, columns, cells, hint = "", lang = 
     const labels = [...heads, ...names].map((one) => text(one, one.textContent));
     return picture(outer.width + 2 * EDGE, outer.height + 2 * EDGE, colour.paper, ...labels, ...shapes);
   }
+}
+
+// The weights of a map as a table: who looked down, what was looked at across, the darker the more, and the figures.
+// record: { down: [words], across: [words], weights: [down][across] }
+export function showTable(root, { down, across, weights }) {
+  const head = element("tr", {}, element("td"), ...across.map((textContent) => element("th", { textContent, scope: "col" })));
+  const rows = weights.map((row, t) => {
+    const cells = row.map((weight, s) => {
+      const cell = element("td", { textContent: Math.round(100 * weight), title: `${down[t]} → ${across[s]}: ${percent(weight)}` });
+      cell.style.setProperty("--weight", Math.max(0, weight));
+      if (weight < 0) cell.classList.add("against");
+      return cell;
+    });
+    return element("tr", {}, element("th", { textContent: down[t], scope: "row" }), ...cells);
+  });
+  const table = element("table", { className: "weights" }, element("thead", {}, head), element("tbody", {}, ...rows));
+  const scroll = element("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "table of weights, in per cent" }, table);
+  root.replaceChildren(scroll);
 }

@@ -3,7 +3,7 @@
 // showLayers(root, record, { lang, light(word or null) }): record is what Lens.to_json returns, with encoder: what DecoderLens.to_json
 //   does.
 
-import { difference } from "./difference.js";
+import { difference } from "./chips.js";
 import { element, isolated, percent } from "./elements.js";
 import { showGrid } from "./grid.js";
 

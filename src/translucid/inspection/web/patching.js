@@ -4,7 +4,7 @@
 //   [clean, other], or null; wanted(): whether it is still to be shown; shown(view, { fields, answer }) }): fields are { other: a
 //   sentence, words: [a, b] or nothing }; fields and answer stay with the sentence, as `patched`.
 
-import { difference } from "./difference.js";
+import { difference } from "./chips.js";
 import { element, isolated, signed } from "./elements.js";
 import { showGrid } from "./grid.js";
 

@@ -9,23 +9,20 @@
 //   ways(sentence, prefix, its text), choose(sentence, text, word): another text from that word on, pdf(sentence, view), methods: {
 //   name: what it is }, problem(error or null), moved(number): another sentence is shown, turned(mode).
 
-import { showBeam, winner } from "./beam.js";
-import { contrasting, odds } from "./contrast.js";
-import { difference } from "./difference.js";
+import { showBeam, showWays, winner } from "./beam.js";
+import { difference } from "./chips.js";
 import { element, isolated, percent } from "./elements.js";
 import { showFilm } from "./film.js";
-import { showHeads } from "./heads.js";
+import { showHeads, showSwitched } from "./heads.js";
 import { showLayers } from "./layers.js";
 import { patchView } from "./patching.js";
 import { RIBBONS, sides } from "./maps.js";
 import { showRibbons } from "./ribbons.js";
 import { roving } from "./roving.js";
 import { showSaving } from "./saving.js";
-import { showSwitched } from "./switched.js";
-import { showTable } from "./table.js";
+import { showTable } from "./grid.js";
 import { TEXTS } from "./ribboned.js";
-import { showWays } from "./ways.js";
-import { kept, scaled, showFaithfulness } from "./why.js";
+import { contrasting, kept, odds, scaled, showFaithfulness } from "./why.js";
 
 const SHOWN = { attention: Object.values(RIBBONS).flatMap(({ kinds }) => kinds), heads: [...RIBBONS.weights.kinds, "encoder", "decoder"] }; // kinds of maps
 const BLIND = "This model has no attention: its decoder sees the source only as one vector.";

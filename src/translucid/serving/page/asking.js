@@ -2,6 +2,7 @@
 
 import { refuseKey, withKey } from "./key.js";
 
+const BAR = 300, SLOW = 3000; // milliseconds
 export const $ = (id) => document.getElementById(id);
 export const RETRY = 3000; // milliseconds until the next attempt to reach the server
 const PATIENCE = 120; // seconds: no new attempt if Retry-After is longer
@@ -73,4 +74,27 @@ export function post(path, fields, signal) {
 export async function whileWanted(answer, wanted) {
   const got = await answer.catch((error) => { if (wanted()) throw error; });
   return wanted() ? got : new Promise(() => {});
+}
+
+// Progress display: nothing at first, then a thin bar, then a message.
+// Return `begin`, which may be called repeatedly, and `end`, to call when nothing is pending.
+export function waiting(part, say) {
+  let timers = [];
+  let slow = false;
+  return {
+    begin() {
+      if (timers.length) return;
+      timers = [
+        setTimeout(() => part.classList.add("working"), BAR),
+        setTimeout(() => { slow = true; say("Still working. The server is taking longer than usual."); }, SLOW),
+      ];
+    },
+    end() {
+      for (const timer of timers) clearTimeout(timer);
+      timers = [];
+      part.classList.remove("working");
+      if (slow) say("");
+      slow = false;
+    },
+  };
 }

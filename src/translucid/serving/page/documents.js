@@ -2,13 +2,12 @@
 //
 // The server stores the document and accepted segments; this browser stores edits until they are accepted.
 
-import { $, RETRY, answered, element } from "./asking.js";
+import { $, answered, element, RETRY, waiting } from "./asking.js";
 import { startAccepting } from "./accepting.js";
 import { SURE } from "./doubting.js";
 import { forgetHints, showHints } from "./hints.js";
 import { withKey } from "./key.js";
 import { store, stored } from "./keeping.js";
-import { waiting } from "./waiting.js";
 
 const SOON = 100, POLL = 1000; // milliseconds between requests for the progress: at first, and at most
 const ROWS = 50; // segments shown at once

@@ -1,11 +1,10 @@
 // Images: choose one and view its caption, with the same view as for translations.
 
-import { $, RETRY, answered, option, whileWanted } from "./asking.js";
+import { $, answered, option, RETRY, waiting, whileWanted } from "./asking.js";
 import { withKey } from "./key.js";
 import { copy } from "./keeping.js";
 import { captionOf, CAPTIONS } from "./captioned.js";
 import { showSpace } from "./space.js";
-import { waiting } from "./waiting.js";
 import { PICTURED as METHODS } from "./why.js";
 
 const LARGEST = 1024; // pixels per side; larger images are scaled down before the upload

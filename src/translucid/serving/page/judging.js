@@ -1,8 +1,7 @@
 // Texts without translation: classification with explanations, and generation with a language model.
 
-import { $, asksItself, element, option, pause, post } from "./asking.js";
+import { $, asksItself, element, option, pause, post, waiting } from "./asking.js";
 import { roving } from "./roving.js";
-import { waiting } from "./waiting.js";
 
 const WAIT = 300; // milliseconds after the last key
 const CONSIDERED = 6; // alternatives shown for each piece

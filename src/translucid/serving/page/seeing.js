@@ -6,7 +6,7 @@
 // an error or null.
 
 import { $, whileWanted } from "./asking.js";
-import { difference } from "./difference.js";
+import { difference } from "./chips.js";
 import { element } from "./elements.js";
 import { showSpace } from "./space.js";
 import { METHODS } from "./why.js";

@@ -1,13 +1,12 @@
 // Texts: type and read the translation; seeing.js shows attention and explanations.
 
-import { $, answered, asksItself, element, pause, post } from "./asking.js";
+import { $, answered, asksItself, element, pause, post, waiting } from "./asking.js";
 import { hasUnsureWords, markedParts, notes } from "./doubting.js";
 import { copy, keepHere, keptHere, link, unlink } from "./keeping.js";
 import { DETECT, detecting, first, reverse, restore, reversible, second, show as showLanguages, startLanguages, take } from "./languages.js";
 import { startImproving, stopImproving } from "./improving.js";
 import { remember } from "./past.js";
 import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
-import { waiting } from "./waiting.js";
 
 const LOOKED = 500; // characters up to which attention is shown
 const PAUSE = 300; // milliseconds after the last key

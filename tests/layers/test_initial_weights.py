@@ -97,4 +97,4 @@ def test_the_root_mean_square_of_initial_weights(name):
 
 
 def test_only_the_forget_gates_of_an_lstm_are_open_at_first():
-    assert LSTMLayer(2, 3).b.tolist() == [0.0] * 3 + [1.0] * 3 + [0.0] * 6
+    assert LSTMLayer(2, 5).b.tolist() == [0.0] * 5 + [1.0] * 5 + [0.0] * 10

@@ -139,9 +139,8 @@ def name_of(options: AlignmentOptions) -> str:
     if options.learned:
         return "alignment layer"
     layer = "all layers" if options.layer is None else f"layer {options.layer}"
-    return (
-        f"attention, {layer}, {'fed' if options.shift else 'predicted'}, {'both sides' if options.both else 'target'}"
-    )
+    time, sides = "fed" if options.shift else "predicted", "both sides" if options.both else "target"
+    return f"{options.method}, {layer}, {time}, {sides}"
 
 
 def copy_of(run: Path, folder: str) -> Path:
@@ -150,17 +149,22 @@ def copy_of(run: Path, folder: str) -> Path:
 
 
 def readings(corpus: Corpus) -> list[Row]:
-    """Every reading of the attention by gold links; the automatic choice is marked."""
+    """The best reading of each method by gold links, the default, and the one that is chosen without gold links."""
     with tempfile.TemporaryDirectory() as folder:
         run = copy_of(corpus.run, folder)
         automatic = next(iter(choose_alignment(run, console=QUIET, device="cpu")))
         pairs, gold = corpus.test
         translator = Translator.load(run, "cpu", "torch")
         scores = choose(translator.inspect(pairs, contributions=translator.has_contributions), gold)
+    notes = {automatic: ["**chosen without gold links**"], AlignmentOptions(learned=False): ["the default"]}
+    best = {}
+    for options in scores:  # the best first
+        best.setdefault(options.method, options)
+    for options in best.values():
+        notes[options] = [*notes.get(options, []), f"the best of {options.method} by gold links"]
     rows = []
-    for options, score in scores.items():
-        mark = " (**chosen without gold links**)" if options == automatic else ""
-        rows.append(Row(name_of(options) + mark, score))
+    for options, names in notes.items():
+        rows.append(Row(f"{name_of(options)} ({', '.join(names)})", scores[options]))
     return rows
 
 

@@ -86,11 +86,13 @@ def fit_alignment(
     ids = [pair.ids for pair in compared]
     contributions = t.has_contributions
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
-    ranked = choose(inspected, [pair.links for pair in compared])
+    # Few pairs have gold links, too few to choose one of many ways.
+    reading = t.configuration.alignment
+    ways = [reading.of(taught=False), AlignmentOptions(both=reading.both)] if links else []
+    ranked = choose(inspected, [pair.links for pair in compared], ways)
     alignment = LearnedAlignment(len(learned), len(compared), given - len(learned) - len(compared), ranked)
     if alignment.kept:
         save_alignment_layer(RunFolder(run), layer, t.configuration.data.chosen_languages)
-    # By gold links of few pairs, only the layer is judged; `evaluate --keep-best` chooses among the attention.
     if alignment.kept or not links:
         save_alignment_options(run, ranked)
     return alignment

@@ -122,19 +122,22 @@ def link(weights: Tensor, *, both: bool) -> Links:
     return grow_diagonal(forward, enumerate(weights.argmax(0).tolist()))
 
 
-def choose(examples: Sequence[Inspected], gold: Sequence[Gold]) -> dict[AlignmentOptions, AlignmentScore]:
-    """Score every way to derive an alignment; the best comes first.
+def choose(
+    examples: Sequence[Inspected], gold: Sequence[Gold], ways: Sequence[AlignmentOptions] = ()
+) -> dict[AlignmentOptions, AlignmentScore]:
+    """Score several ways to derive an alignment; the best comes first.
 
-    The candidates are the alignment layer, if there is one, and the attention of each layer and the average of all,
-    with and without shift; each from one side and from both. If contributions were computed, so are norms and
+    By default, the candidates are the alignment layer, if there is one, and the attention of each layer and the average
+    of all, with and without shift; each from one side and from both. If contributions were computed, so are norms and
     contributions of each layer and of all.
 
     Args:
         examples: what the model shows of some pairs.
         gold: the links of each pair, by people or by statistics.
+        ways: the candidates, if not all.
     """
     scores = {}
-    for options in candidates(examples[0]):
+    for options in ways or candidates(examples[0]):
         scores[options] = alignment_score([read_alignment(example, options) for example in examples], gold)
     # Sorting is stable: the attention comes before the layer if both have the same error rate.
     return dict(sorted(scores.items(), key=lambda item: item[1].error_rate))

@@ -292,7 +292,8 @@ sides*: each source word also links to the target word that attends to it most, 
 
 The automatic choice at the end of a training, and `tune --alignments`, see no gold links: they go by statistical links
 of 200 validation pairs, and of longer texts joined from these. The statistical aligners learn from the training pairs
-and the test pairs together; a model has never seen the latter.
+and the test pairs together; a model has never seen the latter. Parliament (Hansards) is out of domain for a model of
+Tatoeba, whose sentences are short and colloquial.
 
 {chr(10).join(sections)}
 {TRIED}

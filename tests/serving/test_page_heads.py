@@ -37,8 +37,8 @@ def test_a_head_that_is_switched_off_changes_the_translation(page, own):  # noqa
     expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))  # means have none
     first, second = (page.locator(f"[data-head='{head}']") for head in OFF)
     first.press("Space")
-    expect(first).to_be_focused()
     expect(first).to_have_attribute("aria-checked", "false")
+    expect(first).to_be_focused()  # that of the new element, after the response
     page.keyboard.press("ArrowDown")  # the map of the head below, whose switch is the next one
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")

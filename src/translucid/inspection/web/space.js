@@ -201,6 +201,7 @@ export function showSpace(root, seen, server = {}) {
     else mine.without = answer && { heads: [...off], ...answer, marked: { above: new Set(), below: difference(answer.record.target, mine.record.target)[0] } };
     if (mine !== sentence || mode !== "heads") return;
     await show(mode);
+    if (panel.contains(document.activeElement)) return; // the reader has moved on
     (panel.querySelector(`[data-head="${name}"]`) ?? panel.querySelector(".switch"))?.focus();
   }
 

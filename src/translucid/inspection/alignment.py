@@ -253,7 +253,8 @@ def learn_alignment(
         schedule = LambdaLR(optimizer, lambda done: min(1.0, (done + 1) / WARMUP) * (1 - done / count))
         for _ in range(count):
             batch = draw.sample(range(len(pairs)), min(BATCH, len(pairs)))
-            loss = _loss(layer, model, [pairs[i] for i in batch], [frozen[i] for i in batch])
+            drawn = [pairs[i] for i in batch]
+            loss = _loss(layer, model, drawn, [frozen[i] for i in batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -73,7 +73,8 @@ def patch(
     parts = []
     for kind, points in points_by_kind(model).items():
         if kind == ENCODER:
-            columns = [other.words[j] for _, j in positions], [clean.words[i] for i, _ in positions]
+            other_words = [other.words[j] for _, j in positions]
+            columns = other_words, [clean.words[i] for i, _ in positions]
             patched = [pair_pieces(clean.ranges[i], other.ranges[j]) for i, j in positions]
         else:
             columns = span_words(read), span_words(read)

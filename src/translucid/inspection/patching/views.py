@@ -44,8 +44,10 @@ def column_names(part: PatchedStates) -> list[str]:
 
 def percents(part: PatchedStates) -> list[list[str]]:
     """Return the shares in per cent, as text."""
-    # Adding 0 makes 0 of a -0.
-    return [[f"{round(100 * share) + 0:d}" for share in row] for row in part.carried.tolist()]
+    rows = []
+    for row in part.carried.tolist():
+        rows.append([str(round(100 * share)) for share in row])
+    return rows
 
 
 def terminal_view(patching: Patching, width: int) -> RenderableType:

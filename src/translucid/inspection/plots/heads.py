@@ -19,10 +19,12 @@ def draw_head_report(report: HeadReport) -> Figure:
         attentions.setdefault(head.name.rpartition(".head.")[0], []).append(head)
     figure = new_figure(13, max(3.5, 0.35 * len(attentions) + 1.5))
     gradient, ablation, curve = figure.subplots(1, 3, width_ratios=[1, 1, 1.4])
-    rows = [[head.gradient for head in heads] for heads in attentions.values()]
-    _draw_importance(gradient, rows, list(attentions), "by gradient: mean |dL/dg|")
-    rows = [[head.ablation for head in heads] for heads in attentions.values()]
-    _draw_importance(ablation, rows, list(attentions), "by ablation: increase of L")
+    by_gradient, by_ablation = [], []
+    for heads in attentions.values():
+        by_gradient.append([head.gradient for head in heads])
+        by_ablation.append([head.ablation for head in heads])
+    _draw_importance(gradient, by_gradient, list(attentions), "by gradient: mean |dL/dg|")
+    _draw_importance(ablation, by_ablation, list(attentions), "by ablation: increase of L")
     for order, points in report.curves.items():
         left = [len(report.heads) - point.off for point in points]
         curve.plot(left, [point.bleu for point in points], marker="o", markersize=4, label=f"by {order}")

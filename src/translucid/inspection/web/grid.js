@@ -1,7 +1,7 @@
 // A heat map as a table: each cell is a button, the darker the larger its value. What is known of a cell is above the table.
 //
 // showGrid(root, { label, rows: [names], columns: [names], cells: [row][column], hint, lang, light(row or null) }): a cell is { text,
-//   value: from -1 to 1, about: what is said of it, marked: whether it has a frame }.
+//   value: from -1 to 1, about: the text of its tooltip, marked: whether it has a frame }.
 
 import { colours, direction, drawn, element, percent, picture } from "./elements.js";
 import { roving } from "./roving.js";

@@ -80,7 +80,7 @@ export function showSpace(root, seen, server = {}) {
     return shown;
   }
 
-  // All that is known of the sentence by now.
+  // The record of the sentence, with the parts that the server has added so far.
   function whole() {
     const { contributed } = sentence;
     const known = sentence.full ?? sentence.record;

@@ -221,7 +221,7 @@ def test_pieces_that_no_text_has_stay_candidates(run, console):
             has_placeholders = placeholders
 
         pipeline = TextPipeline(Learned(), 99)
-        made = tuning._Tuning(folder, configuration, None, pipeline, None, console)
+        made = tuning.Tuning(folder, configuration, configuration.data, None, pipeline, None, console)
         return made._unlisted_pieces(TokenizerOptions(**options))
 
     languages = {"languages": {"es": "__es__", "en": "__en__"}}

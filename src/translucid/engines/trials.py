@@ -71,7 +71,7 @@ def trials(
     first: list[str] = []
     tells = True
     for tuned in configurations:
-        engine = _engine(whole, tokenizer, tuned, shortlists.get(tuned.considered))
+        engine = engine_for(whole, tokenizer, tuned, shortlists.get(tuned.considered))
         engine.decode(sources[:8], options)  # the first batch allocates memory and starts threads: it is not timed
         started = time.perf_counter()
         nbest_lists = engine.decode(sources, options)
@@ -85,7 +85,7 @@ def trials(
         yield Trial(tuned, len(pairs) / spent, score, criterion.name, tells, texts == first)
 
 
-def _engine(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
+def engine_for(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist: Path | None) -> Engine:
     """Return an engine that translates in one of the ways, given the PyTorch engine with the whole vocabulary."""
     narrowed = whole.narrowed(tuned.considered, shortlist, tokenizer)
     if tuned.engine == "torch":
@@ -135,7 +135,7 @@ def greedy_texts(model: SequenceModel, tokenizer: Tokenizer, pairs: Sequence[Pai
     """
     whole = TorchEngine.of(model, tokenizer, torch.device("cpu"))
     sources = [[*ids, model.eos] for ids in tokenizer.encode_source(sources_of(pairs))]
-    nbest_lists = _engine(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
+    nbest_lists = engine_for(whole, tokenizer, tuned, None).decode(sources, DecodingOptions(beam=1, max_loops=0))
     return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in nbest_lists]
 
 

@@ -73,49 +73,74 @@ def find_fastest(
         UserError: the run is damaged, has no attention to learn shortlists from, or can be used in one way only; or
             files do not exist.
     """
-    folder = RunFolder(run)
-    configuration = folder.configuration().between(source, target)
-    configuration.refuse_other_reader("text", run)
-    options = configuration.data
-    if shortlists and not configuration.model.looks:
-        what = "there are no shortlists: they are learned from attention, and it has none"
-        raise UserError(what, file=run, fix="Leave out --shortlists.")
-    files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
-    data = options.model_copy(update=files)
-    if shortlists and not data.train:
-        raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
-    tokenizer = folder.tokenizer().between(*options.languages, options.tokenizer)
-    model = folder.load_sequence_model(configuration, tokenizer)
-    corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
-    tuning = _Tuning(folder, configuration, model, TextPipeline(tokenizer, configuration.longest), corpora, console)
+    tuning = Tuning.of(
+        run, console=console, train=train, valid=valid, shortlists=shortlists, source=source, target=target
+    )
     if not shortlists:
         pairs = 0
-    lists = tuning.lists(data, pairs)
-    tried = tuning.try_all(corpora.valid[:sentences], lists)
+    lists = tuning.lists(pairs)
+    tried = tuning.try_all(tuning.corpora.valid[:sentences], lists)
     best = fastest(tried, allow)
     tuning.save(best, tried[0].score, lists.get(best.tuned.considered))
     return tried, best
 
 
 @dataclass(frozen=True)
-class _Tuning:
+class Tuning:
     """A run for which the fastest way to translate is searched."""
 
     folder: RunFolder
     configuration: Configuration
     """The configuration of the run, for the languages of the search."""
+    data: DataOptions
+    """The options of the data, with the files of training and validation pairs."""
     model: SequenceModel
     pipeline: TextPipeline
     corpora: Corpora
     console: Console
+
+    @classmethod
+    def of(
+        cls,
+        run: Path,
+        *,
+        console: Console,
+        train: list[str] | None = None,
+        valid: list[str] | None = None,
+        shortlists: bool = False,
+        source: str | None = None,
+        target: str | None = None,
+    ) -> Tuning:
+        """Load a run and its corpora; arguments as for `find_fastest`.
+
+        Raises:
+            UserError: the run is damaged, shortlists can't be learned from it, or files do not exist.
+        """
+        folder = RunFolder(run)
+        configuration = folder.configuration().between(source, target)
+        configuration.refuse_other_reader("text", run)
+        options = configuration.data
+        if shortlists and not configuration.model.looks:
+            what = "there are no shortlists: they are learned from attention, and it has none"
+            raise UserError(what, file=run, fix="Leave out --shortlists.")
+        files = {"train": train or options.train, "valid": valid or options.valid, "weights": None}
+        data = options.model_copy(update=files)
+        if shortlists and not data.train:
+            raise UserError("the run does not say which files it was trained on", fix="Give them with --train FILES.")
+        tokenizer = folder.tokenizer().between(*options.languages, options.tokenizer)
+        model = folder.load_sequence_model(configuration, tokenizer)
+        corpora = read_corpora(data, configuration.training.seed, folder.held_out(), needs_training_text=False)
+        pipeline = TextPipeline(tokenizer, configuration.longest)
+        return cls(folder, configuration, data, model, pipeline, corpora, console)
 
     @property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer."""
         return self.pipeline.tokenizer
 
-    def lists(self, data: DataOptions, pairs: int) -> dict[CandidateVocabulary, str]:
+    def lists(self, pairs: int) -> dict[CandidateVocabulary, str]:
         """Return the lists of candidates to try, with shortlists learned from up to `pairs` training pairs."""
+        data = self.data
         lists: dict[CandidateVocabulary, str] = {}
         always = self._unlisted_pieces(data.tokenizer)
         if data.train and (self.tokenizer.joint or data.tokenizer.shared_ids):
@@ -156,7 +181,10 @@ class _Tuning:
             for name, content in lists.items():
                 files[name] = Path(place) / f"{name}.tsv"
                 files[name].write_text(content, encoding="utf-8")
-            configurations = self._configurations(files)
+            configurations = self.configurations(files)
+            if len(configurations) == 1:
+                what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
+                raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
             options, language = self.configuration.decoding, self.configuration.data.languages[1]
             with counting(self.console, "trying ways to translate", len(configurations)) as advance:
                 for trial in trials(self.model, self.tokenizer, test, options, configurations, files, language):
@@ -164,7 +192,8 @@ class _Tuning:
                     advance(1)
         return tried
 
-    def _configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
+    def configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
+        """Return the ways to translate that compute what the model computes, with these lists of candidates."""
         configurations = all_configurations(self.model, lists, opened=bool(self.tokenizer.target_opening))
         if configurations[0].engine == "ctranslate2":
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)
@@ -176,9 +205,6 @@ class _Tuning:
                     for tuned in configurations
                     if tuned.engine == "torch"
                 ]
-        if len(configurations) == 1:
-            what = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
-            raise UserError(what, file=self.folder.path, fix="See translucid tune --shortlists.")
         return configurations
 
     def save(self, best: Trial, score: float, shortlist: str | None) -> None:

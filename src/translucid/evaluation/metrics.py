@@ -272,6 +272,10 @@ class Criterion:
         """Return the BLEU of translations, 0 to 100."""
         return self._score("BLEU", hypotheses)
 
+    def scores(self, hypotheses: Sequence[str]) -> list[CorpusScore]:
+        """Return BLEU and chrF of translations, with their signatures."""
+        return [_corpus_score(metric, hypotheses, self.references) for metric in self._metrics.values()]
+
     def score(self, hypotheses: Sequence[str]) -> float:
         """Return the score of translations, 0 to 100."""
         return self._score(self.name, hypotheses)

@@ -70,6 +70,24 @@ def bfloat16() -> bool:
     return avx512() and "avx512_bf16" in _cpuinfo().split()
 
 
+def instruction_set() -> str:
+    """Return the widest vector instructions of the processor, and the limit that the user has set; "" if unknown."""
+    flags = set(_cpuinfo().split())
+    name = ""
+    if bfloat16():
+        name = "AVX-512 with bfloat16"
+    elif avx512():
+        name = "AVX-512"
+    elif "avx2" in flags:
+        name = "AVX2"
+    limits = [f"{variable}={os.environ[variable]}" for variable in _LIMITS if variable in os.environ]
+    return ", ".join(filter(None, [name, *limits]))
+
+
+_LIMITS = "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "CT2_FORCE_CPU_ISA"
+"""Variables by which a user limits the instructions that PyTorch, oneDNN, MKL and CTranslate2 use."""
+
+
 @cache
 def _cpuinfo() -> str:
     """Return Linux's description of the first cores."""

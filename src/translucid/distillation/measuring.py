@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -124,6 +125,8 @@ class Measurements(BaseModel):
     """The metric by which systems are compared: chrF where references are too short for BLEU, or BLEU is too low."""
     signatures: list[str] = []
     """sacreBLEU's signatures of BLEU and chrF."""
+    count: int | None = None
+    """The number of systems; None as long as they have not been opened."""
     systems: list[Measured] = []
 
     @classmethod
@@ -134,6 +137,11 @@ class Measurements(BaseModel):
             if (saved.key, saved.machine) == (new.key, new.machine):
                 return saved
         return new
+
+    def complete(self, rounds: int) -> bool:
+        """Return whether all systems are measured."""
+        done = [len(system.rounds) >= rounds for system in self.systems]
+        return self.count is not None and len(done) == self.count and all(done)
 
     def score(self, system: Measured) -> float:
         """Return the score of a system by the metric."""
@@ -194,6 +202,7 @@ def measure(
         seconds: the time for single sentences, and again for batches, of a system in a round.
     """
     sources = sources_of(pairs)
+    measurements = measurements.model_copy(update={"count": len(systems)})
     steps = len(systems) * (1 + rounds) - len(measurements.systems)
     for system in measurements.systems:
         steps -= len(system.rounds)
@@ -212,11 +221,16 @@ def measure(
                     continue
                 timed = _timed(system, texts, measured.seconds, seconds)
                 measured = measured.model_copy(update={"rounds": [*measured.rounds, timed]})
-                busy = max(measurements.busy, load())
+                busy = max(measurements.busy, load_average())
                 measurements = measurements.with_system(place, measured).model_copy(update={"busy": busy})
                 measurements.save(file)
                 advance(1)
     return measurements
+
+
+def load_average() -> float:
+    """Return the load average of the last minute; 0 where the system has none."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def _scored(

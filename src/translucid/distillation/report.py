@@ -1,0 +1,208 @@
+"""The report on a student: a table, a Markdown page and a plot of its systems and its teacher's, with the Pareto front."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import ctranslate2
+import torch
+from rich.table import Table
+
+from translucid import __version__
+from translucid.data.readers.corpus import Pair
+from translucid.distillation.bounds import Bounds
+from translucid.distillation.measuring import ROUNDS, SECONDS, Measured, Measurements, System, measure
+from translucid.distillation.systems import Shortlists, student_systems, teacher_systems
+from translucid.engines.tuned import save_tuned
+from translucid.engines.tuning import SENTENCES, Tuning
+from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console, table_of
+from translucid.ground.errors import UserError
+from translucid.inspection.plots.saving import save_figure
+from translucid.kernels.machine import cores, instruction_set, processor
+from translucid.runs.run_folder import RunFolder
+
+FOLDER = "distillation"
+"""The folder in the student's run folder."""
+FIGURES, PAGE, SHORTLISTS = "report.json", "report.md", "shortlists.json"
+PICTURES = "report.svg", "report.png"
+
+
+def pareto_front(systems: Sequence[Measured], measurements: Measurements) -> list[Measured]:
+    """Return the systems than which no other is both as good and as fast, and better in one of the two; fastest first.
+
+    Quality is the score by the metric of the measurements, speed the time for one sentence.
+    """
+    front: list[Measured] = []
+    # The better of two equally fast ones comes first.
+    for system in sorted(systems, key=lambda each: (each.milliseconds, -measurements.score(each))):
+        if not front or measurements.score(system) > measurements.score(front[-1]):
+            front.append(system)
+    return front
+
+
+class Report:
+    """The report on a student, in the folder `distillation` of its run."""
+
+    def __init__(self, student: Path, teachers: Sequence[Path], bounds: Bounds, console: Console) -> None:
+        """Describe a report, and measure nothing yet.
+
+        Args:
+            student: the run folder of the student.
+            teachers: the run folders of the teacher, or of an ensemble.
+            bounds: the bounds on the student.
+            console: shows the progress.
+        """
+        self.folder, self.student, self.teachers = student / FOLDER, student, teachers
+        self.bounds, self.console = bounds, console
+
+    def measure(
+        self,
+        test: list[str] | None = None,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        sentences: int = SENTENCES,
+        rounds: int = ROUNDS,
+        seconds: float = SECONDS,
+    ) -> Measurements:
+        """Measure all systems, and write the page and the plots; what was measured before is not measured again.
+
+        Args:
+            test: files of test pairs; the validation pairs of the student by default.
+            source: the code of the source language, for multilingual models.
+            target: the code of the target language.
+            sentences: the largest number of test sentences.
+            rounds: the number of times that each system is timed.
+            seconds: the time for single sentences, and again for batches, of a system each time.
+
+        Raises:
+            UserError: a run is damaged, or files do not exist.
+        """
+        tuning = Tuning.of(self.student, console=self.console, valid=test, source=source, target=target)
+        pairs = tuning.corpora.valid[:sentences]
+        if not pairs:
+            raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with --test.")
+        self.folder.mkdir(exist_ok=True)
+        file, key = self.folder / FIGURES, self._key(tuning, pairs)
+        new = Measurements(key=key, machine=machine(), sentences=len(pairs))
+        measurements = Measurements.resumed(file, new)
+        if not measurements.complete(rounds):
+            language = tuning.configuration.data.languages[1]
+            options = {"console": self.console, "language": language, "rounds": rounds, "seconds": seconds}
+            with tempfile.TemporaryDirectory(prefix="translucid-") as name:
+                systems = self._systems(tuning, key, Path(name), source, target)
+                measurements = measure(systems, pairs, measurements, file, **options)
+        self._write(measurements)
+        return measurements
+
+    def _systems(
+        self, tuning: Tuning, key: str, place: Path, source: str | None, target: str | None
+    ) -> list[System]:
+        """Open all systems; the files of their shortlists are in `place`."""
+        lists = Shortlists.of(tuning, self.folder / SHORTLISTS, key).write(place)
+        return [*teacher_systems(self.teachers, source, target), *student_systems(tuning, lists)]
+
+    def _key(self, tuning: Tuning, pairs: Sequence[Pair]) -> str:
+        """Return a fingerprint of everything that the figures depend on, but the machine."""
+        made_from = {
+            "runs": [RunFolder(run).model_digest() for run in (self.student, *self.teachers)],
+            "tokenizer": tuning.tokenizer.fingerprint,
+            "decoding": tuning.configuration.decoding.model_dump(exclude={"beam"}),
+            "languages": tuning.configuration.data.languages,
+            "training text": tuning.corpora.digest,
+            "pairs": pairs,
+            "versions": [__version__, ctranslate2.__version__, torch.__version__],
+        }
+        return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+    def _write(self, measurements: Measurements) -> None:
+        """Write the page and the plots."""
+        from translucid.distillation.plot import draw_report
+
+        write_atomically(self.folder / PAGE, self.markdown(measurements).encode())
+        figure = draw_report(measurements, pareto_front(measurements.systems, measurements))
+        for name in PICTURES:
+            save_figure(figure, self.folder / name)
+
+    def markdown(self, measurements: Measurements) -> str:
+        """Return the report as a Markdown page."""
+        lines = [f"# {self.student.name}: quality, speed and size", ""]
+        lines += ["| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * (len(COLUMNS) - 2) + "---|"]
+        for row in rows(measurements, self.bounds):
+            lines.append("| " + " | ".join(row) + " |")
+        lines += ["", f"![{measurements.metric} and time for one sentence]({PICTURES[0]})", ""]
+        for note in self.notes(measurements):
+            lines.append(f"- {note}")
+        return "\n".join(lines) + "\n"
+
+    def table(self, measurements: Measurements) -> Table:
+        """Return the table for the terminal."""
+        first, *figures, mark = COLUMNS
+        table = table_of(first, figures=figures)
+        table.add_column(mark)
+        for row in rows(measurements, self.bounds):
+            table.add_row(*row)
+        return table
+
+    def notes(self, measurements: Measurements) -> Iterator[str]:
+        """Yield the conditions of the measurement, and whether the bounds are met."""
+        teachers = " + ".join(run.name for run in self.teachers)
+        yield f"Teacher: {teachers}. Student: {self.student.name}. Test sentences: {measurements.sentences:,}."
+        yield f"{measurements.machine}; load average at most {measurements.busy:.1f}."
+        yield (
+            "ms: median time for a sentence that is translated alone. Sentences/s and source words/s: many sentences "
+            "together. Systems were timed in turn, in rounds; the median of the rounds counts."
+        )
+        yield "MB: the exported folder with its tokenizer, or what our search needs of the run folders."
+        yield from measurements.signatures
+        if any(self.bounds):
+            best = self.bounds.best(measurements)
+            answer = f"met by {best.name}, beam {best.beam}" if best else "met by no student"
+            yield f"{self.bounds}: {answer}."
+
+    def adopt(self, chosen: Measured) -> None:
+        """Let `translate`, `evaluate` and `serve` use a student's engine, weights, candidates and beam from now on."""
+        shortlist = None
+        if chosen.tuned.considered != "all pieces":
+            shortlist = Shortlists.read(self.folder / SHORTLISTS).lists[chosen.tuned.considered]
+        save_tuned(self.student, chosen.tuned, shortlist)
+        folder = RunFolder(self.student)
+        configuration = folder.configuration()
+        decoding = configuration.decoding.model_copy(update={"beam": chosen.beam})
+        folder.save_configuration(configuration.model_copy(update={"decoding": decoding}))
+
+
+COLUMNS = "system", "beam", "BLEU", "chrF", "ms", "sentences/s", "words/s", "MB", ""
+
+
+def rows(measurements: Measurements, bounds: Bounds) -> Iterator[list[str]]:
+    """Yield the figures of each system as texts, with marks of the front and of the best student within the bounds."""
+    front = pareto_front(measurements.systems, measurements)
+    best = bounds.best(measurements)
+    for system in measurements.systems:
+        marks = []
+        if system in front:
+            marks.append("front")
+        if system == best:
+            marks.append("← chosen")
+        yield [
+            system.name,
+            str(system.beam),
+            f"{system.bleu:.2f}",
+            f"{system.chrf:.2f}",
+            f"{system.milliseconds:.2f}",
+            f"{system.sentences_per_second:,.0f}",
+            f"{system.words_per_second:,.0f}",
+            f"{system.megabytes:.2f}",
+            " ".join(marks),
+        ]
+
+
+def machine() -> str:
+    """Return the processor, the number of its cores that this process may use, and its instructions."""
+    return ", ".join(filter(None, [f"{cores()} cores of {processor()}", instruction_set()]))

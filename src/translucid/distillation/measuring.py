@@ -233,9 +233,7 @@ def load_average() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def _scored(
-    system: System, sources: Sequence[str], criterion: Criterion, measurements: Measurements
-) -> Measurements:
+def _scored(system: System, sources: Sequence[str], criterion: Criterion, measurements: Measurements) -> Measurements:
     """Add a system with its scores; the first one decides on the metric."""
     started = time.perf_counter()
     texts = system.translate(sources)

@@ -100,9 +100,7 @@ class Report:
         self._write(measurements)
         return measurements
 
-    def _systems(
-        self, tuning: Tuning, key: str, place: Path, source: str | None, target: str | None
-    ) -> list[System]:
+    def _systems(self, tuning: Tuning, key: str, place: Path, source: str | None, target: str | None) -> list[System]:
         """Open all systems; the files of their shortlists are in `place`."""
         lists = Shortlists.of(tuning, self.folder / SHORTLISTS, key).write(place)
         return [*teacher_systems(self.teachers, source, target), *student_systems(tuning, lists)]

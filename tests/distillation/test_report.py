@@ -122,7 +122,7 @@ def test_the_chosen_student_is_what_translate_uses(report, result, student):
     assert RunFolder(student).configuration().decoding.beam == 5
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Stands for a killed process."""
 
 
@@ -135,7 +135,7 @@ class Model:
     def translate(self, texts):
         self.calls.append(len(texts))
         if self.stop_after is not None and len(self.calls) > self.stop_after:
-            raise Stopped
+            raise StoppedError
         return [text.replace("the", "las").replace("big houses", "casas grandes") for text in texts]
 
 
@@ -162,7 +162,7 @@ def test_an_interrupted_measurement_goes_on_where_it_was(tmp_path):
     assert [model.calls[1:] for model in whole] == [2 * in_a_round] * 2
     for stop_after in range(1, len(whole[1].calls)):
         file.unlink()
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             run([Model(), Model(stop_after)])
         again = [Model(), Model()]
         assert run(again).complete(2)

@@ -50,7 +50,7 @@ class Round(BaseModel):
     sentences_per_second: float
     """The number of sentences that are translated in a second, many together."""
     words_per_second: float
-    """The number of source words, separated by white space, that are translated in a second, many sentences together."""
+    """The number of source words, separated by white space, that are translated in a second, many together."""
 
 
 class Measured(BaseModel):

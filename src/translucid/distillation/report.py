@@ -1,4 +1,4 @@
-"""The report on a student: a table, a Markdown page and a plot of its systems and its teacher's, with the Pareto front."""
+"""The report on a student: a table, a Markdown page and a plot of its systems and its teacher's; the Pareto front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The systems that a report compares: the teachers as they run, and the student with each kind of weights and candidates."""
+"""The systems that a report compares: the teachers as they run, and the student with each engine and candidates."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Measured(BaseModel):
     @property
     def name(self) -> str:
         """The name of the system, without its beam."""
-        weights = self.tuned.quantization
+        weights: str = self.tuned.quantization
         if self.tuned.engine == "torch":
             weights += ", our search"
         return f"{self.role}, {weights}{CANDIDATES[self.tuned.considered]}"
@@ -204,8 +204,8 @@ def measure(
     sources = sources_of(pairs)
     measurements = measurements.model_copy(update={"count": len(systems)})
     steps = len(systems) * (1 + rounds) - len(measurements.systems)
-    for system in measurements.systems:
-        steps -= len(system.rounds)
+    for saved in measurements.systems:
+        steps -= len(saved.rounds)
     with counting(console, "measuring", steps) as advance:
         criterion = Criterion([targets_of(pairs)], language)
         for place in range(len(measurements.systems), len(systems)):

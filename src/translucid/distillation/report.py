@@ -93,10 +93,17 @@ class Report:
         measurements = Measurements.resumed(file, new)
         if not measurements.complete(rounds):
             language = tuning.configuration.data.languages[1]
-            options = {"console": self.console, "language": language, "rounds": rounds, "seconds": seconds}
             with tempfile.TemporaryDirectory(prefix="translucid-") as name:
-                systems = self._systems(tuning, key, Path(name), source, target)
-                measurements = measure(systems, pairs, measurements, file, **options)
+                measurements = measure(
+                    self._systems(tuning, key, Path(name), source, target),
+                    pairs,
+                    measurements,
+                    file,
+                    console=self.console,
+                    language=language,
+                    rounds=rounds,
+                    seconds=seconds,
+                )
         self._write(measurements)
         return measurements
 

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 
 from translucid.data.batching import Batch
 from translucid.data.stream import empty_source
-from translucid.kernels.machine import bfloat16
-from translucid.kernels.rounding import mixed_precision
+from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
 from translucid.models.build import build_model
 from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import resolve
@@ -75,7 +74,7 @@ def variants() -> dict[str, Callable[[], Tensor]]:
         "PyTorch's whole model": whole,
         "lm-lstm, float32": ours(False),
     }
-    return found | ({"lm-lstm, bfloat16": ours(True)} if bfloat16() else {})
+    return found | ({"lm-lstm, bfloat16": ours(True)} if bfloat16_is_quick(CPU) else {})
 
 
 def main() -> None:

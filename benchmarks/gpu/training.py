@@ -18,6 +18,7 @@ from translucid.data.batching import Batch
 from translucid.ground.console import Console
 from translucid.runs.configuration import Configuration
 from translucid.training.display import Display
+from translucid.training.precision import choose_precision
 from translucid.training.trainer import Trainer
 
 Update = Callable[[], int]
@@ -30,7 +31,8 @@ def ours(configuration: Configuration, device: torch.device, precision: str) -> 
     """Return an update of our own trainer, from its batches in the background to its running average."""
     options = configuration.training.model_copy(update={"precision": precision})
     nothing = cast(Any, SimpleNamespace())  # nothing is validated or saved here
-    trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device)
+    chosen = choose_precision(options, device)
+    trainer = Trainer(model_of(configuration), epochs_of(configuration), nothing, nothing, options, device, chosen)
     updates, display = trainer._updates(), Display(Console(quiet=True))
 
     def update() -> int:

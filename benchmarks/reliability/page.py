@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from translucid.kernels.machine import avx512, bfloat16, processor
+from translucid.kernels.machine import avx512, processor
+from translucid.kernels.rounding import bfloat16_is_quick
 from translucid.training.display import clock
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -96,7 +97,7 @@ def attack_section(attacks: list[dict[str, Any]]) -> str:
 def machine() -> str:
     """Describe the machine."""
     versions = f"Python {platform.python_version()}, PyTorch {torch.__version__}"
-    has = " with bfloat16" if bfloat16() else " with AVX-512" if avx512() else ""
+    has = " with bfloat16" if bfloat16_is_quick(torch.device("cpu")) else " with AVX-512" if avx512() else ""
     return f"{os.cpu_count()} cores of {processor()}{has}, {platform.system()}, {versions}"
 
 

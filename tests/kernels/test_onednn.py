@@ -1,5 +1,6 @@
-"""Which library makes products of float32, and that the process is left as it was found."""
+"""Which library multiplies float32, whether bfloat16 is faster, and that the process stays as it was."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,8 @@ from threading import Barrier, Thread
 import pytest
 import torch
 
-from translucid.kernels import onednn, reference_mode
-from translucid.kernels.onednn import fast_products, onednn_is_better
+from translucid.kernels import onednn, reference_mode, rounding
+from translucid.kernels.onednn import fast_products, fastest, onednn_is_better
 from translucid.kernels.rounding import bfloat16_is_quick
 
 MATMUL = torch.backends.mkldnn.matmul
@@ -74,20 +75,74 @@ def test_of_threads_that_overlap_the_last_puts_it_back(before, monkeypatch):
     assert MATMUL.fp32_precision == before
 
 
-def test_a_library_that_rounds_is_not_better(monkeypatch):
-    monkeypatch.setattr(onednn, "amd", lambda: True)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX512")
+def timed(monkeypatch, *seconds):
+    """Pretend that the products that are compared take so many seconds."""
+    monkeypatch.setattr(onednn, "fastest", lambda *products: list(seconds))
+
+
+@pytest.mark.parametrize(("default", "better"), [(2.2, True), (1.2, False), (0.5, False)])
+def test_the_faster_library_is_better_unless_it_rounds(default, better, monkeypatch):
+    timed(monkeypatch, default, 1.0)
     monkeypatch.setattr(onednn, "_with_onednn", lambda a, b: a @ b)
-    assert onednn_is_better.__wrapped__() is torch.backends.mkldnn.is_available()
+    assert onednn_is_better.__wrapped__() is (better and torch.backends.mkldnn.is_available())
     monkeypatch.setattr(onednn, "_with_onednn", lambda a, b: (a.bfloat16() @ b.bfloat16()).float())
     assert not onednn_is_better.__wrapped__()
 
 
-@pytest.mark.parametrize(("capability", "amd"), [("AVX2", True), ("AVX512", False)])
-def test_elsewhere_the_usual_library_is_taken(capability, amd, monkeypatch):
-    monkeypatch.setattr(onednn, "amd", lambda: amd)
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
-    assert not onednn_is_better.__wrapped__()
+@pytest.mark.parametrize(("seconds", "quick"), [((2.0, 1.0), True), ((1.2, 1.0), False), ((1.0, 6.0), False)])
+def test_bfloat16_is_quick_where_its_products_take_clearly_less_time(seconds, quick, monkeypatch):
+    timed(monkeypatch, *seconds)
+    monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: True)
+    monkeypatch.setattr(onednn, "onednn_is_better", lambda: False)
+    monkeypatch.setattr(rounding, "bfloat16_gain", onednn.bfloat16_gain.__wrapped__)
+    assert rounding.gain_of_rounding(torch.device("cpu")) == seconds[0] / seconds[1]
+    assert bfloat16_is_quick(torch.device("cpu")) is quick
+
+
+def test_bfloat16_is_compared_with_the_library_that_multiplies_float32(monkeypatch):
+    libraries = []
+    monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: True)
+    monkeypatch.setattr(onednn, "_with_onednn", lambda a, b: libraries.append("onednn") or a @ b)
+    monkeypatch.setattr(onednn, "onednn_is_better", lambda: False)
+    onednn.bfloat16_gain.__wrapped__()
+    assert not libraries
+    monkeypatch.setattr(onednn, "onednn_is_better", lambda: True)
+    onednn.bfloat16_gain.__wrapped__()
+    assert libraries
+
+
+def test_products_are_timed_in_turn_on_one_thread_and_the_fastest_try_counts(monkeypatch):
+    clock, calls = [0.0], []
+    durations = iter([100, 50, *[3, 9] * (onednn.TRIES - 1), 2, 8])  # the first two set the libraries up
+    monkeypatch.setattr(onednn.time, "perf_counter", lambda: clock[0])
+
+    def product(name):
+        calls.append(name)
+        assert torch.get_num_threads() == 1
+        clock[0] += next(durations)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert fastest(lambda: product("a"), lambda: product("b")) == [2, 8]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert "".join(calls) == "ab" * (1 + onednn.TRIES)
+
+
+def test_measuring_leaves_the_random_state():
+    before = torch.get_rng_state()
+    onednn.sample_factors()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_capped_library_is_not_trusted_with_bfloat16():
+    """Without the instructions, which the processor may have, oneDNN emulates them."""
+    program = "import torch; from translucid.kernels.rounding import *; print(gain_of_rounding(torch.device('cpu')))"
+    environment = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < onednn.CLEARLY
 
 
 def test_products_write_nothing_into_the_environment():
@@ -106,12 +161,6 @@ def test_products_write_nothing_into_the_environment():
         assert dict(os.environ) == before
     """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.skipif(not bfloat16_is_quick(torch.device("cpu")), reason="no instructions for bfloat16 here")
-def test_a_processor_that_is_said_to_multiply_bfloat16_does_so():
-    """By PyTorch's own word, which it has for x86 only."""
-    assert torch.cpu._is_avx512_bf16_supported()
 
 
 @pytest.mark.skipif(

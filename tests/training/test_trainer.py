@@ -14,7 +14,7 @@ from translucid.kernels import linear, onednn, rounding
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training import trainer
+from translucid.training import precision
 from translucid.training.objective import batch_loss
 from translucid.training.trainer import Trainer
 from translucid.training.validation import Validation, Validator
@@ -255,10 +255,10 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
     assert rounded != pytest.approx(plain, abs=1e-5)
 
 
-@pytest.mark.parametrize(("has_it", "asked", "taken"), [
-    (True, "auto", True), (False, "auto", False), (True, "float32", False), (False, "bfloat16", True)
+@pytest.mark.parametrize(("gain", "asked", "taken"), [
+    (2.0, "auto", True), (0.2, "auto", False), (2.0, "float32", False), (0.2, "bfloat16", True)
 ])  # fmt: skip
-def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, has_it, asked, taken):
+def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, monkeypatch, gain, asked, taken):
     rounded = []
 
     def spy(model, rows, smoothing):
@@ -266,7 +266,7 @@ def test_products_are_rounded_where_that_pays_or_is_asked_for(train, tmp_path, m
         return batch_loss(model, rows, smoothing)
 
     monkeypatch.setattr("translucid.training.weights.batch_loss", spy)
-    monkeypatch.setattr(trainer, "bfloat16_is_quick", lambda device: has_it)
+    monkeypatch.setattr(precision, "gain_of_rounding", lambda device: gain)
     train(tmp_path / "run", "training.max_steps=1", f"training.precision={asked}")
     assert set(rounded) == {taken}
 

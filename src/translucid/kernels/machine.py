@@ -65,16 +65,11 @@ def avx512() -> bool:
     return {"avx512f", "avx512cd", "avx512vl", "avx512dq", "avx512bw"} <= set(_cpuinfo().split())
 
 
-def bfloat16() -> bool:
-    """Whether the processor is known to have instructions that multiply bfloat16; False outside Linux."""
-    return avx512() and "avx512_bf16" in _cpuinfo().split()
-
-
 def instruction_set() -> str:
     """Return the widest vector instructions of the processor, and the limit that the user has set; "" if unknown."""
     flags = set(_cpuinfo().split())
     name = ""
-    if bfloat16():
+    if avx512() and "avx512_bf16" in flags:
         name = "AVX-512 with bfloat16"
     elif avx512():
         name = "AVX-512"

@@ -1,14 +1,18 @@
 """The choice between PyTorch's two libraries for large products of float32 matrices on a CPU.
 
-Intel's MKL, PyTorch's default, is slow on AMD's processors: on a Zen 5 with AVX-512 it reaches 90 GFLOP/s per core,
-oneDNN 200. Both sum the same products in float32, in another order. PyTorch uses oneDNN for float32 only if it may
-round factors to bfloat16, so we choose it only on processors where it does not round, which a test product shows. For
-small products in float32, such as those within attention, oneDNN is slower.
+Intel's MKL, PyTorch's default, is slow on AMD's processors: on a Zen 5 with AVX-512 it reaches 110 GFLOP/s per core,
+oneDNN 255. Both sum the same products in float32, in another order. PyTorch uses oneDNN for float32 only if it may
+round factors to bfloat16, so we choose it only where it does not round.
+
+A test product shows both, since the processor's flags do not: environment variables such as ONEDNN_MAX_CPU_ISA, a
+virtual machine or an old library can keep a library from instructions that the processor has. For small products in
+float32, such as those within attention, oneDNN is slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -18,10 +22,13 @@ import torch
 from torch import Tensor
 
 from translucid.kernels.dispatch import uses_reference
-from translucid.kernels.machine import amd
 
+CLEARLY = 1.4
+"""The ratio of two speeds from which the faster product is chosen. On the processors we know, the true ratios are near
+1 or above 2, so noise does not change the choice."""
+TRIES = 7
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
-_lock = Lock()
+_lock, _timing = Lock(), Lock()
 _inside = 0
 _before = ""
 
@@ -29,7 +36,7 @@ _before = ""
 @contextmanager
 def fast_products() -> Iterator[None]:
     """Compute large products of float32 matrices on a CPU with the faster library."""
-    with _onednn() if onednn_is_better() and not uses_reference("linear") else nullcontext():
+    with _onednn() if not uses_reference("linear") and onednn_is_better() else nullcontext():
         yield
 
 
@@ -54,13 +61,57 @@ def _onednn() -> Iterator[None]:
 
 @cache
 def onednn_is_better() -> bool:
-    """Whether this is an AMD processor with AVX-512 on which oneDNN does not round although it may."""
-    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512" or not amd():
+    """Whether oneDNN multiplies float32 clearly faster than PyTorch's default, and does not round although it may."""
+    if not torch.backends.mkldnn.is_available():
         return False
-    generator = torch.Generator().manual_seed(1)  # leaves the random state of the process unchanged
-    a, b = torch.randn(2, 512, 512, generator=generator)
-    error = (_with_onednn(a, b) - a.double() @ b.double()).abs().max()
-    return bool(error < 1e-3)  # rounding to bfloat16 would cause an error of about 0.3
+    a, b = sample_factors()
+    with _timing:  # another thread that measures would switch the library
+        error = (_with_onednn(a, b) - a.double() @ b.double()).abs().max()
+        if error > 1e-3:  # rounding to bfloat16 causes an error of about 0.3
+            return False
+        default, onednn = fastest(lambda: a @ b, lambda: _with_onednn(a, b))
+    return default >= CLEARLY * onednn
+
+
+@cache
+def bfloat16_gain() -> float:
+    """Return how many times as fast as float32 this process multiplies bfloat16 on its CPU, measured once.
+
+    It is 0 if the library that sums such products in float32 is missing.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return 0.0
+    a, b = sample_factors()
+    rounded = b.bfloat16()
+    product = _with_onednn if onednn_is_better() else torch.mm
+    # A linear layer rounds three factors for its three products, so one rounding belongs to each.
+    float32, bfloat16 = fastest(lambda: product(a, b), lambda: a.bfloat16() @ rounded)
+    return float32 / bfloat16
+
+
+def sample_factors() -> tuple[Tensor, Tensor]:
+    """Return factors [512, 256] and [256, 512] of a product, which leave the random state of the process unchanged."""
+    generator = torch.Generator().manual_seed(1)
+    a, b = torch.randn(2, 512, 256, generator=generator, device="cpu")
+    return a, b.t()
+
+
+def fastest(*products: Callable[[], Tensor]) -> list[float]:
+    """Return the seconds of the fastest of several tries of each product; the products take turns on one thread."""
+    seconds = [float("inf")] * len(products)
+    threads = torch.get_num_threads()
+    # On a busy machine, several threads mostly wait for each other, which hides the difference between two products.
+    torch.set_num_threads(1)
+    try:
+        for attempt in range(1 + TRIES):
+            for index, product in enumerate(products):
+                started = time.perf_counter()
+                product()
+                if attempt:  # the first one sets the libraries up
+                    seconds[index] = min(seconds[index], time.perf_counter() - started)
+    finally:
+        torch.set_num_threads(threads)
+    return seconds
 
 
 def _with_onednn(a: Tensor, b: Tensor) -> Tensor:

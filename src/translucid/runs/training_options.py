@@ -89,8 +89,9 @@ class TrainingOptions(OptionGroup):
     """The decay of the running average of the weights, which is validated and kept; 0 keeps the last weights."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """The precision of factors in large matrix products and in attention; weights and updates stay in float32.
-    auto is bfloat16 on GPUs and CPUs that have instructions for it, where it is faster, and lets GPUs round the factors
-    of other products to TF32; float32 is the same on all devices."""
+    auto is bfloat16 on GPUs that have instructions for it, and on CPUs if a product in it is clearly faster, which is
+    measured at the start; it also lets GPUs round the factors of other products to TF32. A resumed run keeps its choice.
+    float32 is the same on all devices."""
 
     compile: bool = False
     """For Transformers, mainly on a GPU: compile the forward pass and its gradients into few kernels (`torch.compile`).

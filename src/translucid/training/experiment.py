@@ -34,6 +34,7 @@ from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
 from translucid.training.labels import LabelledDataset
+from translucid.training.precision import choose_precision
 from translucid.training.progress import Progress
 from translucid.training.provenance import device_name, provenance
 from translucid.training.record import board_missing
@@ -136,7 +137,8 @@ def prepared(
             else:
                 trainer, files = _begun(configuration, setup, corpora, resume=resume, overwrite=overwrite)
             if workers.leads:
-                run.add_provenance(provenance(files, device_name(place), trainer.progress.step, workers.count, command))
+                origin = provenance(files, device_name(place), trainer.progress.step, workers.count, command)
+                run.add_provenance(origin | {"precision": trainer.precision._asdict()})
                 if missing := board_missing():
                     console.print(missing, soft_wrap=True)
             yield trainer, Display(console)
@@ -280,6 +282,7 @@ def _trainer(
         folder,
         options,
         setup.device,
+        choose_precision(options, setup.device, workers, state[1].get("precision") if state else None),
         workers,
         origin | data.fingerprints,
         data.reward,
@@ -292,16 +295,16 @@ def _trainer(
 
 
 def _show_size(trainer: Trainer, tokenizer: Tokenizer, console: Console) -> None:
-    """Show the size of the model, of its vocabulary and of an epoch."""
+    """Show the size of the model, of its vocabulary and of an epoch, and the precision."""
     options, (learned, frozen) = trainer.options, sizes(trainer.weights.model)
     size = f"{(learned + frozen) / 1e6:.1f}M parameters"
     if options.freeze or options.adapter_rank:
         size += f", of them {learned / 1e6:.2g}M that learn"
-    precision = " in bfloat16" if trainer.bfloat16 else ""
     console.print(
         f"model with {size}, vocabulary of {tokenizer.target_size:,}, {trainer.epochs.size(0):,} batches an epoch, "
-        f"on {trainer.device}{precision}{trainer.workers}"
+        f"on {trainer.device}{trainer.workers}"
     )
+    console.print(f"large products in {trainer.precision}")
 
 
 def _tell_of_lines(data: TrainingData, corpora: Corpora, folder: RunFolder, setup: _Setup) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from translucid.ground.errors import UserError
-from translucid.kernels.rounding import bfloat16_is_quick, mixed_precision
+from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.layers.low_rank import differences
 from translucid.models.protocol import Model, SequenceModel
@@ -26,6 +26,7 @@ from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
 from translucid.training.objective import sums
 from translucid.training.optimizer import Optimizer
+from translucid.training.precision import Precision
 from translucid.training.progress import Progress
 from translucid.training.random_states import random_states, restore_random_states
 from translucid.training.record import Recent, Record
@@ -66,6 +67,7 @@ class Trainer:
         run: RunFolder,
         options: TrainingOptions,
         device: torch.device,
+        precision: Precision,
         workers: Workers | None = None,
         origin: dict[str, str] | None = None,
         reward: Reward | None = None,
@@ -97,13 +99,13 @@ class Trainer:
         self._started, self._interrupt = time.monotonic(), Interrupt()
         self._agreed = [0.0, 0.0]
         """The sums over all processes of `_clock_and_signal`, from the last update whose figures have been read."""
-        self.bfloat16 = options.precision == "bfloat16" or (options.precision == "auto" and bfloat16_is_quick(device))
+        self.precision = precision
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
             self.weights.loss = DistillationLoss(self.weights.model, options.distillation_weight)
-        validator.bfloat16 = self.bfloat16 and device.type == "cuda"
-        self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=self.bfloat16)
+        validator.bfloat16 = precision.bfloat16 and device.type == "cuda"
+        self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
 
     def fit(self, display: Display) -> Progress:
         """Train until a limit is reached, validations stop improving, or Ctrl-C; then save everything.
@@ -193,7 +195,7 @@ class Trainer:
             rows = self.weights.rows(batch.rows)
             if rows is None:
                 continue
-            with mixed_precision(self.device, wanted=self.bfloat16):
+            with mixed_precision(self.device, wanted=self.precision.bfloat16):
                 loss = loss_of(rows, self.options.label_smoothing)
             self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
             losses.append(loss)
@@ -277,10 +279,8 @@ class Trainer:
         return self._done() >= 1 or stale
 
     def _status(self, rate: float) -> Status:
-        p = self.progress
-        return Status(
-            p.step, p.epoch, self._done(), p.seconds, *self.recent.figures(), rate, p.skipped, self.recent.reward
-        )
+        p, recent = self.progress, self.recent
+        return Status(p.step, p.epoch, self._done(), p.seconds, *recent.figures(), rate, p.skipped, recent.reward)
 
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
@@ -317,7 +317,7 @@ class Trainer:
         for rank, state in enumerate(states):
             tensors |= {f"process.{rank}.{name}": tensor for name, tensor in state.items()}
         facts = {"place": asdict(self.progress), **self.recent.facts(), "origin": self.origin}
-        facts["validated on"] = self.validated_on
+        facts |= {"validated on": self.validated_on, "precision": self.precision.name}
         self.run.save_state(tensors, facts)
 
     def resume(self, state: Checkpoint, say: Callable[[str], None]) -> None:

@@ -37,7 +37,9 @@ def test_the_faster_one_unless_a_resumed_run_has_another(monkeypatch, gain, befo
 
 
 def test_the_reason_names_the_measurement(monkeypatch):
-    assert str(chosen(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 2.0 times as fast as float32)"
+    assert (
+        str(chosen(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 2.0 times as fast as float32)"
+    )
     assert str(chosen(monkeypatch, 0.5, "bfloat16")).startswith("bfloat16 (as before; measured here: ")
     assert str(chosen(monkeypatch, 0.1, "bfloat16")).startswith("float32 (measured here: ")
     assert str(chosen(monkeypatch, 0.1, asked="bfloat16")) == "bfloat16 (as training.precision says)"

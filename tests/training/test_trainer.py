@@ -241,12 +241,12 @@ def test_the_faster_products_give_the_same_loss_curve(train, tmp_path, monkeypat
     if not onednn.onednn_is_better():
         monkeypatch.setattr(onednn, "_onednn", nullcontext)
     curves = []
-    for fast, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16")):
+    for fast, dtype in ((False, "float32"), (True, "float32"), (True, "bfloat16")):
         for module in (linear, onednn):
             monkeypatch.setattr(module, "onednn_is_better", lambda fast=fast: fast)
-        folder = tmp_path / f"{fast} {precision}"
+        folder = tmp_path / f"{fast} {dtype}"
         limits = "training.max_steps=6", "training.validate_every=6"
-        train(folder, *limits, "training.log_every=1", f"training.precision={precision}")
+        train(folder, *limits, "training.log_every=1", f"training.precision={dtype}")
         curves.append([row["loss"] for row in RunFolder(folder).metrics() if row["kind"] == "training"])
     plain, fast, rounded = curves
     assert len(plain) == 6

@@ -90,7 +90,7 @@ class TrainingOptions(OptionGroup):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """The precision of factors in large matrix products and in attention; weights and updates stay in float32.
     auto is bfloat16 on GPUs that have instructions for it, and on CPUs if a product in it is clearly faster, which is
-    measured at the start; it also lets GPUs round the factors of other products to TF32. A resumed run keeps its choice.
+    measured at the start; it also lets GPUs round the factors of other products to TF32. A resumed run keeps it.
     float32 is the same on all devices."""
 
     compile: bool = False

@@ -25,6 +25,7 @@ KINDS = {
         TransformerOptions(width=16, heads=4, feed_forward=24, encoder_layers=2, decoder_layers=2),
     ),
     "post-norm": (Transformer, TransformerOptions(width=16, heads=2, encoder_layers=1, decoder_layers=2, norm="post")),
+    "ssru": (Transformer, TransformerOptions(width=16, heads=2, encoder_layers=1, decoder_layers=2, decoder="ssru")),
     "attention-only": (AttentionOnly, AttentionOnlyOptions(width=16, encoder_layers=2, decoder_layers=2)),
     "bahdanau": (RecurrentModel, RecurrentOptions(width=16, attention="bahdanau")),
     "luong": (RecurrentModel, RecurrentOptions(width=16, attention="luong-general")),

@@ -23,6 +23,7 @@ OPTIONS = {
     f"transformer {norm} {positions}": TransformerOptions(**TRANSFORMER, norm=norm, positions=positions)
     for norm, positions in itertools.product(("pre", "post"), ("sinusoidal", "learned", "none"))
 }
+OPTIONS["transformer ssru"] = TransformerOptions(**TRANSFORMER, decoder="ssru")
 OPTIONS |= {
     f"recurrent {attention} {more}": RecurrentOptions(width=16, attention=attention, **more)
     for attention, more in [
@@ -70,6 +71,7 @@ OPTIONS |= {
     )
     for norm, layers in (("pre", 2), ("post", 2))
 }
+OPTIONS["captioning-transformer ssru"] = OPTIONS["captioning-transformer pre"].model_copy(update={"decoder": "ssru"})
 OPTIONS |= {
     f"language-lstm {more}": LSTMLanguageOptions(width=16, hidden=12, **more)
     for more in ({}, {"layers": 3, "tie_output": False}, {"layers": 1})

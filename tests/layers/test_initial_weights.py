@@ -12,6 +12,7 @@ from translucid.layers.language_lstm import LSTMLayer, ProjectedLSTM
 from translucid.layers.low_rank import LowRank
 from translucid.layers.mix import Mix
 from translucid.layers.positions import LearnedPositions
+from translucid.layers.ssru import SSRU
 from translucid.models.build import build_model
 from translucid.models.captioner_options import CaptionerOptions
 from translucid.models.language_options import BiLSTMLanguageOptions
@@ -37,6 +38,7 @@ LAYERS = {
         lambda: FeedForward(40, 90),
         {"inner.weight": xavier, "inner.bias": 0, "outer.weight": xavier, "outer.bias": 0},
     ),
+    "SSRU": (lambda: SSRU(60), {"projection.weight": math.sqrt(1 / 60), "forget_bias": 0}),
     "highway": (
         lambda: Highway(50),
         {"change.weight": xavier, "change.bias": 0, "gate.weight": xavier, "gate.bias": -1},

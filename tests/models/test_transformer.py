@@ -26,6 +26,7 @@ def build(vocabularies=(30, 30), **options):
         {"feed_forward": 32},
         {"encoder_layers": 2},
         {"decoder_layers": 2},
+        {"decoder": "ssru"},
         {"norm": "post"},
         {"positions": "learned"},
         {"positions": "none"},

@@ -97,3 +97,19 @@ class MultiHeadAttention(nn.Module):
         context = self.at_heads(context, first)
         # Concatenate the heads: [B, H, T, d] -> [B, T, D].
         return self.at_output(self.output(context.transpose(1, 2).flatten(2)), first)
+
+    def attend_to_past(self, x: Tensor, past: KeyValue | None, first: int = 0) -> tuple[Tensor, KeyValue]:
+        """Compute causal self-attention at all positions x [N, T, D], or at one position x [N, 1, D] after `past`.
+
+        Args:
+            x: the positions.
+            past: the keys and values [N, H, t, d] of earlier positions; t may be 0.
+            first: the position of the first row of x, for the points.
+
+        Returns:
+            The output [N, T, D], and the keys and values of all positions so far.
+        """
+        key, value = self.project(x)
+        if past is not None:
+            key, value = append(past, key, value)
+        return self.attend_heads(x, key, value, causal=past is None, first=first), (key, value)

@@ -20,6 +20,11 @@ The terms of an attention with H heads:
     .weights  [N, H, T, S]      .heads [N, H, T, d], the output of each head before W^O
     .output   [N, T, D], the output of the sublayer
 
+An SSRU in place of a decoder's self-attention (`layers/ssru.py`), [N, T, D] each; what replaces cells is not kept for
+the next position:
+
+    decoder.0.ssru.forget       decoder.0.ssru.values, W x      decoder.0.ssru.cells      decoder.0.ssru.output
+
 `decoder.0.cross.head.3` stands for head 3 of `decoder.0.cross.heads`. A model has those points that apply to it:
 recurrent models have one decoder layer, whose cross-attention has one head, and `decoder.0.output` is its hidden state.
 """

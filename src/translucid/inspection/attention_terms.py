@@ -144,7 +144,7 @@ def _sublayers(model: BlockStacks) -> list[_Sublayer]:
         before = f"{name}.output"
     before = "decoder.input"
     for i, block in enumerate(model.decoder):
-        assert isinstance(block, DecoderBlock)
+        assert isinstance(block, DecoderBlock) and block.self_attention
         name, (wrapping, outer, _) = f"decoder.{i}", block.residuals
         assert isinstance(wrapping, Residual) and isinstance(outer, Residual)
         after = f"{name}.after_self"
@@ -156,7 +156,9 @@ def _sublayers(model: BlockStacks) -> list[_Sublayer]:
 
 def has_contributions(model: nn.Module) -> bool:
     """Whether the sublayers of a model are sums of transformed inputs."""
-    return isinstance(model, BlockStacks | AttentionOnly)
+    if isinstance(model, BlockStacks):
+        return model.options.decoder == "self-attention"
+    return isinstance(model, AttentionOnly)
 
 
 def refuse_without_terms(model: nn.Module) -> None:

@@ -108,6 +108,8 @@ def _kind(configuration: Configuration) -> str:
         raise UserError(f"a model of the kind {o.kind} has none like it at Hugging Face", fix="Use it as it is.")
     if o.elmo:
         raise UserError("Hugging Face has no translator that reads its source with ELMo", fix="Use the model as it is.")
+    if o.decoder == "ssru":
+        raise UserError("Hugging Face has no translator with model.decoder=ssru", fix="Use the model as it is.")
     many = configuration.data.tokenizer.told == "each on its own side" and bool(configuration.data.tokenizer.languages)
     if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and many:
         kind, first = "m2m_100", 2

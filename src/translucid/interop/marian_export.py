@@ -54,6 +54,8 @@ def _refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
     options = model.options
     if not isinstance(options, TransformerOptions) or options.elmo:
         raise UserError("only a Transformer can become a model of Marian", fix="Use it as it is.")
+    if options.decoder == "ssru":
+        raise UserError("a model with model.decoder=ssru can't be exported to Marian yet", fix="Use it as it is.")
     for name, value in _NEEDED.items():
         if getattr(options, name) != value:
             what = f"model.{name}={getattr(options, name)} is another function than Marian computes"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-KERNELS = frozenset({"linear", "attention", "additive", "dropout", "loss", "lstm"})
+KERNELS = frozenset({"linear", "attention", "additive", "dropout", "loss", "lstm", "recurrence"})
 """The kernels, named after their files. `linear` stands for all products of the package, in linear layers and in the
 loss: for their library and the rounding of their factors."""
 

@@ -16,6 +16,7 @@ from torch.nn.utils import parametrize
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.layers.feed_forward import FeedForward
+from translucid.layers.ssru import SSRU
 
 
 class LowRank(nn.Module):
@@ -42,7 +43,8 @@ def adapt(model: nn.Module, rank: int, scale: float, parts: Collection[str]) -> 
         model: a Transformer; other models have no such matrices.
         rank: r, the rank of the differences.
         scale: s, the factor of the differences.
-        parts: any of `attention`, `feed-forward` and `embeddings`, which includes the output projection.
+        parts: any of `attention`, which includes an SSRU in its place, `feed-forward`, and `embeddings`, which includes
+            the output projection.
 
     Returns:
         The number of adapted matrices. A matrix that several modules share counts once.
@@ -93,6 +95,8 @@ def _modules(model: nn.Module, parts: Collection[str]) -> Iterator[nn.Linear | n
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and "attention" in parts:
             yield from (module.query, module.key_value, module.output)
+        if isinstance(module, SSRU) and "attention" in parts:
+            yield module.projection
         if isinstance(module, FeedForward) and "feed-forward" in parts:
             yield from (module.inner, module.outer)
         if isinstance(module, nn.Embedding) and "embeddings" in parts:

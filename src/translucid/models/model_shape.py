@@ -52,6 +52,9 @@ class BlocksShape(ModelShape):
     """Encoder blocks."""
     decoder_layers: int = Field(3, ge=1, le=256)
     """Decoder blocks."""
+    decoder: Literal["self-attention", "ssru"] = "self-attention"
+    """How positions of the target depend on earlier ones: causal self-attention; or an SSRU (Kim et al. 2019,
+    D19-5632), a recurrent unit with a state of constant size, for fast students."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout on each sublayer's output and on the sum of embedding and position."""
     norm: Literal["pre", "post"] = "pre"
@@ -70,7 +73,11 @@ class BlocksShape(ModelShape):
     @property
     def maps(self) -> dict[str, int]:
         """The maps of all encoder and decoder blocks."""
-        return stacked(self.encoder_layers, self.decoder_layers, self.heads)
+        maps = stacked(self.encoder_layers, self.decoder_layers, self.heads)
+        if self.decoder == "ssru":
+            for layer in range(self.decoder_layers):
+                del maps[f"decoder.{layer}.self"]
+        return maps
 
 
 def stacked(encoder: int, decoder: int, heads: int) -> dict[str, int]:

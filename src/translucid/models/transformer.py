@@ -6,8 +6,10 @@ al. 2018).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +21,7 @@ from translucid.layers.embedding import Embedding, output_projection, token_embe
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import LearnedPositions, NoPositions, SinusoidalPositions
 from translucid.layers.residual import Residual, final_norm
+from translucid.layers.ssru import SSRU
 from translucid.models.captioner_options import CaptioningTransformerOptions
 from translucid.models.language.bilstm import with_elmo
 from translucid.models.language.model import LanguageModel, Reading
@@ -26,6 +29,11 @@ from translucid.models.language_options import TransformerLanguageOptions
 from translucid.models.model_options import TransformerOptions
 from translucid.models.model_shape import BlocksShape
 from translucid.models.protocol import Memory, SequenceModel
+
+Past: TypeAlias = tuple[Tensor, ...]
+"""What a block of the decoder keeps of earlier positions: the keys and values of its self-attention, [N, H, t, d], or
+the cell of its SSRU, [N, D]."""
+PastT = TypeVar("PastT", KeyValue, Past)
 
 
 class EncoderBlock(nn.Module):
@@ -49,47 +57,58 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Causal self-attention, cross-attention over the encoder's output, feed-forward."""
+    """Causal self-attention or an SSRU, then cross-attention over the encoder's output, then feed-forward."""
+
+    self_attention: MultiHeadAttention | None
+    """None in a block with an SSRU."""
+    ssru: SSRU | None
+    """None in a block with self-attention."""
 
     def __init__(self, options: BlocksShape, name: str) -> None:
         """`name`: that of the block's points, such as `decoder.0`."""
         super().__init__()
         o = options
-        self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
+        self.self_attention = self.ssru = None
+        if o.decoder == "ssru":
+            self.ssru = SSRU(o.width, f"{name}.ssru")
+        else:
+            self.self_attention = MultiHeadAttention(o.width, o.heads, f"{name}.self")
         self.cross_attention = MultiHeadAttention(o.width, o.heads, f"{name}.cross")
         self.feed_forward = FeedForward(o.width, o.feed_forward, o.nonlinearity)
         self.residuals = nn.ModuleList(Residual(o.width, o.dropout, o.norm) for _ in range(3))
         self.after_self, self.after_cross = Point(f"{name}.after_self"), Point(f"{name}.after_cross")
         self.at_feed_forward, self.at_output = Point(f"{name}.feed_forward"), Point(f"{name}.output")
 
+    def start(self, states: Tensor) -> tuple[KeyValue, Past]:
+        """Return the keys and values of the encoder's output [N, S, D], and the past before the first position."""
+        key, value = memory = self.cross_attention.project(states)
+        if self.ssru:
+            return memory, (torch.zeros(len(states), states.size(2), device=states.device),)
+        return memory, (key[:, :, :0], value[:, :, :0])  # no position yet: [N, H, 0, d]
+
     def forward(
-        self, x: Tensor, memory: Tensor | KeyValue, mask: SharedMask, past: KeyValue | None = None
-    ) -> tuple[Tensor, KeyValue]:
+        self, x: Tensor, memory: Tensor | KeyValue, mask: SharedMask, past: Past | None = None, first: int = 0
+    ) -> tuple[Tensor, Past]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after those of `past`.
 
-        Targets are padded on the right, so the causal mask alone hides padding from every real position.
+        Targets are padded on the right, so no real position depends on padding.
 
         Args:
             x: the output of the block below, for N = k B targets.
             memory: the encoder's output [B, S, D], or its keys and values [B, H, S, d] if they are projected already.
             mask: [B, 1, 1, S], shared by all blocks.
-            past: the keys and values [N, H, t, d] of this block's self-attention for earlier positions; t may be 0.
+            past: what this block keeps of earlier positions.
+            first: the position of the first row of x.
 
         Returns:
-            The output [N, T, D], and the keys and values of all positions so far.
+            The output [N, T, D], and what the block keeps of all positions so far.
         """
         assert past is None or x.size(1) == 1
-        first, keys_and_values = 0, past
-        if past is not None:
-            first = past[0].size(2)
 
-        def self_attention(x: Tensor) -> Tensor:
-            nonlocal keys_and_values
-            key, value = self.self_attention.project(x)
-            if past is not None:
-                key, value = append(past, key, value)
-            keys_and_values = key, value
-            return self.self_attention.attend_heads(x, key, value, causal=past is None, first=first)
+        def mix_positions(x: Tensor) -> Tensor:
+            nonlocal past
+            output, past = self._mix_positions(x, past, first)
+            return output
 
         def cross_attention(x: Tensor) -> Tensor:
             key, value = self.cross_attention.project(memory) if isinstance(memory, Tensor) else memory
@@ -97,22 +116,31 @@ class DecoderBlock(nn.Module):
             together = x.reshape(key.size(0), -1, x.size(2))
             return self.cross_attention.attend_heads(together, key, value, mask, first=first).view_as(x)
 
-        x = self.after_self(self.residuals[0](x, self_attention), first)
+        x = self.after_self(self.residuals[0](x, mix_positions), first)
         x = self.after_cross(self.residuals[1](x, cross_attention), first)
         x = self.residuals[2](x, lambda x: self.at_feed_forward(self.feed_forward(x), first))
-        assert keys_and_values is not None
-        return self.at_output(x, first), keys_and_values
+        assert past is not None
+        return self.at_output(x, first), past
+
+    def _mix_positions(self, x: Tensor, past: Past | None, first: int) -> tuple[Tensor, Past]:
+        """Return the output [N, T, D] of the self-attention or the SSRU, and what the block keeps."""
+        if self.ssru:
+            output, cell = self.ssru(x, past and past[0], first)
+            return output, (cell,)
+        assert self.self_attention
+        keys_and_values = (past[0], past[1]) if past else None
+        return self.self_attention.attend_to_past(x, keys_and_values, first)
 
 
 @dataclass(frozen=True)
 class TransformerState:
-    """The state of the decoder: the keys and values of each layer, which are never recomputed."""
+    """The state of the decoder: what each layer keeps, which is never recomputed."""
 
     length: int
     """t, the number of tokens so far."""
-    past: list[KeyValue]
-    """The keys and values of each layer's self-attention, [N, H, t, d]."""
-    memory: list[KeyValue]
+    past: Sequence[Past]
+    """The keys and values of each layer's self-attention, [N, H, t, d], or the cell of its SSRU, [N, D]."""
+    memory: Sequence[KeyValue]
     """The keys and values of each layer's cross-attention, [N, H, S, d]."""
     mask: Tensor
     """[N, 1, 1, S], True where the decoder may look."""
@@ -171,13 +199,12 @@ class BlockStacks(SequenceModel[TransformerState]):
 
     def start(self, memory: Memory) -> TransformerState:
         """Return the state before the first token; the memory is projected here, once for all steps."""
-        projected: list[KeyValue] = []
-        past: list[KeyValue] = []
+        projected, past = [], []
         for block in self.decoder:
             assert isinstance(block, DecoderBlock)
-            key, value = block.cross_attention.project(memory.states)
-            projected.append((key, value))
-            past.append((key[:, :, :0], value[:, :, :0]))  # no position yet: [N, H, 0, d]
+            keys_and_values, before = block.start(memory.states)
+            projected.append(keys_and_values)
+            past.append(before)
         mask = memory.mask[:, None, None]
         return TransformerState(0, past, projected, mask, torch.arange(mask.size(0), device=mask.device))
 
@@ -186,9 +213,9 @@ class BlockStacks(SequenceModel[TransformerState]):
         x, mask = self.target_embedding(tokens[:, None], state.length), share_mask(state.mask)
         x = self.decoder_input(x, state.length)
         past = []
-        for block, earlier, memory in zip(self.decoder, state.past, state.memory, strict=True):
-            x, keys_and_values = block(x, memory, mask, earlier)
-            past.append(keys_and_values)
+        for block, before, memory in zip(self.decoder, state.past, state.memory, strict=True):
+            x, after = block(x, memory, mask, before, state.length)
+            past.append(after)
         features = self.decoder_output(self.decoder_norm(x), state.length)
         return features[:, 0], replace(state, length=state.length + 1, past=past)
 
@@ -223,8 +250,11 @@ def _positions(options: TransformerOptions) -> nn.Module:
     return SinusoidalPositions(options.width, options.positions, options.first_position)
 
 
-def _select(pairs: list[KeyValue], rows: Tensor) -> list[KeyValue]:
-    return [(key.index_select(0, rows), value.index_select(0, rows)) for key, value in pairs]
+def _select(layers: Sequence[PastT], rows: Tensor) -> list[PastT]:
+    selected = []
+    for tensors in layers:
+        selected.append(tuple(tensor.index_select(0, rows) for tensor in tensors))
+    return selected  # type: ignore[return-value]
 
 
 class CausalBlock(nn.Module):

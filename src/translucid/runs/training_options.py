@@ -79,7 +79,7 @@ class TrainingOptions(OptionGroup):
     adapter_parts: list[Literal["attention", "feed-forward", "embeddings"]] = Field(
         ["attention", "feed-forward", "embeddings"], min_length=1
     )
-    """The parts with adapted matrices; the output projection belongs to the embeddings."""
+    """The parts with adapted matrices; an SSRU belongs to the attention, the output projection to the embeddings."""
     self_critical: float = Field(0.0, ge=0, le=1)
     """For captioners: the last share of the training, in which the model learns from sampled captions, rewarded by
     their CIDEr-D to the reference captions (Rennie et al. 2017), instead of from each reference token."""

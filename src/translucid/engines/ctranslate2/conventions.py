@@ -20,8 +20,8 @@ _LINEAR = {
 
 
 def is_supported(options: object) -> bool:
-    """Whether CTranslate2 runs such models: it has Transformers only, and no bidirectional LSTM for ELMo."""
-    return isinstance(options, TransformerOptions) and options.elmo is None
+    """Whether CTranslate2 runs such models: it has Transformers only, no bidirectional LSTM for ELMo, and no SSRU."""
+    return isinstance(options, TransformerOptions) and options.elmo is None and options.decoder == "self-attention"
 
 
 def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:

@@ -133,6 +133,9 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
         fix = "Its bidirectional LSTM has no such form; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become an ONNX model", fix=fix)
     if isinstance(model, Transformer):
+        if model.options.decoder == "ssru":
+            what = "a model with model.decoder=ssru can't become an ONNX model yet"
+            raise UserError(what, fix="Use the model as it is.")
         return _TransformerTensors(model)
     if isinstance(model, AttentionOnly):
         return _AttentionOnlyTensors(model)

@@ -28,6 +28,7 @@ CASES |= {
         "tiny",
         ["model.positions=sinusoidal-halves", "model.zero_start=true", "training.optimizer=nadam", *_UNTIED],
     ),
+    "ssru": ("tiny", ["model.decoder=ssru"]),
     "muon": ("tiny", ["training.optimizer=muon"]),
     "gru, one direction": (
         "rnn-luong-dot",

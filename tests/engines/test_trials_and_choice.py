@@ -121,6 +121,7 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
     for model, engine in (
         (TransformerOptions(**SMALL), "ctranslate2"),
         (elmo, "torch"),
+        (TransformerOptions(**SMALL, decoder="ssru"), "torch"),
         (RecurrentOptions(width=8), "torch"),
     ):
         assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)

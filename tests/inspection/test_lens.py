@@ -32,6 +32,7 @@ SHAPE = {"width": D, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decod
 KINDS = {
     "pre-norm": TransformerOptions(**SHAPE),
     "post-norm": TransformerOptions(**SHAPE, norm="post"),
+    "ssru": TransformerOptions(**SHAPE, decoder="ssru"),
     "attention-only": AttentionOnlyOptions(width=D, encoder_layers=2, decoder_layers=2),
 }
 LANGUAGE = TransformerLanguageOptions(width=D, heads=2, feed_forward=24, layers=2)

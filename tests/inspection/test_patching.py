@@ -27,6 +27,7 @@ LAYERS = {"width": 16, "encoder_layers": 2, "decoder_layers": 2}
 KINDS = {
     "pre-norm": (Transformer, TransformerOptions(**LAYERS, heads=4, feed_forward=24)),
     "post-norm": (Transformer, TransformerOptions(**LAYERS, heads=2, feed_forward=24, norm="post")),
+    "ssru": (Transformer, TransformerOptions(**LAYERS, heads=2, feed_forward=24, decoder="ssru")),
     "attention-only": (AttentionOnly, AttentionOnlyOptions(**LAYERS)),
     "bahdanau": (RecurrentModel, RecurrentOptions(width=16, attention="bahdanau")),
     "input feeding": (RecurrentModel, RecurrentOptions(width=16, attention="luong-dot", input_feeding=True)),
@@ -148,7 +149,7 @@ def test_states_of_a_longer_sentence():
 
 def test_what_applies_to_a_model():
     kinds = {name: list(points_by_kind(runs_of(name).model)) for name in KINDS}
-    assert kinds["pre-norm"] == kinds["bahdanau"] == [ENCODER, CROSS, DECODER]
+    assert kinds["pre-norm"] == kinds["ssru"] == kinds["bahdanau"] == [ENCODER, CROSS, DECODER]
     assert kinds["attention-only"] == kinds["no attention"] == [ENCODER, DECODER]
     notes = {name: " ".join(notes_on(runs_of(name).model)) for name in KINDS}
     assert notes["pre-norm"] == ""

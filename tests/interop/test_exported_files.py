@@ -243,6 +243,7 @@ def test_the_card_names_the_version(many):
             {"kind": "transformer", **SMALL, "elmo": {"kind": "language-bilstm", "width": 8, "hidden": 8}},
             "Hugging Face has no translator that reads its source with ELMo",
         ),
+        ({"kind": "transformer", **SMALL, "decoder": "ssru"}, "Hugging Face has no translator with model.decoder=ssru"),
     ],
 )
 def test_models_that_hugging_face_lacks_are_refused(tmp_path, model, message):

@@ -54,6 +54,12 @@ def test_only_the_parts_that_are_wanted(model, parts, count):
     assert all(name.endswith((".up", ".down")) for name in learned)
 
 
+def test_an_ssru_belongs_to_the_attention():
+    model = build_model(SMALL.model_copy(update={"decoder": "ssru"}), 20, 20)
+    assert adapt(model, 2, 2.0, ["attention"]) == 3 + 2 * (1 + 3)
+    assert "decoder.1.ssru.projection.weight" in differences(model)
+
+
 def test_what_is_frozen_gets_none(model):
     model.encoder.requires_grad_(False)
     adapt(model, 2, 2.0, ["attention", "feed-forward"])

@@ -169,6 +169,8 @@ def refuse_without_terms(model: nn.Module) -> None:
     """
     if not has_contributions(model):
         what = "contributions and norms exist only where attention and residual connections add up, in a Transformer"
+        if isinstance(model, BlockStacks):
+            what = "contributions and norms do not exist for model.decoder=ssru, whose relu is no sum of its inputs"
         raise UserError(what, fix="Show the attention weights: --method weights.")
 
 

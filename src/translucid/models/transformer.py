@@ -82,7 +82,7 @@ class DecoderBlock(nn.Module):
     def start(self, states: Tensor) -> tuple[KeyValue, Past]:
         """Return the keys and values of the encoder's output [N, S, D], and the past before the first position."""
         key, value = memory = self.cross_attention.project(states)
-        if self.ssru:
+        if self.ssru is not None:
             return memory, (torch.zeros(len(states), states.size(2), device=states.device),)
         return memory, (key[:, :, :0], value[:, :, :0])  # no position yet: [N, H, 0, d]
 
@@ -124,11 +124,11 @@ class DecoderBlock(nn.Module):
 
     def _mix_positions(self, x: Tensor, past: Past | None, first: int) -> tuple[Tensor, Past]:
         """Return the output [N, T, D] of the self-attention or the SSRU, and what the block keeps."""
-        if self.ssru:
-            output, cell = self.ssru(x, past and past[0], first)
+        if self.ssru is not None:
+            output, cell = self.ssru(x, None if past is None else past[0], first)
             return output, (cell,)
-        assert self.self_attention
-        keys_and_values = (past[0], past[1]) if past else None
+        assert self.self_attention is not None
+        keys_and_values = None if past is None else (past[0], past[1])
         return self.self_attention.attend_to_past(x, keys_and_values, first)
 
 

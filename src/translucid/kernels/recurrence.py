@@ -2,10 +2,10 @@
 
     h_0 = b_0,    g_t = dL/dh_t + a_{t+1} g_{t+1},    da_t = g_t h_{t-1},    db_t = g_t
 
-The backward pass is a recurrence too, from the last position to the first. On a CPU, one operation for each position
-costs little compared with the products around it, and nothing is computed twice. On a GPU, whose time goes into starting
-operations, doubling needs log2(T) rounds instead of T (Hillis and Steele 1986, "Data parallel algorithms"). Neither
-divides by products of a, which become 0 in long sequences.
+The backward pass is a recurrence too, from the last position to the first. On a CPU, one operation per position costs
+little compared with the products around it, and nothing is computed twice. On a GPU, where starting an operation takes
+longer than computing it, doubling needs log2(T) rounds instead of T (Hillis and Steele 1986, "Data parallel
+algorithms"). Neither divides by products of a, which become 0 in long sequences.
 """
 
 from __future__ import annotations

@@ -161,6 +161,8 @@ class TransformerState:
 class BlockStacks(SequenceModel[TransformerState]):
     """N encoder blocks and N decoder blocks; derived classes provide the embeddings."""
 
+    options: TransformerOptions | CaptioningTransformerOptions
+
     def __init__(
         self,
         options: TransformerOptions | CaptioningTransformerOptions,

@@ -20,6 +20,8 @@ TRAIN = (
     "tests/training/test_*.py",
 )
 SECONDS = {
+    "tests/distillation/test_interrupted.py": 32,
+    "tests/distillation/test_distilling.py": 22,
     "tests/interop/test_onnx.py": 45,
     "tests/documents/test_growth.py": 38,
     "tests/reliability/test_reliability.py": 32,

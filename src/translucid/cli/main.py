@@ -88,7 +88,7 @@ def _main(
 
 PANELS = {
     "Start": ("demo", "learn"),
-    "Train": ("train", "models", "tune"),
+    "Train": ("train", "distill", "models", "tune"),
     "Translate": ("translate", "caption", "classify", "generate"),
     "Evaluate": ("evaluate", "compare", "score"),
     "Inspect": ("look", "explain", "heads", "patch", "align", "embed", "nearest", "draw"),

@@ -48,6 +48,50 @@ UNREAD = -1e6
 """The log-probability, in nats, of a pair that is too long for the other model: below that of any other pair."""
 
 
+def reverse_configuration(run: Path, configuration: Configuration) -> Configuration:
+    """Return the configuration of a run of the other direction, between the languages of `configuration`.
+
+    Raises:
+        UserError: it is no translator, or its languages show that it translates in the same direction.
+    """
+    opposite = RunFolder(run).configuration()
+    opposite.refuse_other_reader("text", run)
+    source, target = configuration.data.languages
+    if opposite.data.tokenizer.languages:
+        return opposite.between(target, source)
+    if source and target and opposite.data.languages == (source, target):
+        fix = f"Give one from {target} to {source}."
+        raise UserError(f"translates from {source} to {target} itself", file=run, fix=fix)
+    return opposite
+
+
+class ReverseModel(NamedTuple):
+    """A model of the other direction."""
+
+    model: SequenceModel
+    """The model, in evaluation mode."""
+    pipeline: TextPipeline
+    """The model's text pipeline."""
+    device: torch.device
+    """The device of the model."""
+
+    @classmethod
+    def load(cls, run: Path, configuration: Configuration, device: str = "auto") -> ReverseModel:
+        """Load the run of the direction opposite to that of a configuration.
+
+        Raises:
+            UserError: the run is damaged or no translator, or its languages show that it translates in the same
+                direction.
+        """
+        folder = RunFolder(run)
+        opposite = reverse_configuration(run, configuration)
+        tokenizer = folder.tokenizer().between(*opposite.data.languages, opposite.data.tokenizer)
+        chosen = choose_device(device)
+        model = folder.load_sequence_model(opposite, tokenizer).to(chosen)
+        reverse = TextPipeline(tokenizer, opposite.longest, opposite.data.languages[0])
+        return cls(model, reverse, chosen)
+
+
 @dataclass(frozen=True)
 class NoisyChannel:
     """Ranks the hypotheses of a beam with a model of the other direction."""
@@ -85,22 +129,8 @@ class NoisyChannel:
             UserError: the run is damaged or no translator, or its languages show that it translates in the same
                 direction.
         """
-        folder = RunFolder(run)
-        reverse_configuration = folder.configuration()
-        reverse_configuration.refuse_other_reader("text", run)
-        source, target = configuration.data.languages
-        if reverse_configuration.data.tokenizer.languages:
-            reverse_configuration = reverse_configuration.between(target, source)
-        elif source and target and reverse_configuration.data.languages == (source, target):
-            fix = f"Give one from {target} to {source}."
-            raise UserError(f"translates from {source} to {target} itself", file=run, fix=fix)
-        tokenizer = folder.tokenizer().between(
-            *reverse_configuration.data.languages, reverse_configuration.data.tokenizer
-        )
-        chosen = choose_device(device)
-        model = folder.load_sequence_model(reverse_configuration, tokenizer).to(chosen)
-        reverse = TextPipeline(tokenizer, reverse_configuration.longest, reverse_configuration.data.languages[0])
-        return cls(pipeline, model, reverse, chosen, weights)
+        reverse = ReverseModel.load(run, configuration, device)
+        return cls(pipeline, *reverse, weights)
 
     def __str__(self) -> str:
         """Name the ranking and its weights."""

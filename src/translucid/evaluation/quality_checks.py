@@ -85,7 +85,7 @@ class QualityChecks:
         ids, tokens = ids[len(self.tokenizer.source_opening) :], tokens[len(self.tokenizer.target_opening) :]
         doubts = [*self._unknown(source, ids), *self._capitals(source, ids)]
         doubts += self._length(source, ids, target, tokens)
-        if repeated := _repeated(source, target):
+        if repeated := repetition_in(source, target):
             doubts.append(f"repeated: {repeated}")
         lost, invented = lost_and_invented(source, target, PlaceholderSyntax.message)
         if lost:
@@ -168,7 +168,7 @@ def known_scripts(tokenizer: Tokenizer) -> set[str | None]:
     return known | {kind for kind, count in single.items() if count >= 100}
 
 
-def _repeated(source: str, target: str) -> str | None:
+def repetition_in(source: str, target: str) -> str | None:
     """Return the repeated part of a translation, if the source does not repeat itself likewise."""
     words = target.split()
     if len(words) - len(set(words)) >= 3 and (repetition := LOOP.search(target)) and not LOOP.search(source):

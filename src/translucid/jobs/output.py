@@ -162,7 +162,7 @@ class FileOutput(Output):
         else:
             if record.identity == fresh.identity and record.written <= size:
                 return record
-            why = _difference(record.identity, fresh.identity) or "some of it is lost"
+            why = difference(record.identity, fresh.identity) or "some of it is lost"
         self.discard(why, say)
         return fresh
 
@@ -257,8 +257,8 @@ def output_to(file: Path | None) -> Output:
     return StreamOutput(file)
 
 
-def _difference(then: dict[str, Any], now: dict[str, Any]) -> str:
-    """Return the first differences between two jobs as text."""
+def difference(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Return the first differences between the identities of two jobs, as text."""
     differences = []
     for name in {**then, **now}:
         before, after = then.get(name), now.get(name)

@@ -97,6 +97,23 @@ PRESETS: dict[str, Preset] = {
             },
         },
     ),
+    "student-demo": Preset(
+        "a student of the built-in phrasebook: two minutes on two cores",
+        {
+            "model": {**_blocks(96, heads=4, feed_forward=384, layers=2, dropout=0.0), "decoder_layers": 1},
+            "data": {"tokenizer": {"vocabulary": 1500}},
+            "training": {
+                "batch_tokens": 2048,
+                "learning_rate": 0.005,
+                "warmup": 200,
+                "cooldown": 0.4,
+                "averaging": 0.99,
+                "validate_every": 400,
+                "patience": None,
+                "max_steps": 1200,
+            },
+        },
+    ),
     "tiny": Preset(
         "up to about 50,000 pairs: narrow, with strong dropout",
         {

@@ -49,6 +49,8 @@ SCENES = "scenes"
 """The folder with the pictures of a demo, which exists before the run."""
 PAIRS = "pairs"
 """The folder with the pairs of a translation memory for fine-tuning, which exists before the run."""
+DISTILLATION = "distillation"
+"""The folder with the stages of the distillation of a student, which exists before the run."""
 OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, VALIDATION),
@@ -126,7 +128,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-        if not self.exists and not visible <= {*OURS, "state", SCENES, PAIRS}:
+        if not self.exists and not visible <= {*OURS, "state", SCENES, PAIRS, DISTILLATION}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:

@@ -83,6 +83,19 @@ def finish_replacing(run: RunFolder) -> None:
             _replace(run)
 
 
+def discard(run: RunFolder) -> None:
+    """Remove the files of a run, and no others, and those of a run that was being prepared in its place.
+
+    Raises:
+        UserError: another training uses the folder, or another program has a file open.
+    """
+    finish_replacing(run)
+    with run.locked():
+        shutil.rmtree(prepared_folder(run).path, ignore_errors=True)
+        _set_aside(run, run.path / _REPLACED)
+        shutil.rmtree(run.path / _REPLACED, ignore_errors=True)
+
+
 def interrupted_configuration(run: RunFolder) -> Configuration | None:
     """Return the configuration of a new run whose preparation was interrupted and can be resumed, if there is one.
 

@@ -1,0 +1,62 @@
+"""The job of linking the words of the student's pairs, by statistics: lines of `0-0 1-2`, source word first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from translucid import __version__
+from translucid.data.readers.corpus import Pair, read_lines
+from translucid.evaluation.alignment_error import to_pharaoh
+from translucid.ground.reading import digest
+from translucid.inspection.statistical_alignment import statistical_links
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines
+from translucid.jobs.windows import Window
+from translucid.kernels.devices import same_sums_on_any_threads
+
+SHARED = 20_000
+"""The number of pairs from which the links of each window are also learned, since the last window may be small."""
+
+
+@dataclass(frozen=True)
+class AlignmentJob(AnyJob):
+    """All that determines the links of a file of pairs; it can be sent to another process.
+
+    `run` is the file of pairs whose beginning all windows share.
+    """
+
+    window: ClassVar[int] = 50_000
+    """The number of pairs that are linked together."""
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same."""
+        return {"the version": __version__, "--format": "word links", "the shared pairs": digest(self.run)}
+
+    def worker(self, threads: int | None = None) -> AlignmentWorker:
+        """Prepare to link words."""
+        return AlignmentWorker(self.run)
+
+
+class AlignmentWorker(AnyWorker):
+    """Links the words of one window after the other."""
+
+    device = "cpu"
+
+    def __init__(self, shared: Path) -> None:
+        """Read the pairs that all windows share."""
+        same_sums_on_any_threads()
+        self.shared = list(map(_pair, islice(read_lines(shared), SHARED)))
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Write the links between the words, separated by white space, of each line `source TAB target`."""
+        pairs = [_pair(line.decode()) for line in window.lines]
+        more = [] if pairs[: len(self.shared)] == self.shared else self.shared
+        links = statistical_links([*pairs, *more], len(pairs))
+        return window, Done(as_lines(to_pharaoh(sorted(of_pair.possible)) for of_pair in links))
+
+
+def _pair(line: str) -> Pair:
+    source, target = line.split("\t")
+    return Pair(source, target)

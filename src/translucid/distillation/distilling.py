@@ -1,0 +1,260 @@
+"""A distillation from beginning to end, or from where an earlier run of it was interrupted.
+
+back-translate   text of the target language becomes pairs, if there is any
+translate        the teacher translates all sources, and a hypothesis of each is chosen
+filter           pairs are removed by rules and by the score of the reverse run
+align            the words of the pairs are linked
+train            the student learns from the pairs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from translucid.data.filtering import Skipped
+from translucid.data.readers.corpus import read_lines
+from translucid.distillation.aligning import AlignmentJob
+from translucid.distillation.filtering import DISTILLED, REFERENCE, Counts, by_rules, by_scores, summary_of
+from translucid.distillation.request import SMALL, Request
+from translucid.distillation.reverse_scores import ReverseScoreJob
+from translucid.distillation.sources import sentences, write_sources
+from translucid.distillation.stages import Results, Stage, Stages
+from translucid.distillation.student import chosen_preset, student_configuration, train_student
+from translucid.distillation.teacher import teacher_job
+from translucid.ground.atomic import output
+from translucid.ground.console import Console, counting
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.jobs.back_translating import BackTranslationJob, pairs_made
+from translucid.jobs.job import AnyJob, identity_of
+from translucid.jobs.output import PartRecord
+from translucid.jobs.running import executor_of, run_with_progress
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.staging import discard
+
+BACK_TRANSLATE = Stage("back-translate", "translating back", ("target.txt", "synthetic.tsv"))
+TRANSLATE = Stage("translate", "translating", ("sources.tsv", "decoded.tsv", "valid.tsv", "test.tsv"))
+FILTER = Stage("filter", "filtering", ("clean.tsv", "scores.txt", "distilled.tsv", "references.tsv"))
+ALIGN = Stage("align", "linking words", ("distilled.align", "references.align"))
+TRAIN = Stage("train", "training the student")
+STUDENT_PAIRS = "distilled.tsv", "references.tsv"
+"""The files of pairs that the student learns from; the second is empty without references."""
+
+
+def distill(
+    request: Request,
+    *,
+    tune: bool = True,
+    overwrite: bool = False,
+    console: Console | None = None,
+    command: Sequence[str] | None = None,
+) -> Results:
+    """Distill a student; the run folder has it, and the folder `distillation` inside has the files of all stages.
+
+    Args:
+        request: runs, files and options.
+        tune: whether the fastest engine for the student is found after the training, on a CPU.
+        overwrite: whether stages are repeated whose inputs have changed, and a run in the folder may be replaced.
+        console: shows the progress; standard error by default.
+        command: the arguments of the command `translucid`, for the provenance.
+
+    Returns:
+        The results of each stage, by its name.
+
+    Raises:
+        UserError: for every error that the user can correct.
+        KeyboardInterrupt: the same request goes on from there.
+    """
+    request.check()
+    console = console or Console(stderr=True)
+    planned = [TRANSLATE, FILTER, ALIGN, TRAIN]
+    if request.target_text:
+        planned.insert(0, BACK_TRANSLATE)
+    stages = Stages(request.folder, planned, console, overwrite=overwrite)
+    run = RunFolder(request.out)
+    if not stages.begun(TRAIN):
+        run.refuse_to_lose(overwrite)
+    student_configuration(request, chosen_preset(request, 0), {})  # a wrong setting is reported before hours of work
+    with stages.locked():
+        return _Distillation(request, stages, console).run_all(tune=tune, command=command)
+
+
+class _Distillation:
+    """The work of each stage."""
+
+    def __init__(self, request: Request, stages: Stages, console: Console) -> None:
+        self.request, self.stages, self.console = request, stages, console
+        self.folder = request.folder
+
+    def run_all(self, *, tune: bool, command: Sequence[str] | None) -> Results:
+        """Run all stages in order, and return the results of each by its name."""
+        request, stages = self.request, self.stages
+        results: Results = {}
+        if request.target_text:
+            results[BACK_TRANSLATE.name] = stages.run(
+                BACK_TRANSLATE, self._identity_of_back_translation(), self._back_translate
+            )
+        results[TRANSLATE.name] = stages.run(TRANSLATE, self._identity_of_translation(), self._translate)
+        results[FILTER.name] = stages.run(FILTER, self._identity_of_filter(), self._filter)
+        pairs = {name: digest for name, digest in stages.digests(FILTER).items() if name in STUDENT_PAIRS}
+        results[ALIGN.name] = stages.run(ALIGN, pairs, self._align)
+
+        def train() -> Results:
+            return train_student(request, self._preset, self.files, tune=tune, console=self.console, command=command)
+
+        identity = {**pairs, **self._identity_of_training()}
+        stages.check(TRAIN, identity)
+        if not stages.begun(TRAIN):  # whatever run there is may be replaced
+            discard(RunFolder(request.out))
+        results[TRAIN.name] = stages.run(TRAIN, identity, train)
+        return results
+
+    @property
+    def files(self) -> dict[str, list[Path]]:
+        """The files of the student's training, by setting."""
+        train = [self.folder / name for name in STUDENT_PAIRS if (self.folder / name).stat().st_size]
+        return {"data.train": train, "data.valid": [self.folder / "valid.tsv"]}
+
+    @property
+    def _preset(self) -> str | None:
+        """The preset of the student."""
+        counted = self.stages.results(FILTER)
+        return chosen_preset(self.request, sum(numbers["kept"] for numbers in counted.values()))
+
+    def _run_job(
+        self,
+        stage: Stage,
+        job: AnyJob,
+        read: str,
+        write: str,
+        total: int,
+        summary: Callable[[PartRecord], str] = lambda record: "",
+    ) -> None:
+        """Run a job on a file of the folder, unless it was finished before the stage was interrupted."""
+        if (self.folder / write).exists():  # it appears when it is complete
+            return
+        executor = executor_of(job, self.request.workers)
+        text = (self.folder / read).open("rb")
+        run_with_progress(
+            job, text, self.folder / write, executor, self.stages.label(stage), total=total, summary=summary
+        )
+
+    def _identity_of_back_translation(self) -> dict[str, Any]:
+        request = self.request
+        assert request.reverse
+        return {**identity_of(request.reverse), "--target-text": request.digests(request.target_text)}
+
+    def _back_translate(self) -> Results:
+        request, folder = self.request, self.folder
+        configuration = request.reverse_configuration
+        assert request.reverse and configuration
+        skipped = Skipped("sentence")
+        with output(folder / "target.txt") as stream:
+            for sentence in sentences(request.target_text, configuration.data.languages[0], skipped):
+                stream.write(f"{sentence}\n".encode())
+        job = BackTranslationJob(
+            request.reverse,
+            configuration.searching({}),
+            device=request.device,
+            engine=request.engine,
+            split_sentences=False,
+            configuration=configuration,
+        )
+        self._run_job(BACK_TRANSLATE, job, "target.txt", "synthetic.tsv", skipped.kept, pairs_made)
+        if not (folder / "synthetic.tsv").stat().st_size:
+            raise UserError("gave no pair at all", file=request.target_text[0], fix="Is this the right file?")
+        pairs = sum(1 for _ in read_lines(folder / "synthetic.tsv"))
+        return {"sentences": skipped.kept, "left out": dict(skipped.reasons), "pairs": pairs}
+
+    def _identity_of_translation(self) -> dict[str, Any]:
+        request = self.request
+        identity = teacher_job(request).identity("any device")
+        for name in ("pairs", "text", "valid", "test"):
+            identity[f"--{name}"] = request.digests(getattr(request, name))
+        return identity | self.stages.digests(BACK_TRANSLATE)
+
+    def _translate(self) -> Results:
+        request, folder = self.request, self.folder
+        synthetic = folder / "synthetic.tsv" if request.target_text else None
+        with self.console.status(f"{self.stages.label(TRANSLATE)}: reading the corpora"):
+            collected = write_sources(
+                request, synthetic, folder / "sources.tsv", folder / "valid.tsv", folder / "test.tsv"
+            )
+        self.console.print(f"{collected.pairs.summary()}; {collected.texts.summary()}", soft_wrap=True)
+        self._run_job(TRANSLATE, teacher_job(request), "sources.tsv", "decoded.tsv", collected.lines)
+        return collected.to_json()
+
+    @property
+    def _references(self) -> bool:
+        """Whether the student also learns from the references."""
+        if self.request.keep_references is not None:
+            return self.request.keep_references
+        return self.stages.results(TRANSLATE)["pairs"]["kept"] <= SMALL
+
+    def _identity_of_filter(self) -> dict[str, Any]:
+        request = self.request
+        identity: dict[str, Any] = {
+            **self.stages.digests(TRANSLATE),
+            "the languages": list(request.configuration.data.languages),
+            "--keep-references": self._references,
+        }
+        if request.reverse:
+            identity |= {f"{name} of --reverse": value for name, value in identity_of(request.reverse).items()}
+            identity["--filter-worst"] = request.filter_worst
+        return identity
+
+    def _filter(self) -> Results:
+        request, folder = self.request, self.folder
+        files = {DISTILLED: folder / "clean.tsv", REFERENCE: folder / "references.tsv"}
+        with counting(self.console, self.stages.label(FILTER), None) as advance:
+            counts = by_rules(
+                folder / "decoded.tsv",
+                files,
+                request.configuration.data.languages,
+                references=self._references,
+                advance=advance,
+            )
+        self._remove_worst(counts)
+        results = counts.to_json()
+        self.console.print(summary_of(results), soft_wrap=True)
+        if not counts.kept[DISTILLED]:
+            fix = "Does the teacher translate these files, and in this direction?"
+            raise UserError(f"no distilled pair is left ({summary_of(results)})", file=request.teachers[0], fix=fix)
+        return results
+
+    def _remove_worst(self, counts: Counts) -> None:
+        """Write the distilled pairs without those with the worst scores by the reverse run, if there is one."""
+        request, folder = self.request, self.folder
+        clean, distilled = folder / "clean.tsv", folder / "distilled.tsv"
+        if not request.reverse:
+            clean.replace(distilled)
+            return
+        job = ReverseScoreJob(request.reverse, device=request.device, forward=request.configuration)
+        self._run_job(FILTER, job, "clean.tsv", "scores.txt", counts.kept[DISTILLED])
+        by_scores(clean, folder / "scores.txt", request.filter_worst, distilled, counts)
+
+    def _align(self) -> Results:
+        folder = self.folder
+        counted = self.stages.results(FILTER)
+        for name, kind in (("distilled", DISTILLED), ("references", REFERENCE)):
+            total = counted[kind]["kept"]
+            self._run_job(ALIGN, AlignmentJob(folder / "distilled.tsv"), f"{name}.tsv", f"{name}.align", total)
+        return {}
+
+    def _identity_of_training(self) -> dict[str, Any]:
+        """Return the settings of the student, but for the names of its files and the versions."""
+        settings = student_configuration(self.request, self._preset, {}).model_dump(mode="json", exclude={"versions"})
+        valid = digest(self.folder / "valid.tsv")
+        flat = dict(_flat(settings))
+        return {**flat, "the validation pairs": valid}
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings with dotted keys."""
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

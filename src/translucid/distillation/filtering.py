@@ -1,0 +1,130 @@
+"""The filter of distilled pairs: by rules, and by the score of a reverse run; each removal is counted by its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from translucid.data.cleaning.cleaner import Cleaner
+from translucid.data.cleaning.profile import SAMPLE, Profile
+from translucid.data.filtering import reservoir_sample
+from translucid.data.languages import Languages
+from translucid.data.readers.corpus import Pair, PlacedPair, read_lines
+from translucid.evaluation.quality_checks import repetition_in
+from translucid.ground.atomic import output
+
+DISTILLED, REFERENCE = "distilled", "reference"
+"""The two kinds of pairs of a source: with the hypothesis of the teacher, and with the reference."""
+REPETITION, SCORE = "repetition", "reverse-score"
+"""The reasons that `data.cleaning` does not know."""
+WITHOUT = ("near-duplicate",)
+"""The rule that is not applied: what differs in punctuation only teaches a student punctuation."""
+
+
+class Counts:
+    """The numbers of pairs that were kept and removed, by kind and reason."""
+
+    def __init__(self) -> None:
+        """Start at 0."""
+        self.kept: Counter[str] = Counter()
+        self.removed: dict[str, Counter[str]] = {DISTILLED: Counter(), REFERENCE: Counter()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+        by_kind = {}
+        for kind, reasons in self.removed.items():
+            by_kind[kind] = {"kept": self.kept[kind], "removed": dict(reasons.most_common())}
+        return by_kind
+
+
+def summary_of(counts: dict[str, Any]) -> str:
+    """Return the numbers of `Counts.to_json` as a line."""
+    parts = []
+    for kind, numbers in counts.items():
+        kept, reasons = numbers["kept"], numbers["removed"]
+        if not kept and not reasons:
+            continue
+        part = f"{kept:,} {kind} pairs"
+        if reasons:
+            removed = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+            part += f" (removed {sum(reasons.values()):,}: {removed})"
+        parts.append(part)
+    return "; ".join(parts)
+
+
+def by_rules(
+    decoded: Path,
+    files: dict[str, Path],
+    languages: Languages,
+    *,
+    references: bool,
+    advance: Callable[[int], None],
+) -> Counts:
+    """Divide decoded lines into distilled pairs and references, and write those that pass the rules.
+
+    Args:
+        decoded: lines `source TAB hypothesis TAB reference`, in which references may be empty.
+        files: the file to write of each kind; that of references stays empty if they are not wanted.
+        languages: the codes of the languages, if they are known.
+        references: whether references are wanted.
+        advance: called with 1 for each pair.
+    """
+    cleaner = Cleaner(_profile(decoded, languages), WITHOUT)
+    cleaner.rules[REPETITION] = lambda pair: repetition_in(*pair) or ""
+    counts = Counts()
+    with output(files[DISTILLED]) as distilled, output(files[REFERENCE]) as kept_references:
+        streams = {DISTILLED: distilled, REFERENCE: kept_references}
+        for judged in cleaner.judge(candidates(decoded, references=references)):
+            kind = judged.file
+            if judged.rule:
+                counts.removed[kind][judged.rule] += 1
+            else:
+                counts.kept[kind] += 1
+                streams[kind].write("\t".join(judged.pair).encode() + b"\n")
+            advance(1)
+    return counts
+
+
+def candidates(decoded: Path, *, references: bool) -> Iterator[PlacedPair]:
+    """Yield the pairs of decoded lines, each with its kind in place of a file; a reference that differs only."""
+    for number, line in enumerate(read_lines(decoded), 1):
+        source, hypothesis, reference = line.split("\t")
+        yield PlacedPair(DISTILLED, number, Pair(source, hypothesis))
+        if references and reference not in ("", hypothesis):
+            yield PlacedPair(REFERENCE, number, Pair(source, reference))
+
+
+def _profile(decoded: Path, languages: Languages) -> Profile:
+    """Return what is usual in the pairs: in references rather than in hypotheses, which may be bad."""
+    sample = reservoir_sample(_best_known(decoded), SAMPLE, seed=1)
+    return Profile.of(sample, languages)
+
+
+def _best_known(decoded: Path) -> Iterator[Pair]:
+    for line in read_lines(decoded):
+        source, hypothesis, reference = line.split("\t")
+        yield Pair(source, reference or hypothesis)
+
+
+def by_scores(pairs: Path, scores: Path, worst: float, file: Path, counts: Counts) -> None:
+    """Write pairs without the `worst` share of them, by their cross-entropy; the first of equal ones are removed.
+
+    Args:
+        pairs: lines `source TAB target`.
+        scores: a cross-entropy for each line.
+        worst: the share to remove, from 0 to 1.
+        file: the file to write.
+        counts: counts what is removed.
+    """
+    values = np.array(list(map(float, read_lines(scores))))
+    removed = set(np.argsort(-values, kind="stable")[: int(worst * len(values))].tolist())
+    with output(file) as stream:
+        for number, line in enumerate(read_lines(pairs)):
+            if number not in removed:
+                stream.write(line.encode() + b"\n")
+    counts.kept[DISTILLED] -= len(removed)
+    counts.removed[DISTILLED][SCORE] += len(removed)

@@ -1,0 +1,159 @@
+"""What a distillation is made from: runs, files and options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from translucid.data.languages import Languages
+from translucid.data.readers.corpus import sides
+from translucid.distillation.selection import Choice
+from translucid.engines.choosing import EngineName
+from translucid.engines.noisy_channel import reverse_configuration
+from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.runs.configuration import Configuration
+from translucid.runs.data_options import DataOptions
+from translucid.runs.run_folder import DISTILLATION, RunFolder
+
+UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "GB": 1_000_000_000}
+"""The units of a size, in bytes."""
+CANDIDATES = 8
+"""The default length of the n-best list."""
+WORST = 0.05
+"""The default share of pairs that are removed because of their score by the reverse run."""
+SMALL = 1_000_000
+"""Up to this number of pairs, the student learns from the real translations, too, if the user does not decide."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a distillation is made from."""
+
+    teachers: tuple[Path, ...]
+    """The runs of the teachers, whose probabilities are averaged."""
+    out: Path
+    """The run folder of the student."""
+    pairs: tuple[str, ...] = ()
+    """Parallel corpora, whose sources are translated."""
+    text: tuple[str, ...] = ()
+    """Text of the source language."""
+    target_text: tuple[str, ...] = ()
+    """Text of the target language, which the reverse run translates into sources."""
+    valid: tuple[str, ...] = ()
+    """Validation pairs; by default, some of the pairs are held out."""
+    test: tuple[str, ...] = ()
+    """Test pairs, for the report."""
+    reverse: Path | None = None
+    """A run of the reverse direction."""
+    languages: Languages = (None, None)
+    choose: Choice = "nearest"
+    candidates: int = CANDIDATES
+    """The length of the n-best list, or the number of candidates of minimum Bayes risk."""
+    search: tuple[tuple[str, Any], ...] = ()
+    """The decoding options of the teacher that differ from those of its run."""
+    keep_references: bool | None = None
+    """Whether the student also learns from the pairs themselves; by default up to `SMALL` pairs."""
+    filter_worst: float = WORST
+    size: int | None = None
+    """The most bytes that the student may have when it is exported with int8 weights."""
+    preset: str | None = None
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    """Settings of the student, as `key=value`."""
+    device: str = "auto"
+    engine: EngineName = "auto"
+    workers: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the stages."""
+        return self.out / DISTILLATION
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """The configuration of the first teacher, between the languages of the student.
+
+        Raises:
+            UserError: it is no translator, or one of several languages that were not chosen.
+        """
+        run = self.teachers[0]
+        configuration = RunFolder(run).configuration().between(*self.languages)
+        configuration.refuse_other_reader("text", run)
+        if configuration.data.tokenizer.languages and None in configuration.data.languages:
+            fix = "Choose two of them with --source-language and --target-language."
+            raise UserError("translates between several languages", file=run, fix=fix)
+        return configuration
+
+    @cached_property
+    def reverse_configuration(self) -> Configuration | None:
+        """The configuration of the reverse run, if there is one.
+
+        Raises:
+            UserError: it is no translator, or translates in the direction of the teacher.
+        """
+        return reverse_configuration(self.reverse, self.configuration) if self.reverse else None
+
+    @property
+    def data(self) -> DataOptions:
+        """The options by which the corpora are read, in the direction of the teacher."""
+        teacher = self.configuration.data
+        return DataOptions(
+            train=list(self.pairs),
+            valid=list(self.valid),
+            source_language=teacher.source_language,
+            target_language=teacher.target_language,
+            reverse=teacher.reverse,
+            filter=teacher.filter,
+            skip_bad=True,
+        )
+
+    def check(self) -> None:
+        """Check, before any work, that everything that is needed was given.
+
+        Raises:
+            UserError: something is missing, or does not go together.
+        """
+        if not (self.pairs or self.text or self.target_text):
+            fix = "Give --pairs FILES, --text FILES or both."
+            raise UserError("there is nothing that the teacher could translate", fix=fix)
+        if not (self.pairs or self.valid):
+            raise UserError(
+                "there are no pairs to validate the student on", fix="Give --valid FILES, or --pairs FILES."
+            )
+        if self.target_text and not self.reverse:
+            raise UserError("--target-text is translated by a reverse run", fix="Give it with --reverse RUN.")
+        for file in (*self.pairs, *self.text, *self.target_text, *self.valid, *self.test):
+            if file == "-":
+                fix = "Give files: an interrupted distillation reads them again."
+                raise UserError("standard input can't be read twice", fix=fix)
+        for run in (*self.teachers, *filter(None, [self.reverse])):
+            if self.out.exists() and self.out.samefile(run):
+                raise UserError("is a run that is needed, and would be replaced", file=run, fix="Choose another --out.")
+        assert self.configuration  # both are checked when they are read
+        assert self.reverse_configuration or not self.reverse
+
+    def digests(self, files: Sequence[str]) -> list[str]:
+        """Return the SHA-256 of corpus files.
+
+        Raises:
+            UserError: a file can't be read.
+        """
+        return [digest(file) for file in chain.from_iterable(map(sides, files))]
+
+
+def bytes_of(size: str) -> int:
+    """Return the number of bytes of a size such as `10MB`.
+
+    Raises:
+        UserError: it is no size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|kB|KB|MB|GB)", size.strip())
+    if not match or not float(match[1]):
+        raise UserError(f"{size!r} is no size", fix="Write --size 10MB.")
+    return int(float(match[1]) * UNITS[match[2]])

@@ -1,0 +1,124 @@
+"""The sentences that a teacher translates: the sources of pairs, with references, and text of the source language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from translucid.data.cleaning.cleaner import DigestSet
+from translucid.data.filtering import Skipped
+from translucid.data.readers.bad_lines import BadLine
+from translucid.data.readers.corpus import Pair
+from translucid.data.readers.lines import one_space
+from translucid.data.readers.texts import read_texts
+from translucid.data.sentences import split_sentences
+from translucid.data.statistics import digest, digest_pair
+from translucid.distillation.request import Request
+from translucid.ground.atomic import output
+from translucid.ground.errors import UserError
+from translucid.runs.corpus_files import Corpora, pairs_of, read_corpora
+
+UNREADABLE = "unreadable"
+
+
+class Collected(NamedTuple):
+    """The numbers of sentences to translate, and of those that were left out."""
+
+    pairs: Skipped
+    texts: Skipped
+
+    @property
+    def lines(self) -> int:
+        """The number of sentences to translate."""
+        return self.pairs.kept + self.texts.kept
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as plain values."""
+        by_kind = {}
+        for name, skipped in (("pairs", self.pairs), ("text", self.texts)):
+            by_kind[name] = {"kept": skipped.kept, "left out": dict(skipped.reasons)}
+        return by_kind
+
+
+def write_sources(request: Request, synthetic: Path | None, file: Path, valid: Path, test: Path) -> Collected:
+    """Write the sentences to translate, as lines `source TAB reference`, and the validation and test pairs.
+
+    The reference of a sentence from monolingual text is empty. Sources of validation and test pairs are left out, and
+    so are pairs that repeat others, and texts that repeat other sources.
+
+    Args:
+        request: the files.
+        synthetic: the pairs of back-translated text, if there are any.
+        file: the file to write, and those of validation and test pairs.
+        valid: the file of validation pairs.
+        test: the file of test pairs, which is written if there are any.
+
+    Raises:
+        UserError: a file can't be read, or nothing is left to translate.
+    """
+    data = request.data.model_copy(update={"synthetic": [str(synthetic)] if synthetic else []})
+    corpora = read_corpora(data, request.configuration.training.seed, needs_training_text=bool(request.pairs))
+    write_pairs(valid, corpora.valid)
+    test_pairs = list(pairs_of(data, *request.test))
+    if test_pairs:
+        write_pairs(test, test_pairs)
+    held_out = {pair.source.strip() for pair in (*corpora.valid, *test_pairs)}
+    collected = Collected(Skipped(), Skipped("sentence"))
+    seen = DigestSet()
+    with output(file) as stream:
+        for pair in _pairs(request, corpora, held_out, seen, collected.pairs):
+            stream.write(f"{pair.source}\t{pair.target}\n".encode())
+        for sentence in sentences(request.text, data.languages[0], collected.texts):
+            if sentence in held_out:
+                collected.texts.add("held out")
+            elif not seen.add(digest(sentence)):
+                collected.texts.add("duplicate")
+            else:
+                stream.write(f"{sentence}\t\n".encode())
+    if not collected.lines:
+        name = next(iter((*request.pairs, *request.text)), None)
+        reasons = f"{collected.pairs.summary()}; {collected.texts.summary()}"
+        raise UserError(f"nothing is left to translate ({reasons})", file=name, fix="Check the files.")
+    return collected
+
+
+def _pairs(request: Request, corpora: Corpora, held_out: set[str], seen: DigestSet, skipped: Skipped) -> Iterator[Pair]:
+    """Yield the different pairs that pass the filter, as cells of a table; their sources become `seen`."""
+    assert corpora.bad
+    corpora.bad.count = 0  # the pairs to hold out were chosen in a first pass over the files
+    pairs = DigestSet()
+    for text in corpora.kept(request.data.filter, skipped):
+        pair = Pair(*map(one_space, text))
+        if pair.source in held_out:
+            skipped.add("held out")
+        elif not pairs.add(digest_pair(pair)):
+            skipped.add("duplicate")
+        else:
+            seen.add(digest(pair.source))
+            yield pair
+    if corpora.bad.count:
+        skipped.reasons[UNREADABLE] += corpora.bad.count
+
+
+def sentences(files: Iterable[str], language: str | None, skipped: Skipped) -> Iterator[str]:
+    """Yield the sentences of files of text, as cells of a table; count them, and lines that can't be read."""
+
+    def count_bad(bad: BadLine) -> None:
+        skipped.reasons[UNREADABLE] += 1
+
+    for text in read_texts(*files, on_bad=count_bad):
+        if not text.source.strip():
+            skipped.reasons["empty"] += 1
+            continue
+        for sentence, _ in split_sentences(text.source, language):
+            if cell := one_space(sentence):
+                skipped.kept += 1
+                yield cell
+
+
+def write_pairs(file: Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as lines `source TAB target`, atomically."""
+    with output(file) as stream:
+        for pair in pairs:
+            stream.write(f"{one_space(pair.source)}\t{one_space(pair.target)}\n".encode())

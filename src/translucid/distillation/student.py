@@ -1,0 +1,125 @@
+"""The student: its preset, by the size of the data and of the model, and its training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from translucid.distillation.request import Request
+from translucid.distillation.stages import Results
+from translucid.ground.console import Console
+from translucid.models.build import meta_model
+from translucid.runs.configuration import Configuration, resolve
+from translucid.runs.presets import recipe, recipes
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.staging import configuration_to_resume, configuration_to_train
+from translucid.training.experiment import prepared
+from translucid.training.post_training import measure_trained, tune_trained
+
+STUDENTS = {"small": 5_000_000, "tiny": 20_000, "student-demo": 0}
+"""The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
+SCALE, WEIGHT = 4, 4
+"""Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""
+PIECE, NORMALISER = 28, 240_000
+"""Bytes of a piece in an exported tokenizer and vocabulary, and of SentencePiece's table of characters."""
+
+
+def estimated_bytes(configuration: Configuration) -> int:
+    """Return about how many bytes a model takes when it is exported with int8 weights and its tokenizer."""
+    vocabulary = configuration.data.tokenizer.vocabulary
+    model = meta_model(configuration.model, vocabulary, vocabulary)
+    size = PIECE * vocabulary + NORMALISER
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            size += weight.numel() + SCALE * weight.size(0)
+        else:
+            size += WEIGHT * weight.numel()
+    return size
+
+
+def chosen_preset(request: Request, pairs: int) -> str | None:
+    """Return the preset of the student: that of the request, or the largest for so many pairs that is small enough.
+
+    None if the request has a file of settings instead. The smallest preset is returned if all are too large.
+
+    Args:
+        request: the bound of the size, and perhaps a preset.
+        pairs: the number of pairs that the student learns from.
+    """
+    if request.preset or request.config:
+        return request.preset
+    for name, fewest in STUDENTS.items():
+        fits = request.size is None or estimated_bytes(resolve(preset=name)) <= request.size
+        if pairs >= fewest and fits:
+            return name
+    return name
+
+
+def student_configuration(
+    request: Request,
+    preset: str | None,
+    files: Mapping[str, Sequence[Path]],
+    earlier: Configuration | None = None,
+) -> Configuration:
+    """Return the configuration of the student's training.
+
+    Args:
+        request: the file of settings, and single settings.
+        preset: the preset.
+        files: the files of each setting, such as `data.train`.
+        earlier: the configuration of the training that is resumed, if any.
+
+    Raises:
+        UserError: a setting is wrong, or one of the resumed training has changed.
+    """
+    source, target = request.configuration.data.languages
+    overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
+    for key, names in files.items():
+        overrides[key] = list(map(str, names))
+    config = recipe(request.config) if request.config else None
+    return configuration_to_train(
+        earlier,
+        request.device,
+        overrides,
+        file=config,
+        preset=preset,
+        assignments=request.settings,
+        shipped=config in recipes().values(),
+    )
+
+
+def train_student(
+    request: Request,
+    preset: str | None,
+    files: Mapping[str, Sequence[Path]],
+    *,
+    tune: bool,
+    console: Console,
+    command: Sequence[str] | None = None,
+) -> Results:
+    """Train the student in its run folder, or continue an interrupted training; return its figures.
+
+    The kept weights are a running average (`training.averaging`). On a CPU, the fastest engine is found, too.
+
+    Raises:
+        UserError: a setting is wrong, or has changed.
+        Interrupted: by Ctrl-C or SIGTERM, after everything has been saved.
+    """
+    run = RunFolder(request.out)
+    configuration = student_configuration(request, preset, files, configuration_to_resume(run))
+    with prepared(configuration, request.out, resume=True, device=request.device, console=console, command=command) as (
+        trainer,
+        display,
+    ):
+        trainer.fit(display)
+    if tune:
+        tune_trained(trainer, console)
+    measure_trained(trainer, console)
+    progress = trainer.progress
+    return {
+        "steps": progress.step,
+        "seconds": round(progress.seconds, 1),
+        "best step": progress.best_step,
+        "score": trainer.validator.describe(progress.best_score) if progress.best_score is not None else None,
+    }

@@ -1,0 +1,75 @@
+"""The job of the teacher: it translates sentences, and one hypothesis of each is chosen for the student."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from translucid.data.readers.lines import one_space
+from translucid.distillation.request import Request
+from translucid.distillation.selection import Choice, nearest
+from translucid.jobs.job import Done, Job, Worker, as_lines
+from translucid.jobs.windows import Window
+
+
+@dataclass(frozen=True)
+class TeacherJob(Job):
+    """All that determines the hypotheses; it can be sent to another process."""
+
+    choose: Choice = "best"
+    window: ClassVar[int] = 1024
+    """The number of sentences that are translated together, of which an interrupted job keeps a multiple."""
+
+    def identity(self, device: str) -> dict[str, Any]:
+        """Return what must be equal for two jobs to write the same."""
+        return {**super().identity(device), "--format": "distilled pairs", "--choose": self.choose}
+
+    def worker(self, threads: int | None = None) -> TeacherWorker:
+        """Load the runs."""
+        return TeacherWorker(self, threads)
+
+
+class TeacherWorker(Worker):
+    """Translates one window after the other."""
+
+    job: TeacherJob
+
+    def work(self, window: Window) -> tuple[Window, Done]:
+        """Write `source TAB hypothesis TAB reference` for lines `source TAB reference`; a reference may be empty."""
+        cells = [line.decode().split("\t") for line in window.lines]
+        sources = [source for source, _ in cells]
+        # The sentences have been split before, and real pairs are translated as they are.
+        translations = self.translator.stream(sources, self.job.options, split=False, first=window.before.lines)
+        written = []
+        for (source, reference), translation in zip(cells, translations, strict=True):
+            hypothesis = translation.text
+            if reference and self.job.choose == "nearest":
+                hypothesis = nearest(translation.alternatives, reference)
+            written.append("\t".join((source, one_space(hypothesis), reference)))
+        return window, Done(as_lines(written))
+
+
+def teacher_job(request: Request) -> TeacherJob:
+    """Return the job of the teachers of a request.
+
+    Raises:
+        UserError: an option of the search has a wrong value.
+    """
+    changes: dict[str, Any] = dict(request.search)
+    configuration = request.configuration
+    beam = changes.get("beam") or configuration.decoding.beam
+    if request.choose == "nearest":
+        changes |= {"nbest": request.candidates, "beam": max(beam, request.candidates)}
+    if request.choose == "sample":
+        changes |= {"sample": True}
+    return TeacherJob(
+        request.teachers[0],
+        configuration.searching(changes),
+        others=request.teachers[1:],
+        device=request.device,
+        engine=request.engine,
+        split_sentences=False,
+        configuration=configuration,
+        risk_candidates=request.candidates if request.choose == "mbr" else 0,
+        choose=request.choose,
+    )

@@ -1,0 +1,143 @@
+"""The whole command on models that know next to nothing: what it writes, and what it refuses."""
+
+import gzip
+import json
+
+import pytest
+
+from translucid import Translator
+from translucid.decoding.pair_scores import score_pairs
+from translucid.distillation.selection import nearest
+from translucid.runs.run_folder import RunFolder
+
+
+def rows(file):
+    return [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
+    done = distill("--text", files / "text.txt")
+    assert done.code == 0, done.err
+    decoded = rows(distill.folder / "decoded.tsv")
+    translator = Translator.load(teacher, "cpu", "ctranslate2")
+    with_references = [row for row in decoded if row[2]]
+    wanted = translator.translate([row[0] for row in with_references], split=False, nbest=3, beam=5)
+    for row, translation in zip(with_references, wanted, strict=True):
+        assert row[1] == " ".join(nearest(translation.alternatives, row[2]).split())
+    alone = [row for row in decoded if not row[2]]
+    assert len(alone) == 6 and [row[1] for row in alone] == [
+        " ".join(translation.text.split()) for translation in translator.translate([row[0] for row in alone], nbest=3)
+    ]
+    collected = json.loads((distill.folder / "translate.json").read_text())["results"]
+    assert collected["pairs"]["left out"] == {"unreadable": 1, "duplicate": 1}
+    assert collected["text"] == {"kept": 6, "left out": {"empty": 1, "unreadable": 1}}
+    assert "4 of 4: training the student" in done.err
+    student = RunFolder(distill.out).configuration()
+    assert student.data.train[0] == str(distill.folder / "distilled.tsv")
+    assert Translator.load(distill.out, "cpu").translate("I like soccer").text is not None
+    links = (distill.folder / "distilled.align").read_text().splitlines()
+    assert len(links) == len(rows(distill.folder / "distilled.tsv"))
+
+
+def test_a_repeated_command_does_nothing_again_and_other_inputs_are_refused(distill, files):
+    assert distill().code == 0
+    before = {file.name: file.stat().st_mtime_ns for file in distill.folder.iterdir() if file.suffix != ".json"}
+    model = RunFolder(distill.out).model_digest()
+    again = distill()
+    assert again.code == 0 and again.err.count("done before") == 4
+    assert before == {file.name: file.stat().st_mtime_ns for file in distill.folder.iterdir() if file.suffix != ".json"}
+    refused = distill("--choose", "best")
+    assert refused.code == 2 and "stage 1 of 4: translating was begun with other inputs" in refused.err
+    refused = distill("--no-references")
+    assert refused.code == 2 and "stage 2 of 4: filtering" in refused.err
+    refused = distill(settings=["training.seed=2"])
+    assert refused.code == 2 and "training.seed was 1 and is 2" in refused.err
+    replaced = distill("--overwrite", settings=["training.seed=2"])
+    assert replaced.code == 0 and replaced.err.count("done before") == 3
+    assert RunFolder(distill.out).model_digest() != model
+
+
+def test_a_reverse_run_translates_text_back_and_scores_translations(distill, files, reverse_run):
+    done = distill("--target-text", files / "target.txt", "--reverse", reverse_run, "--filter-worst", "0.2")
+    assert done.code == 0, done.err
+    synthetic = rows(distill.folder / "synthetic.tsv")
+    assert {tuple(row) for row in synthetic} <= {(row[0], row[2]) for row in rows(distill.folder / "decoded.tsv")}
+    clean = rows(distill.folder / "clean.tsv")
+    backwards = Translator.load(reverse_run, "cpu", "torch")
+    pairs = [(target, source) for source, target in clean]
+    scores = score_pairs(backwards.model, backwards.pipeline, pairs, backwards.device)
+    wanted = [-score.log_probability / len(score.tokens) for score in scores]
+    written = list(map(float, (distill.folder / "scores.txt").read_text().split()))
+    assert written == pytest.approx(wanted, abs=1e-4)
+    removed = int(0.2 * len(clean))
+    counts = json.loads((distill.folder / "filter.json").read_text())["results"]["distilled"]
+    assert counts["removed"]["reverse-score"] == removed
+    assert len(rows(distill.folder / "distilled.tsv")) == counts["kept"] == len(clean) - removed
+
+
+@pytest.mark.parametrize("choice", ["mbr", "sample", "best"])
+def test_other_choices_write_the_same_each_time(distill, choice, teacher, tmp_path):
+    done = distill("--choose", choice, "--engine", "torch")
+    assert done.code == 0, done.err
+    first = (distill.folder / "decoded.tsv").read_text()
+    (distill.folder / "decoded.tsv").unlink()
+    assert distill("--choose", choice, "--engine", "torch", "--overwrite").code == 0
+    assert (distill.folder / "decoded.tsv").read_text() == first
+
+
+def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, files, tmp_path):
+    packed = tmp_path / "text.txt.gz"
+    packed.write_bytes(gzip.compress((files / "text.txt").read_bytes()))
+    out = tmp_path / "other"
+    given = ["--pairs", files / "pairs.tsv", "--text", packed, "--out", out, "--choose", "best", "--beam", 1]
+    done = call("distill", teacher, teacher, *given, "--no-tune", "--set", "training.max_steps=1", "model.width=16")
+    assert done.code == 0, done.err
+    valid = {row[0] for row in rows(out / "distillation" / "valid.tsv")}
+    assert valid and not valid & {row[0] for row in rows(out / "distillation" / "decoded.tsv")}
+
+
+REFUSED = {
+    "nothing to translate": ([], "nothing that the teacher could translate"),
+    "no validation": (["--text", "text.txt"], "no pairs to validate"),
+    "standard input": (["--pairs", "-"], "can't be read twice"),
+    "target text alone": (["--pairs", "pairs.tsv", "--target-text", "target.txt"], "--reverse RUN"),
+    "no file": (["--pairs", "none.tsv"], "can't be read"),
+    "one side": (["--pairs", "text.en"], "its partner is missing"),
+    "blank text": (["--text", "blank.txt", "--valid", "valid.tsv"], "nothing is left to translate"),
+    "wrong size": (["--pairs", "pairs.tsv", "--size", "ten"], "is no size"),
+    "wrong setting": (["--pairs", "pairs.tsv", "--set", "model.widht=3"], "Did you mean"),
+    "no such preset": (["--pairs", "pairs.tsv", "--preset", "studnet-demo"], "Did you mean 'student-demo'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_input_is_one_line_and_leaves_nothing(call, files, teacher, tmp_path, monkeypatch, case):
+    words, message = REFUSED[case]
+    monkeypatch.chdir(files)
+    (files / "blank.txt").write_text("\n  \n")
+    done = call("distill", teacher, *words, "--out", tmp_path / "student")
+    assert done.code == 2 and message in done.err
+    assert len([line for line in done.err.splitlines() if line.startswith("error")]) <= 1
+    assert not (tmp_path / "student" / "config.yaml").exists()
+
+
+def test_runs_that_do_not_fit_are_refused(call, files, teacher, reverse_run, tmp_path, language_run):
+    given = ["--pairs", files / "pairs.tsv", "--out", tmp_path / "student"]
+    done = call("distill", language_run("lm-lstm"), *given)
+    assert done.code == 2 and "is a language model" in done.err
+    done = call("distill", teacher, reverse_run, *given)
+    assert done.code == 2
+    done = call("distill", teacher, "--pairs", files / "pairs.tsv", "--out", teacher, "--overwrite")
+    assert done.code == 2 and "would be replaced" in done.err
+    assert (teacher / "model.safetensors").exists()
+
+
+def test_a_run_that_is_there_is_not_replaced_by_mistake(distill, small_run, tmp_path):
+    import shutil
+
+    shutil.copytree(small_run, distill.out)
+    refused = distill()
+    assert refused.code == 2 and "holds a run already" in refused.err and not distill.folder.exists()
+    done = distill("--overwrite")
+    assert done.code == 0, done.err
+    assert RunFolder(distill.out).model_digest() != RunFolder(small_run).model_digest()

@@ -45,12 +45,8 @@ VALIDATION = "validation-scores.json"
 """The scores of the validation sentences; a warning is given for sentences that differ too much from them."""
 ADAPTER = "adapter.safetensors"
 """The low-rank differences of a fine-tuning (`adapters.py`)."""
-SCENES = "scenes"
-"""The folder with the pictures of a demo, which exists before the run."""
-PAIRS = "pairs"
-"""The folder with the pairs of a translation memory for fine-tuning, which exists before the run."""
-DISTILLATION = "distillation"
-"""The folder with the stages of the distillation of a student, which exists before the run."""
+SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
+"""Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 OURS = (
     *("config.yaml", "model.safetensors", "metrics.jsonl", "tokenizer.model", "source.model", "target.model"),
     *("bad-lines.jsonl", "provenance.jsonl", ADAPTER, CONFIDENCE, ALIGNMENT, LENS, VALIDATION),

@@ -58,9 +58,9 @@ def distill(call, files, teacher, tmp_path):  # noqa: F811
     """Distill: distill("--text", file) gives the outcome; the student is in `distill.out`."""
     out = tmp_path / "student"
 
-    def calling(*more, teachers=(teacher,), settings=()):
+    def calling(*more, teachers=(teacher,), settings=(), student=STUDENT):
         given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--out", out, "--nbest", 3]
-        return call("distill", *teachers, *given, "--no-tune", *more, "--set", *STUDENT, *settings)
+        return call("distill", *teachers, *given, "--no-tune", *more, "--set", *student, *settings)
 
     calling.out, calling.folder = out, out / "distillation"
     return calling

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.distillation.conftest import STUDENT
 from translucid import Translator
 from translucid.decoding.pair_scores import score_pairs
 from translucid.distillation.selection import nearest
@@ -94,6 +95,21 @@ def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, file
     assert done.code == 0, done.err
     valid = {row[0] for row in rows(out / "distillation" / "valid.tsv")}
     assert valid and not valid & {row[0] for row in rows(out / "distillation" / "decoded.tsv")}
+
+
+def test_a_student_with_the_vocabulary_and_the_probabilities_of_its_teachers(distill, teacher, reverse_run, files):
+    settings = [setting for setting in STUDENT if not setting.startswith("data.tokenizer")]
+    words = ["--vocabulary", "teacher", "--word-level", "0.5"]
+    done = distill(*words, teachers=(teacher, teacher), student=settings)
+    assert done.code == 0, done.err
+    assert RunFolder(distill.out).tokenizer().fingerprint == RunFolder(teacher).tokenizer().fingerprint
+    learned = RunFolder(distill.out).model_digest()
+    other = distill("--vocabulary", "teacher", "--overwrite", teachers=(teacher, teacher), student=settings)
+    assert other.code == 0 and RunFolder(distill.out).model_digest() != learned
+    refused = distill("--word-level", "0.5", student=settings)
+    assert refused.code == 2 and "--vocabulary teacher" in refused.err
+    refused = distill("--vocabulary", "teacher")
+    assert refused.code == 2 and "the vocabulary of the teacher can't be changed" in refused.err
 
 
 REFUSED = {

@@ -18,6 +18,7 @@ from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.models.build import build_model
+from translucid.models.ensemble import Ensemble
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
 from translucid.runs.configuration import fixed_settings, resolve, resumed
 from translucid.runs.corpus_files import Corpora
@@ -231,6 +232,26 @@ def test_the_first_opinion_is_a_cross_entropy_between_two_models():
     assert any(gradient.abs().sum() > 0 for gradient in gradients if gradient is not None)
 
 
+def test_a_teacher_of_another_shape_and_an_ensemble_give_their_own_distribution():
+    torch.manual_seed(4)
+    model = build_model(SMALL.model_copy(update={"dropout": 0.0}), 20, 20).double().eval()
+    teachers = []
+    for width in (8, 16):
+        shape = SMALL.model_copy(update={"dropout": 0.0, "width": width, "decoder_layers": 1})
+        teachers.append(build_model(shape, 20, 20).double().eval())
+    batch = batch_of()
+    logits, *others = (m(batch.source, batch.targets_in).detach().numpy() for m in (model, *teachers))
+    expected = 0.0
+    for row, labels in enumerate(batch.labels.tolist()):
+        for place, label in enumerate(labels):
+            if label:
+                log_p = logits[row, place] - np.log(np.exp(logits[row, place]).sum())
+                p = np.mean([np.exp(o[row, place]) / np.exp(o[row, place]).sum() for o in others], 0)
+                expected += -0.4 * log_p[label] - 0.6 * (p * log_p).sum()
+    loss = DistillationLoss(model, 0.6, Ensemble(teachers))(batch)
+    assert loss.smoothed.item() == pytest.approx(expected, rel=1e-6)
+
+
 def test_an_opinion_of_no_weight_is_the_usual_loss():
     model = build_model(SMALL, 20, 20)
     batch = batch_of()
@@ -339,6 +360,8 @@ def test_the_run_that_it_began_with_must_stay(train, tune, tmp_path):
             ["training.begin_from=a", "training.distillation_weight=0.1", "model.kind=language-lstm"],
             "distillation_weight is for translators",
         ),
+        (["training.teachers=[a]", "training.begin_from=b"], "both say which vocabulary"),
+        (["training.teachers=[a]", "model.kind=language-lstm"], "training.teachers is for translators"),
         (["data.valid_general=[a.tsv]"], "valid_general is for what is fine-tuned"),
         (["data.mix={a.tsv: 0.6, b.tsv: 0.4}"], "leaves nothing of an epoch"),
         (["data.mix={a.tsv: 0.6}", "model.kind=language-lstm"], "data.mix is for sentence pairs"),

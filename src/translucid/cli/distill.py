@@ -79,6 +79,15 @@ class Student(NamedTuple):
         Path | None,
         Option(metavar="FILE", help="Its settings, or the name of a recipe.", autocompletion=completing.recipes),
     ] = None
+    vocabulary: Annotated[
+        Literal["own", "teacher"], Option(help="Learn a vocabulary of its own, or use that of the teacher.")
+    ] = "own"
+    word_level: Annotated[
+        float,
+        Option(
+            metavar="SHARE", help="The share of the loss from the teacher's probabilities of each piece.", max=1, min=0
+        ),
+    ] = 0.0
     settings: option.Set = None
     tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune`.")] = True
 
@@ -149,6 +158,8 @@ def _request(
         size=bytes_of(student.size) if student.size else None,
         preset=student.preset,
         config=student.config,
+        shares_vocabulary=student.vocabulary == "teacher",
+        word_level=student.word_level,
         settings=tuple(student.settings or ()),
         **execution._asdict(),
     )

@@ -246,9 +246,11 @@ class _Distillation:
     def _identity_of_training(self) -> dict[str, Any]:
         """Return the settings of the student, but for the names of its files and the versions."""
         settings = student_configuration(self.request, self._preset, {}).model_dump(mode="json", exclude={"versions"})
-        valid = digest(self.folder / "valid.tsv")
         flat = dict(_flat(settings))
-        return {**flat, "the validation pairs": valid}
+        del flat["training.teachers"]  # folders may be moved
+        if self.request.shares_vocabulary:
+            flat["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
+        return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

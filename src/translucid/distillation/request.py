@@ -64,6 +64,10 @@ class Request:
     """The most bytes that the student may have when it is exported with int8 weights."""
     preset: str | None = None
     config: Path | None = None
+    shares_vocabulary: bool = False
+    """Whether the student has the vocabulary of the teachers, not one of its own."""
+    word_level: float = 0.0
+    """The share of the loss that is the cross-entropy with the predictions of the teachers."""
     settings: tuple[str, ...] = ()
     """Settings of the student, as `key=value`."""
     device: str = "auto"
@@ -132,6 +136,12 @@ class Request:
             if file == "-":
                 fix = "Give files: an interrupted distillation reads them again."
                 raise UserError("standard input can't be read twice", fix=fix)
+        if self.word_level and not self.shares_vocabulary:
+            fix = "Add --vocabulary teacher, or leave --word-level out."
+            raise UserError("--word-level compares probabilities of the same pieces", fix=fix)
+        if self.shares_vocabulary and any(setting.startswith("data.tokenizer") for setting in self.settings):
+            fix = "Leave data.tokenizer out, or --vocabulary teacher."
+            raise UserError("the vocabulary of the teacher can't be changed", fix=fix)
         for run in (*self.teachers, *filter(None, [self.reverse])):
             if self.out.exists() and self.out.samefile(run):
                 raise UserError("is a run that is needed, and would be replaced", file=run, fix="Choose another --out.")

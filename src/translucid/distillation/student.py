@@ -75,6 +75,11 @@ def student_configuration(
     """
     source, target = request.configuration.data.languages
     overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
+    if request.shares_vocabulary:
+        tokenizer = request.configuration.data.tokenizer.model_dump() | {"added": 0}
+        overrides |= {f"data.tokenizer.{name}": value for name, value in tokenizer.items()}
+        overrides["training.teachers"] = list(map(str, request.teachers))
+        overrides["training.distillation_weight"] = request.word_level
     for key, names in files.items():
         overrides[key] = list(map(str, names))
     config = recipe(request.config) if request.config else None

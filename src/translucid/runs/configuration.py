@@ -40,6 +40,7 @@ _FIXED = (
 _FIXED_LATER = (
     "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
     "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
+    "training.teachers",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
@@ -143,8 +144,9 @@ class Configuration(OptionGroup):
     def _problems_of_fine_tuning(self) -> Iterator[str]:
         """Yield what is wrong with the options of fine-tuning for this model."""
         added, begins = self.data.tokenizer.added, self.training.begin_from
-        if self.training.distillation_weight and self.model.reads != "text":
-            yield "training.distillation_weight is for translators"
+        for name in ("distillation_weight", "teachers"):
+            if getattr(self.training, name) and self.model.reads != "text":
+                yield f"training.{name} is for translators"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
         if added and (self.model.reads != "text" or not begins):

@@ -98,16 +98,18 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
         UserError: the tokenizer has no tag for synthetic pairs, or lacks reserved pieces and can't be extended.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
-    if not options.begin_from and not any(pretrained):
+    if not options.begin_from and not options.teachers and not any(pretrained):
         return learn()
-    if options.begin_from:
+    if options.teachers:
+        tokenizer = _tokenizer_of_teacher(RunFolder(Path(options.teachers[0])), configuration)
+    elif options.begin_from:
         tokenizer = RunFolder(Path(options.begin_from)).tokenizer()
     else:
         paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
         assert paired is not None
         tokenizer = paired
     if configuration.data.synthetic and tokenizer.tag is None:
-        where = options.begin_from or options.init_encoder or options.elmo
+        where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
         fix = "Begin without it, or give the synthetic pairs with --train, untagged."
         raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
     data = configuration.data
@@ -123,6 +125,20 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
     of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])
     pairs = keep(of_domain, data.filter, Skipped())
     return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
+
+
+def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> Tokenizer:
+    """Return the tokenizer of a teacher.
+
+    Raises:
+        UserError: the new run has other settings of the tokenizer.
+    """
+    wanted = configuration.data.tokenizer.model_dump()
+    for name, value in teacher.configuration().data.tokenizer.model_dump().items():
+        if name != "added" and wanted[name] != value:
+            what = f"has data.tokenizer.{name}={value}, but the new run, which gets its vocabulary, {wanted[name]}"
+            raise UserError(what, file=teacher.path, fix="Set the same, or leave training.teachers out.")
+    return teacher.tokenizer()
 
 
 def lacks_pieces(configuration: Configuration) -> bool:

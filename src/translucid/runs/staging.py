@@ -160,7 +160,7 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
     if not run.path.is_dir():
         return
     options, data = configuration.training, configuration.data
-    for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo):
+    for source in (options.begin_from, options.init_encoder, options.init_decoder, options.elmo, *options.teachers):
         if source and _is_replaced(RunFolder(Path(source)).model_file, run):
             raise UserError("is what the new run begins with", file=run.path, fix="Choose another --out.")
     names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)

@@ -67,8 +67,11 @@ class TrainingOptions(OptionGroup):
     """For fine-tuning: L in the penalty L/2 |w - w0|^2 that is added to the loss of a token, where w0 are the weights
     at the beginning (Barone et al. 2017)."""
     distillation_weight: float = Field(0.0, ge=0, le=1)
-    """For fine-tuning translators: the share of the loss that is the cross-entropy with the predictions of the first
-    model instead of the right token (Khayrallah et al. 2018)."""
+    """For translators: the share of the loss that is the cross-entropy with the predictions of another model instead of
+    the right token: those of the first model in fine-tuning (Khayrallah et al. 2018), or those of `teachers`."""
+    teachers: list[str] = Field(default_factory=list)
+    """Runs with one vocabulary, which becomes that of a new run. Their mean predictions are those of
+    distillation_weight (word-level knowledge distillation, Kim and Rush 2016)."""
     max_regression: float = Field(1.0, ge=0, le=100)
     """BLEU that a translator may lose on data.valid_general; weights that have lost more are not kept as the best."""
     adapter_rank: int = Field(0, ge=0, le=1 << 12)
@@ -119,10 +122,13 @@ class TrainingOptions(OptionGroup):
             if self.compile and getattr(self, name):
                 raise ValueError(f"training.compile and training.{name} do not go together")
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):
-            if getattr(self, name) and not self.begin_from:
+            has_model = self.begin_from or (name == "distillation_weight" and self.teachers)
+            if getattr(self, name) and not has_model:
                 raise ValueError(f"training.{name} is for what begins as another run: name it with train --init-from")
             if getattr(self, name) and self.sharded:
                 raise ValueError(f"training.{name} wants whole matrices, and training.sharded holds parts of them")
+        if self.teachers and self.begin_from:
+            raise ValueError("training.teachers and training.begin_from both say which vocabulary: leave one out")
         if self.l2_sp and self.adapter_rank:
             raise ValueError("training.l2_sp holds weights that training.adapter_rank leaves as they are anyway")
         return self

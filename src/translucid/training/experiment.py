@@ -259,9 +259,12 @@ def _trainer(
         "the tokenizer": tokenizer.fingerprint,
         "a setting that can not change (model, data, seed)": sha256(fixed_settings(configuration)),
     }
-    if options.l2_sp or options.distillation_weight or options.adapter_rank:
-        assert options.begin_from
+    if options.begin_from and (options.l2_sp or options.distillation_weight or options.adapter_rank):
         origin[BEGUN] = RunFolder(Path(options.begin_from)).model_digest()
+    if options.teachers and options.distillation_weight:
+        origin["the models of training.teachers"] = " ".join(
+            RunFolder(Path(run)).model_digest() for run in options.teachers
+        )
     before = None
     if state:
         before = state[1].get("origin")

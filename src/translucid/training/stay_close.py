@@ -1,23 +1,30 @@
 """Knowledge distillation and L2-SP against catastrophic forgetting in fine-tuning.
 
-Both keep a copy of the initial model:
+Both keep a copy of the initial model, unless the distribution is that of other runs:
 
     l2_sp                 loss + L/2 |w - w0|^2, w0 the initial weights
                                                         (Barone et al. 2017, arXiv 1707.09920, section 3.2)
     distillation_weight   (1 - a) loss + a sum_v -p0(v) log p(v), p0 the distribution of the initial model
-                                                        (Khayrallah et al. 2018, W18-2705, section 2.2, equation 4)
+                                                        (Khayrallah et al. 2018, W18-2705, section 2.2, equation 4),
+                          or of teachers (word-level knowledge distillation, Kim and Rush 2016, arXiv 1606.07947,
+                                                        section 3.1)
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
+from translucid.api.ensemble_runs import EnsembleRuns
 from translucid.data.batching import Batch
 from translucid.models.protocol import SequenceModel
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.objective import Loss, batch_loss, loss_of_log_p, real_places
 
 
@@ -38,12 +45,32 @@ class L2SP:
 
 
 class DistillationLoss:
-    """A mean of the loss of a batch and the cross-entropy to the distribution of the initial model."""
+    """A mean of the loss of a batch and the cross-entropy to the distribution of a teacher."""
 
-    def __init__(self, model: SequenceModel, share: float) -> None:
-        """Store a copy of the current model as the teacher; `share` is a."""
+    def __init__(self, model: SequenceModel, share: float, teacher: SequenceModel | None = None) -> None:
+        """Store the model and its teacher.
+
+        Args:
+            model: the model that learns.
+            share: a.
+            teacher: a model with the same vocabulary on the same device; a copy of the current model by default.
+        """
         self.model, self.share = model, share
-        self.teacher = copy.deepcopy(model).eval().requires_grad_(False)
+        self.teacher = (teacher or copy.deepcopy(model)).eval().requires_grad_(False)
+
+    @classmethod
+    def of(cls, model: SequenceModel, options: TrainingOptions, device: torch.device) -> Self:
+        """Return the loss that options ask for, with the mean of their teachers on a device, if they name any.
+
+        Raises:
+            UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
+        """
+        teacher = None
+        if options.teachers:
+            folder = RunFolder(Path(options.teachers[0]))
+            runs = EnsembleRuns.of(folder, folder.configuration(), folder.tokenizer(), options.teachers[1:])
+            teacher = runs.model().to(device)
+        return cls(model, options.distillation_weight, teacher)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch; only the objective differs from that of `batch_loss`."""

@@ -103,7 +103,7 @@ class Trainer:
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
-            self.weights.loss = DistillationLoss(self.weights.model, options.distillation_weight)
+            self.weights.loss = DistillationLoss.of(self.weights.model, options, device)
         validator.bfloat16 = precision.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
 

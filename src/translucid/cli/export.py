@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
 
 Quantization = Literal["float32", "int8"]
+_MEASURED = 1000
+"""The number of sentence pairs on which the ranges of activations are measured."""
 
 
 def export(
     run: option.Run,
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
-        Literal["ctranslate2", "onnx", "marian", "huggingface"],
-        Option(help="The format: ONNX for any translator, the others for Transformers."),
+        Literal["ctranslate2", "onnx", "marian", "huggingface", "firefox"],
+        Option(help="The format: ONNX for any translator, Firefox for SSRU students, the others for Transformers."),
     ] = "ctranslate2",
     quantization: Annotated[Quantization, Option(help="The weights; int8 takes a quarter of the space.")] = "float32",
     check: Annotated[list[str] | None, option.files(f"Pairs on which OUT may lose {ALLOWED} BLEU.")] = None,
@@ -40,7 +42,7 @@ def export(
     target_language: option.TargetLanguage = None,
     overwrite: option.Overwrite = False,
 ) -> None:
-    """Export a model to another format: CTranslate2, Marian, Hugging Face or ONNX.
+    """Export a model to another format: CTranslate2, Marian, Hugging Face, ONNX or Firefox.
 
     **Examples**
 
@@ -53,6 +55,8 @@ def export(
         translucid export runs/mine mine-marian --to marian
 
         translucid export runs/mine mine-hf --to huggingface
+
+        translucid export runs/student student-firefox --to firefox --check dev.tsv
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
@@ -73,7 +77,7 @@ def export(
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
-    write = {"onnx": _to_onnx, "marian": _to_marian, "ctranslate2": _to_ctranslate2}[to]
+    write = {"onnx": _to_onnx, "marian": _to_marian, "ctranslate2": _to_ctranslate2, "firefox": _to_firefox}[to]
     write(_Request(run, out, quantization, translator, pairs, overwrite))
     Console(stderr=True).print(f"written: {out}")
 
@@ -86,6 +90,8 @@ def _mark_of(to: str) -> tuple[str, str]:
     """
     if to == "marian":
         from translucid.interop.marian_export import HOLDS
+    elif to == "firefox":
+        from translucid.interop.firefox_export import HOLDS
     elif to == "onnx":
         from translucid.interop.onnx.export import HOLDS, refuse_without_packages
 
@@ -107,7 +113,7 @@ class _Request:
     """The pairs of --check."""
     overwrite: bool
 
-    def compare(self, exported: list[str], engine: str) -> None:
+    def compare(self, exported: list[str], engine: str, quantization: Quantization | None = None) -> None:
         """Compare translations of the exported model with ours.
 
         Raises:
@@ -118,9 +124,10 @@ class _Request:
 
         translations = greedy_texts(self.translator.model, self.translator.tokenizer, self.pairs, Tuned(engine="torch"))
         target_language = self.translator.configuration.data.languages[1]
-        comparison = Comparison.of(translations, exported, self.pairs, self.quantization, target_language)
+        quantization = quantization or self.quantization
+        comparison = Comparison.of(translations, exported, self.pairs, quantization, target_language)
         scores = f"{comparison.metric} {comparison.original:.2f} here, {comparison.exported:.2f} by {engine}"
-        Console(stderr=True).print(f"{scores} with {self.quantization}, greedy, on {len(self.pairs):,} pairs")
+        Console(stderr=True).print(f"{scores} with {quantization}, greedy, on {len(self.pairs):,} pairs")
         comparison.refuse_loss(self.run)
 
 
@@ -131,6 +138,39 @@ def _to_marian(request: _Request) -> None:
     _refuse_edited(translator.torch_engine, translator.tokenizer, request.run)
     beam = translator.configuration.decoding.beam
     export_marian(translator.model, translator.tokenizer, request.out, beam=beam, overwrite=request.overwrite)
+
+
+def _to_firefox(request: _Request) -> None:
+    """Export with the ranges of activations on the pairs of --check, or else on the run's validation pairs."""
+    from translucid.decoding.shortlist import read_shortlist
+    from translucid.engines.trials import greedy_texts
+    from translucid.engines.tuned import Tuned, load_tuned
+    from translucid.interop.firefox_export import export_firefox, input_factors, refuse_other_models, simulated
+    from translucid.runs.corpus_files import pairs_of
+
+    translator = request.translator
+    model, tokenizer, data = translator.model, translator.tokenizer, translator.configuration.data
+    refuse_other_models(model, tokenizer)
+    pairs = request.pairs or list(pairs_of(data, *data.valid))
+    if not pairs:
+        raise UserError("Firefox's format needs the ranges of activations", fix="Give sentence pairs with --check.")
+    encoded = translator.pipeline.pairs(pairs[:_MEASURED])
+    factors = input_factors(model, [pair.ids for pair in encoded])
+    if request.pairs:
+        texts = greedy_texts(simulated(model, factors), tokenizer, pairs, Tuned(engine="torch"))
+        request.compare(texts, "Firefox's arithmetic", "int8")
+    tuned = load_tuned(request.run)
+    file = tuned.shortlist(request.run) if tuned else None
+    shortlist = read_shortlist(file, tokenizer) if file else None
+    export_firefox(
+        model,
+        tokenizer,
+        request.out,
+        factors,
+        languages=data.languages,
+        shortlist=shortlist,
+        overwrite=request.overwrite,
+    )
 
 
 def _to_onnx(request: _Request) -> None:

@@ -63,33 +63,45 @@ def from_marian(given: Path) -> Imported:
     tied = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings"))
     model |= {"share_embeddings": shared, "tie_output": tied}
     options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages}
-    names = layers(model["encoder_layers"], _decoder_layers(keys), pre=model["norm"] == "pre")
+    weights, decoder = _Weights(arrays, file), _decoder_layers(keys)
+    ssru = model["decoder"] == "ssru"
+    names = layers(model["encoder_layers"], decoder, pre=model["norm"] == "pre", ssru=ssru)
+    tensors = _renamed(weights, keys, source, target, names, shared=shared, tied=tied)
+    if ssru:
+        tensors |= _units(weights, decoder)
     return Imported(
         kind="Marian",
         settings={
             "model": model,
             "data": {"tokenizer": options | {"vocabulary": len(target.names)}, "max_tokens": 512},
         },
-        tensors=_renamed(_Weights(arrays, file), keys, source, target, names, shared=shared, tied=tied),
+        tensors=tensors,
         tokenizer=tokenizer,
     )
 
 
-def layers(encoder: int, decoder: Sequence[int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:
+def layers(
+    encoder: int, decoder: Sequence[int], *, pre: bool, ssru: bool = False
+) -> Iterator[tuple[str, list[str]]]:
     """Yield our name of each linear layer and norm, with theirs, whose rows are joined in ours.
 
-    Their names of norms end in `_ln`; those of linear layers have braces for `W` or `b`.
+    Their names of norms end in `_ln`; those of linear layers have braces for `W` or `b`. The units of an SSRU, whose
+    biases do not belong to all of their rows, are those of `units`.
 
     Args:
         encoder: the number of encoder layers.
         decoder: for each decoder layer, the number of the layer whose weights it has, from 1.
         pre: whether layer normalisation comes before each sublayer, so that there is another norm after all blocks.
+        ssru: whether the decoder has an SSRU in place of self-attention.
     """
     for side, numbers in zip(SIDES, (range(1, encoder + 1), decoder), strict=True):
         for i, number in enumerate(numbers):
             layer = f"{side}_l{number}"
             attentions = [("self", "self_attention")] + [("context", "cross_attention")] * (side == "decoder")
             for place, (scope, attention) in enumerate(attentions):
+                if ssru and (side, scope) == ("decoder", "self"):
+                    yield f"{side}.{i}.residuals.{place}.norm", [f"{layer}_rnn_ln" if pre else f"{layer}_rnn_ffn_ln"]
+                    continue
                 yield f"{side}.{i}.{attention}.query", [f"{layer}_{scope}_{{}}q"]
                 yield f"{side}.{i}.{attention}.key_value", [f"{layer}_{scope}_{{}}k", f"{layer}_{scope}_{{}}v"]
                 yield f"{side}.{i}.{attention}.output", [f"{layer}_{scope}_{{}}o"]
@@ -100,6 +112,12 @@ def layers(encoder: int, decoder: Sequence[int], *, pre: bool) -> Iterator[tuple
     if pre:
         for side in SIDES:
             yield f"{side}_norm", [f"{side}_top_ln"]
+
+
+def units(decoder: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """Yield our name of each SSRU with theirs; `decoder` as for `layers`."""
+    for i, number in enumerate(decoder):
+        yield f"decoder.{i}.ssru", f"decoder_l{number}_rnn"
 
 
 def _model_file(path: Path) -> Path:
@@ -143,7 +161,13 @@ def _configuration(arrays: dict[str, NDArray[Any]], file: Path) -> Keys:
 def _shape(keys: Keys) -> dict[str, Any]:
     """Return the options of the model."""
     keys.refuse("type", unless="transformer")
-    keys.refuse("transformer-decoder-autoreg", unless="self-attention")
+    ssru = keys.text("transformer-decoder-autoreg", "self-attention") == "rnn"
+    if ssru:
+        keys.refuse("dec-cell", unless="ssru")
+        keys.refuse("transformer-rnn-projection", unless=False)
+        keys.refuse("layer-normalization", unless=False)
+    else:
+        keys.refuse("transformer-decoder-autoreg", unless="self-attention")
     keys.refuse("transformer-no-projection", unless=False)
     keys.refuse("transformer-train-position-embeddings", unless=False)
     keys.refuse("transformer-train-positions", unless=False)
@@ -171,6 +195,7 @@ def _shape(keys: Keys) -> dict[str, Any]:
         "feed_forward": keys.number("transformer-dim-ffn"),
         "encoder_layers": keys.number("enc-depth"),
         "decoder_layers": keys.number("dec-depth"),
+        "decoder": "ssru" if ssru else "self-attention",
         "norm": norm,
         "nonlinearity": nonlinearity,
         "positions": "sinusoidal-tensor2tensor",
@@ -246,6 +271,16 @@ def _renamed(
     tensors = vocabulary_weights(source, target, {"source": read, "target": written, "output": output}, bias)
     tensors |= joined(names, weights.layer)
     return {name: tensor.contiguous() for name, tensor in tensors.items()}
+
+
+def _units(weights: _Weights, decoder: Sequence[int]) -> dict[str, Tensor]:
+    """Return the weights of SSRUs by our names: W_f and W are one matrix, and only W_f has a bias."""
+    tensors = {}
+    for ours, theirs in units(decoder):
+        matrices = [weights.get(f"{theirs}_Wf").T, weights.get(f"{theirs}_W").T]
+        tensors[f"{ours}.projection.weight"] = torch.cat(matrices)
+        tensors[f"{ours}.forget_bias"] = weights.get(f"{theirs}_bf").flatten()
+    return tensors
 
 
 def _decoder_layers(keys: Keys) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomica
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.joined_layers import separated
-from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers
+from translucid.interop.marian import CONFIGURATION, NONLINEARITIES, layers, units
 from translucid.interop.pieces import pieces_of
 from translucid.models.model_options import TransformerOptions
 from translucid.models.protocol import SequenceModel
 
 _OPTIONS = Path(__file__).with_name("marian_options.yml")
-_END, _UNKNOWN = 0, 1
+END, UNKNOWN = 0, 1
 """The rows of Marian's special pieces."""
 _NEEDED = {"positions": "sinusoidal-tensor2tensor", "first_position": 0, "scale_embeddings": True, "zero_start": True}
 """The only options that Marian supports."""
@@ -40,12 +40,12 @@ def export_marian(model: SequenceModel, tokenizer: Tokenizer, out: Path, *, beam
         UserError: Marian computes another function than this model, or the folder exists already or can't be written.
     """
     refuse_to_lose(out, overwrite, *HOLDS)
-    _refuse_other_functions(model, tokenizer)
+    refuse_other_functions(model, tokenizer)
     with whole_folder(out) as folder:
         _save(model, tokenizer, folder, beam)
 
 
-def _refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
+def refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
     """Check that Marian computes the same as a model.
 
     Raises:
@@ -54,8 +54,6 @@ def _refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
     options = model.options
     if not isinstance(options, TransformerOptions) or options.elmo:
         raise UserError("only a Transformer can become a model of Marian", fix="Use it as it is.")
-    if options.decoder == "ssru":
-        raise UserError("a model with model.decoder=ssru can't be exported to Marian yet", fix="Use it as it is.")
     for name, value in _NEEDED.items():
         if getattr(options, name) != value:
             what = f"model.{name}={getattr(options, name)} is another function than Marian computes"
@@ -72,14 +70,12 @@ def _save(model: SequenceModel, tokenizer: Tokenizer, folder: Path, beam: int) -
     assert isinstance(options, TransformerOptions)
     names = ["vocab"] if tokenizer.joint else ["source", "target"]
     for name, sentencepiece in zip(names, tokenizer.models, strict=True):
-        write_atomically(folder / f"{name}.spm", _reordered(sentencepiece))
+        write_atomically(folder / f"{name}.spm", reordered(sentencepiece))
     files = [f"{names[0]}.spm", f"{names[-1]}.spm"]
     # Marian has neither padding nor start token.
     sizes = [tokenizer.source_size - 2, tokenizer.target_size - 2]
-    weights = {name: parameter.detach().float() for name, parameter in model.named_parameters()}
-    arrays = _arrays(weights, options)
-    text = yaml.safe_dump(_configuration(options, sizes), sort_keys=False)
-    arrays[CONFIGURATION] = np.frombuffer(text.encode() + b"\0", np.int8)
+    arrays: dict[str, NDArray[Any]] = {**arrays_of(model)}
+    arrays[CONFIGURATION] = np.frombuffer(configuration_text(options, sizes), np.int8)
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     write_atomically(folder / "model.npz", content.getvalue())
@@ -96,7 +92,7 @@ def _save(model: SequenceModel, tokenizer: Tokenizer, folder: Path, beam: int) -
     write_atomically(folder / "decoder.yml", yaml.safe_dump(decoder, sort_keys=False).encode())
 
 
-def _reordered(model: bytes) -> bytes:
+def reordered(model: bytes) -> bytes:
     """Return a SentencePiece model without padding and start, the end token first and the unknown one second."""
     parsed = pieces_of(model, Path("tokenizer.model"))
     pieces = list(parsed.pieces)
@@ -104,7 +100,7 @@ def _reordered(model: bytes) -> bytes:
     del parsed.pieces[:]
     parsed.pieces.extend(kept)
     spec = parsed.trainer_spec
-    spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id, spec.vocab_size = _END, _UNKNOWN, -1, -1, len(kept)
+    spec.eos_id, spec.unk_id, spec.pad_id, spec.bos_id, spec.vocab_size = END, UNKNOWN, -1, -1, len(kept)
     return parsed.SerializeToString()
 
 
@@ -113,8 +109,11 @@ def _rows(matrix: Tensor) -> Tensor:
     return torch.cat([matrix[[SPECIAL.end, SPECIAL.unknown]], matrix[len(SPECIAL) :]])
 
 
-def _arrays(weights: Mapping[str, Tensor], options: TransformerOptions) -> dict[str, NDArray[Any]]:
-    """Return the weights by Marian's names, matrices as inputs times outputs."""
+def arrays_of(model: SequenceModel) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of a Transformer by Marian's names, matrices as inputs times outputs."""
+    options = model.options
+    assert isinstance(options, TransformerOptions)
+    weights = {name: parameter.detach().float() for name, parameter in model.named_parameters()}
     arrays: dict[str, Tensor] = {}
     source = _rows(weights["source_embedding.tokens.weight"])
     if options.share_embeddings:
@@ -126,20 +125,32 @@ def _arrays(weights: Mapping[str, Tensor], options: TransformerOptions) -> dict[
         arrays["decoder_ff_logit_out_W"] = _rows(weights["output.weight"]).T
     arrays["decoder_ff_logit_out_b"] = _rows(weights["output.bias"])[None]
     pre = options.norm == "pre"
-    names = layers(options.encoder_layers, range(1, options.decoder_layers + 1), pre=pre)
+    ssru, decoder = options.decoder == "ssru", range(1, options.decoder_layers + 1)
+    names = layers(options.encoder_layers, decoder, pre=pre, ssru=ssru)
     for name, weight, bias in separated(names, weights):
         if name.endswith("_ln"):
             behind = "_pre" if pre and "_top_" not in name else ""
             arrays[f"{name}_scale{behind}"], arrays[f"{name}_bias{behind}"] = weight[None], bias[None]
         else:
             arrays[name.format("W")], arrays[name.format("b")] = weight.T, bias[None]
+    if ssru:
+        for ours, theirs in units(decoder):
+            arrays[f"{theirs}_Wf"], arrays[f"{theirs}_W"] = weights[f"{ours}.projection.weight"].T.chunk(2, 1)
+            arrays[f"{theirs}_bf"] = weights[f"{ours}.forget_bias"][None]
     return {name: tensor.contiguous().numpy() for name, tensor in arrays.items()}
+
+
+def configuration_text(options: TransformerOptions, sizes: Sequence[int]) -> bytes:
+    """Return Marian's configuration of a model as it stands in a model file: YAML that ends with NUL."""
+    return yaml.safe_dump(_configuration(options, sizes), sort_keys=False).encode() + b"\0"
 
 
 def _configuration(options: TransformerOptions, sizes: Sequence[int]) -> dict[str, Any]:
     """Return Marian's configuration of a model, with every option that its decoder requires."""
     pre = options.norm == "pre"
     configuration: dict[str, Any] = yaml.safe_load(_OPTIONS.read_text(encoding="utf-8"))
+    if options.decoder == "ssru":
+        configuration |= {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}
     return configuration | {
         "dim-vocabs": list(sizes),
         "dim-emb": options.width,

@@ -43,6 +43,7 @@ ONE = {"encoder_layers": 1, "decoder_layers": 1}
 SMALL = {"width": 16, "heads": 2, "feed_forward": 32, **ONE}
 KINDS = [  # each takes six seconds; Transformers with pre-norm and sinusoidal positions are those of the runs below
     TransformerOptions(**SMALL, norm="post", positions="learned", max_length=60, tie_output=False),
+    TransformerOptions(**{**SMALL, "decoder_layers": 2}, norm="post", decoder="ssru", zero_start=True),
     AttentionOnlyOptions(width=16, **ONE),
     RecurrentOptions(width=16, attention="bahdanau", cell="lstm", layers=2),
     RecurrentOptions(width=16, attention="luong-general", cell="gru", input_feeding=True, window=3),

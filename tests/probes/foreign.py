@@ -144,10 +144,11 @@ def many_languages_folder(
 
 
 def marian_file(
-    folder: Path, *, norm: str = "post", activation: str = "swish", ties: str = "all", **changes: Any
+    folder: Path, *, norm: str = "post", activation: str = "swish", ties: str = "all", ssru: bool = False, **changes: Any
 ) -> None:
     """Write model.npz, vocab.yml and SentencePiece models as Marian has them.
 
+    `ssru`: whether the decoder has an SSRU in place of self-attention.
     `ties`: which embeddings are one: all, src (of both languages), target (with the output), none.
     """
     import numpy as np
@@ -172,6 +173,12 @@ def marian_file(
     for side, depth in depths.items():
         for i in range(1, depth + 1):
             for scope in ("self", "context")[: 1 + (side == "decoder")]:
+                if ssru and (side, scope) == ("decoder", "self"):
+                    linear(f"{side}_l{i}_rnn", "f", width, width)
+                    linear(f"{side}_l{i}_rnn", "", width, width)
+                    del arrays[f"{side}_l{i}_rnn_b"]
+                    layer_norm(f"{side}_l{i}_rnn" if behind else f"{side}_l{i}_rnn_ffn", behind)
+                    continue
                 for place in "qkvo":
                     linear(f"{side}_l{i}_{scope}", place, width, width)
                 layer_norm(f"{side}_l{i}_{scope}_Wo", behind)
@@ -196,7 +203,8 @@ def marian_file(
         "transformer-heads": 4,
         "transformer-dim-ffn": inner,
         "transformer-ffn-activation": activation,
-        "transformer-decoder-autoreg": "self-attention",
+        "transformer-decoder-autoreg": "rnn" if ssru else "self-attention",
+        **({"dec-cell": "ssru"} if ssru else {}),
         "transformer-no-projection": False,
         "transformer-guided-alignment-layer": "last",
         "transformer-preprocess": "n" if norm == "pre" else "",

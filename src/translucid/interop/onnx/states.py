@@ -77,6 +77,33 @@ class _TransformerTensors(Flat[TransformerState]):
         return TransformerState(past[0][0].size(2), past, memory, mask, torch.arange(mask.size(0)))
 
 
+class _SSRUTensors(Flat[TransformerState]):
+    """The states of Transformers with an SSRU: no tensor grows by one position in each step, so they count the steps.
+
+    The number of steps is a tensor [N], so that the first axis of this tensor counts hypotheses too.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        self.fixed = [Part("mask", {0: "rows", 3: "source"})]
+        self.carried = [Part("length", {0: "rows"})]
+        for i in range(len(model.decoder)):
+            self.fixed += [Part(f"memory.{i}.{name}", {0: "rows", 2: "source"}) for name in ("key", "value")]
+            self.carried.append(Part(f"cell.{i}", {0: "rows"}))
+
+    def tensors(self, state: TransformerState) -> list[Tensor]:
+        length = torch.zeros_like(state.mask[:, 0, 0, 0], dtype=torch.long) + state.length
+        return [state.mask, *chain.from_iterable(state.memory), length, *chain.from_iterable(state.past)]
+
+    def state(self, tensors: Sequence[Tensor]) -> TransformerState:
+        mask, *rest = tensors
+        layers = len(self.carried) - 1
+        keys_and_values, length, cells = rest[: 2 * layers], rest[2 * layers], rest[2 * layers + 1 :]
+        memory = list(zip(keys_and_values[::2], keys_and_values[1::2], strict=True))
+        # The copy of the model that is exported takes the number of steps of each row as its position.
+        steps: Any = length
+        return TransformerState(steps, [(cell,) for cell in cells], memory, mask, torch.arange(mask.size(0)))
+
+
 class _AttentionOnlyTensors(Flat[AttentionOnlyState]):
     def __init__(self, model: AttentionOnly) -> None:
         self.fixed = [Part("mask", {0: "rows", 2: "source"}), Part("memory", {0: "rows", 1: "source"})]
@@ -134,8 +161,7 @@ def flat_states(model: SequenceModel) -> Flat[Any]:
         raise UserError("a model that reads its source with ELMo can't become an ONNX model", fix=fix)
     if isinstance(model, Transformer):
         if model.options.decoder == "ssru":
-            what = "a model with model.decoder=ssru can't become an ONNX model yet"
-            raise UserError(what, fix="Use the model as it is.")
+            return _SSRUTensors(model)
         return _TransformerTensors(model)
     if isinstance(model, AttentionOnly):
         return _AttentionOnlyTensors(model)

@@ -47,7 +47,9 @@ class _FixedPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", positions(length).detach().clone())
 
-    def forward(self, length: int, first: int = 0) -> Tensor:
+    def forward(self, length: int, first: int | Tensor = 0) -> Tensor:
+        if isinstance(first, Tensor):  # of one token in each row: [N] -> [N, 1, D]
+            return F.embedding(first[:, None], self.table)
         return F.embedding(torch.arange(first, first + length), self.table)
 
 

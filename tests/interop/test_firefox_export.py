@@ -1,0 +1,295 @@
+"""Exports to Firefox's format, read byte by byte, and translated by Firefox's own engines where they are installed."""
+
+import itertools
+import json
+import math
+import struct
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from tests.interop.test_huggingface_export import made
+from tests.probes.engines import run_engine
+from tests.probes.foreign import sentences
+from translucid.cli.main import run
+from translucid.data.text_pipeline import TextPipeline
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
+from translucid.decoding.shortlist import Shortlist
+from translucid.ground.errors import UserError
+from translucid.interop.firefox_export import export_firefox, input_factors, simulated
+from translucid.interop.importing import import_model
+from translucid.interop.marian_binary import shortlist_file
+from translucid.interop.marian_export import arrays_of, export_marian
+from translucid.interop.pieces import pieces_of
+from translucid.models.build import build_model
+from translucid.models.model_options import TransformerOptions
+
+STUDENT = {
+    "width": 64,
+    "heads": 4,
+    "feed_forward": 128,
+    "decoder": "ssru",
+    "norm": "post",
+    "positions": "sinusoidal-tensor2tensor",
+    "zero_start": True,
+}
+TEXTS = list(sentences()[0][:20])
+
+
+@pytest.fixture(scope="module")
+def student():
+    """A small student with random weights, and its tokenizer."""
+    model, tokenizer, _ = made(STUDENT)
+    return model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def factors(student):
+    model, tokenizer = student
+    pairs = TextPipeline(tokenizer, 100).pairs(list(zip(*sentences(), strict=True))[:40])
+    return input_factors(model, [pair.ids for pair in pairs])
+
+
+@pytest.fixture(scope="module")
+def folder(student, factors, tmp_path_factory):
+    out = tmp_path_factory.mktemp("firefox") / "out"
+    export_firefox(*student, out, factors, languages=("en", "es"))
+    return out
+
+
+def read_items(content):
+    """Return the type, the shape and the content of each item of a model file, by its name."""
+    version, count = struct.unpack_from("<QQ", content)
+    assert version == 1
+    headers = [struct.unpack_from("<QQQQ", content, 16 + 32 * i) for i in range(count)]
+    place, names, shapes = 16 + 32 * count, [], []
+    for length, *_ in headers:
+        names.append(content[place : place + length - 1].decode())
+        assert content[place + length - 1] == 0
+        place += length
+    for _, _, dimensions, _ in headers:
+        shapes.append(struct.unpack_from(f"<{dimensions}i", content, place))
+        place += 4 * dimensions
+    (padding,) = struct.unpack_from("<Q", content, place)
+    place += 8 + padding
+    items = {}
+    for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
+        assert place % 256 == 0
+        items[name] = kind, shape, content[place : place + length]
+        place += length
+    assert place == len(content)
+    return items
+
+
+def test_weights_are_rounded_to_8_bits_and_have_the_factors_of_their_inputs(student, factors, folder):
+    model, _ = student
+    items = read_items((folder / "model.enes.intgemm.alphas.bin").read_bytes())
+    arrays = arrays_of(model)
+    matrices = set()
+    for name, array in arrays.items():
+        kind, shape, content = items[name]
+        if kind == 0x404:
+            stored = np.frombuffer(content, np.float32, math.prod(shape)).reshape(shape)
+            np.testing.assert_array_equal(stored[:, : array.shape[1]], array)
+            continue
+        assert kind == 0x4101
+        matrices.add(name)
+        numbers = np.frombuffer(content, np.int8, math.prod(shape))
+        (factor,) = struct.unpack_from("<f", content, len(numbers))
+        # Embeddings are stored row by row, other matrices column by column.
+        stored = numbers.reshape(shape) if name == "Wemb" else numbers.reshape(shape[::-1]).T
+        assert factor == pytest.approx(127 / np.abs(array).max())
+        assert np.abs(stored[: len(array)] / factor - array).max() <= 0.501 / factor
+    assert matrices == {name for name, array in arrays.items() if len(array) > 1}
+    alphas = {}
+    for name, (kind, shape, content) in items.items():
+        if name.endswith("_QuantMultA"):
+            assert (kind, shape) == (0x404, (1, 1))
+            (alphas[name.removesuffix("_QuantMultA")],) = struct.unpack_from("<f", content)
+    assert alphas.keys() == matrices | {"none"}
+    assert alphas["none"] == alphas["Wemb"] == pytest.approx(factors["output"])
+    assert alphas["decoder_l1_rnn_W"] == alphas["decoder_l1_rnn_Wf"]
+    assert alphas["encoder_l1_ffn_W2"] == pytest.approx(factors["encoder.0.feed_forward.outer"])
+
+
+def test_the_vocabulary_has_a_multiple_of_8_rows_of_which_the_added_ones_are_never_output(student, folder):
+    _, tokenizer = student
+    items = read_items((folder / "model.enes.intgemm.alphas.bin").read_bytes())
+    rows = tokenizer.target_size - 2
+    assert rows % 8 and items["Wemb"][1] == (rows + -rows % 8, 64)
+    bias = np.frombuffer(items["decoder_ff_logit_out_b"][2], np.float32)
+    assert (bias[rows : rows + -rows % 8] == -100).all() and (bias[:rows] > -100).all()
+    facts = yaml.safe_load(items["special:model.yml"][2].rstrip(b"\0"))
+    assert facts["dim-vocabs"] == [rows + -rows % 8] * 2 and facts["dec-cell"] == "ssru"
+    pieces = pieces_of((folder / "vocab.enes.spm").read_bytes(), folder)
+    assert [piece.piece for piece in pieces.pieces[:2]] == ["</s>", "<unk>"] and len(pieces.pieces) == rows
+
+
+def test_factors_are_those_of_the_largest_input(student):
+    model, _ = student
+    source, target = [9, 8, 7, 3], [5, 6, 3]
+    seen = []
+    layer = model.decoder[0].cross_attention.query
+    hook = layer.register_forward_hook(lambda layer, inputs, output: seen.append(inputs[0]))
+    with torch.no_grad():
+        model(torch.tensor([source]), torch.tensor([[2, *target[:-1]]]))
+    hook.remove()
+    measured = input_factors(model, [(source, target)])
+    assert measured["decoder.0.cross_attention.query"] == pytest.approx(127 / seen[0].abs().max().item())
+    assert all(not part._forward_pre_hooks for part in model.modules())
+
+
+def test_the_simulation_computes_what_whole_numbers_do(student, factors, folder):
+    """Integer products of the file's numbers, in NumPy, with the equation of the module's docstring."""
+    model, _ = student
+    items = read_items((folder / "model.enes.intgemm.alphas.bin").read_bytes())
+    _, (rows, columns), content = items["decoder_l1_rnn_Wf"]
+    numbers = np.frombuffer(content, np.int8, rows * columns).reshape(columns, rows).astype(np.int64)
+    (factor,) = struct.unpack_from("<f", content, rows * columns)
+    name = "decoder.0.ssru.projection"
+    x = torch.randn(5, 64) * 200 / factors[name]  # some are out of range
+    whole = np.rint(x.numpy() * np.float32(factors[name])).clip(-127, 127).astype(np.int64)
+    expected = whole @ numbers.T / (factors[name] * factor)
+    with torch.no_grad():
+        layer = simulated(model, factors).get_submodule(name)
+        np.testing.assert_allclose(layer(x)[:, :64], expected, rtol=1e-4, atol=1e-5)
+        assert not np.allclose(model.get_submodule(name)(x)[:, :64], expected, atol=1e-3)
+
+
+def greedy(model, tokenizer, texts):
+    """Return greedy translations of at most 10 tokens, without a rule against loops."""
+    options = DecodingOptions(beam=1, max_loops=0, max_length_ratio=0, max_length_extra=10)
+    sources = [[*ids, model.eos] for ids in tokenizer.encode_source(texts)]
+    found = TorchEngine.of(model, tokenizer, torch.device("cpu")).decode(sources, options)
+    return [tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+
+
+LOAD = """
+import glob, importlib.util, json, sys
+files = glob.glob(sys.prefix + "/lib/python3*/site-packages/bergamot/_bergamot*.so")
+specification = importlib.util.spec_from_file_location("_bergamot", files[0])
+bergamot = importlib.util.module_from_spec(specification)  # the package itself would need the internet
+specification.loader.exec_module(bergamot)
+service = bergamot.Service(bergamot.ServiceConfig())
+"""
+BERGAMOT = (
+    LOAD
+    + """
+model = service.modelFromConfigPath(sys.argv[1] + "/config.yml")
+texts = bergamot.VectorString(json.loads(sys.argv[2]))
+print(json.dumps([each.target.text for each in service.translate(model, texts, bergamot.ResponseOptions())]))
+"""
+)
+FXTRANSLATE = """
+import glob, json, sys
+from fxtranslate import Translator
+def read(pattern):
+    return open(glob.glob(sys.argv[1] + pattern)[0], "rb").read()
+vocabulary = read("/vocab*")
+shortlist = [read("/lex*")] if glob.glob(sys.argv[1] + "/lex*") else []
+translator = Translator(read("/model*"), vocabulary, vocabulary, *shortlist)
+print(json.dumps([translator.translate(text) for text in json.loads(sys.argv[2])]))
+"""
+ENGINES = {"bergamot": BERGAMOT, "fxtranslate": FXTRANSLATE}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engines_translate_as_the_simulation_does(student, factors, folder, engine):
+    theirs = run_engine(engine, ENGINES[engine], folder, json.dumps(TEXTS))
+    ours = greedy(simulated(student[0], factors), student[1], TEXTS)
+    # Theirs may be longer than 10 tokens. Near ties are decided by the order in which floating-point numbers are added.
+    assert sum(their.startswith(our) for their, our in zip(theirs, ours, strict=True)) >= len(TEXTS) - 2
+    assert len({*ours}) > 5
+
+
+def read_shortlist_file(content):
+    """Return the list of each source row, after checking the sizes."""
+    magic, _, first, largest, offsets, rows = struct.unpack_from("<6Q", content)
+    assert magic == 0xF11A48D5013417F5 and first == 0
+    bounds = struct.unpack_from(f"<{offsets}Q", content, 48)
+    numbers = struct.unpack_from(f"<{rows}I", content, 48 + 8 * offsets)
+    assert len(content) == 48 + 8 * offsets + 4 * rows
+    lists = [list(numbers[first:last]) for first, last in itertools.pairwise(bounds)]
+    assert largest == max(map(len, lists))
+    return lists
+
+
+def test_a_shortlist_has_the_rows_of_marian_and_the_common_pieces_at_the_end_token(student, factors, tmp_path):
+    _, tokenizer = student
+    shortlist = Shortlist([20, 10], {5: [9, 8], 1: [7]})  # 3, the end token, becomes row 0, and 1 stays row 1
+    export_firefox(*student, tmp_path / "out", factors, languages=("en", "es"), shortlist=shortlist)
+    lists = read_shortlist_file((tmp_path / "out" / "lex.50.50.enes.s2t.bin").read_bytes())
+    assert len(lists) == tokenizer.source_size - 2
+    assert lists[0] == [0, 1, 8, 18] and lists[1] == [5] and lists[3] == [6, 7] and sum(map(len, lists)) == 7
+    configuration = yaml.safe_load((tmp_path / "out" / "config.yml").read_text())
+    assert configuration["shortlist"] == ["lex.50.50.enes.s2t.bin", False]
+
+
+CONVERT = """
+import json, subprocess, sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+command = [Path(sys.executable).with_name("pymarian"), "convert", "-s", folder / "lex.txt", "0", "2", "0"]
+command += ["-d", folder / "lex.bin", "-V", folder / "vocab.spm", folder / "vocab.spm"]
+subprocess.run(command, capture_output=True, check=True)
+print(json.dumps((folder / "lex.bin").read_bytes().hex()))
+"""
+
+
+def test_marians_converter_writes_the_same_shortlist(student, tmp_path):
+    model, tokenizer = student
+    export_marian(model, tokenizer, tmp_path / "out", beam=1)
+    names = [piece.piece for piece in pieces_of((tmp_path / "out" / "vocab.spm").read_bytes(), tmp_path).pieces]
+    by_source = {row: [row + 1, row + 2] for row in range(2, 100)}
+    lines = [f"{names[target]} {names[row]} 0.5\n" for row, targets in by_source.items() for target in targets]
+    (tmp_path / "out" / "lex.txt").write_text("".join(lines))
+    theirs = bytes.fromhex(run_engine("pymarian", CONVERT, tmp_path / "out"))
+    assert shortlist_file(len(names), [], by_source, end=0) == theirs
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"decoder": "self-attention"}, "model.decoder=self-attention is not supported by Firefox's engines"),
+        ({"norm": "pre"}, "model.norm=pre is not supported by Firefox's engines"),
+        ({"nonlinearity": "swish"}, "model.nonlinearity=swish is not supported by Firefox's engines"),
+        ({"tie_output": False}, "model.tie_output=false is not supported by Firefox's engines"),
+        ({"width": 32}, "model.width=32 is not a multiple of 64"),
+        ({"feed_forward": 96}, "model.feed_forward=96 is not a multiple of 64"),
+        ({"zero_start": False}, "model.zero_start=False is another function than Marian computes"),
+    ],
+)
+def test_what_the_engines_lack_is_refused(student, tmp_path, changes, message):
+    tokenizer = student[1]
+    options = TransformerOptions(**{**STUDENT, "encoder_layers": 1, "decoder_layers": 1, **changes})
+    model = build_model(options, tokenizer.source_size, tokenizer.target_size)
+    with pytest.raises(UserError, match=message):
+        export_firefox(model, tokenizer, tmp_path / "out", {}, languages=("en", "es"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_vocabularies_and_unknown_languages_are_refused(student, factors, tmp_path):
+    model, tokenizer, _ = made({**STUDENT, "share_embeddings": False}, joint=False)
+    with pytest.raises(UserError, match="model.share_embeddings=false is not supported"):
+        export_firefox(model, tokenizer, tmp_path / "out", factors, languages=("en", "es"))
+    with pytest.raises(UserError, match="the languages are unknown"):
+        export_firefox(*student, tmp_path / "out", factors, languages=("en", None))
+
+
+def test_the_command_measures_on_pairs(student, corpus, tmp_path, capsys):
+    export_marian(*student, tmp_path / "marian", beam=1)
+    import_model(tmp_path / "marian", tmp_path / "run", source_language="en", target_language="es")
+    command = ["export", str(tmp_path / "run"), str(tmp_path / "out"), "--to", "firefox"]
+    assert run(command) == 2
+    assert "Give sentence pairs with --check" in capsys.readouterr().err
+    assert run([*command, "--check", str(corpus / "test.tsv")]) == 2
+    errors = capsys.readouterr().err
+    # Random weights translate too badly.
+    assert "by Firefox's arithmetic with int8" in errors and "can't be compared on --check" in errors
+    file = tmp_path / "run" / "config.yaml"
+    file.write_text(file.read_text().replace("valid: []", f"valid: [{corpus / 'test.tsv'}]"))
+    assert run(command) == 0
+    assert {"config.yml", "vocab.enes.spm"} < {file.name for file in (tmp_path / "out").iterdir()}

@@ -202,3 +202,10 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
     ways = [Tuned(), Tuned(quantization="int8")]
     full, small = (trial.score for trial in trials(model, tokenizer, PAIRS[:5], DecodingOptions(beam=1), ways, {}))
     assert 0 <= full < 20 and 0 <= small < 20
+
+
+def test_an_ssru_is_refused(tokenizer, tmp_path):
+    model = build_model(TransformerOptions(width=16, heads=2, decoder="ssru"), 50, 50)
+    with pytest.raises(UserError, match=r"model.decoder=ssru can't become a CTranslate2 model.*--to onnx or --to marian"):
+        export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
+    assert not (tmp_path / "out").exists()

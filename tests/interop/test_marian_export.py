@@ -129,9 +129,6 @@ def test_marian_has_neither_elmo_nor_languages(tmp_path):
     elmo = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
     with pytest.raises(UserError, match=r"only a Transformer can become a model of Marian. Use it as it is."):
         export_marian(build_model(elmo, 150, 150), tokenizer, tmp_path / "out", beam=5)
-    ssru = TransformerOptions(**SMALL, decoder="ssru")
-    with pytest.raises(UserError, match=r"model.decoder=ssru can't be exported to Marian yet. Use it as it is."):
-        export_marian(build_model(ssru, 150, 150), tokenizer, tmp_path / "out", beam=5)
     needed = "model.positions=sinusoidal-tensor2tensor model.first_position=0 model.scale_embeddings=true"
     plain = build_model(TransformerOptions(**SMALL), 150, 150)
     with pytest.raises(UserError, match=f"Train with --set {needed} model.zero_start=true for it."):

@@ -213,10 +213,8 @@ def test_what_can_not_be_written_is_refused(small_run, tmp_path, capsys, monkeyp
 
 def test_other_kinds_of_models_are_refused():
     told = TransformerOptions(**SMALL, elmo=BiLSTMLanguageOptions(width=8, hidden=8))
-    ssru = TransformerOptions(**SMALL, decoder="ssru")
     for options, said in (
         (told, "ELMo"),
-        (ssru, "decoder=ssru"),
         (TransformerLanguageOptions(width=16), "TransformerLanguageModel"),
     ):
         with pytest.raises(UserError, match=f"{said}.* can't become an ONNX model"):

@@ -163,7 +163,9 @@ def _shape(keys: Keys) -> dict[str, Any]:
     keys.refuse("type", unless="transformer")
     ssru = keys.text("transformer-decoder-autoreg", "self-attention") == "rnn"
     if ssru:
-        keys.refuse("dec-cell", unless="ssru")
+        cell = keys.text("dec-cell", "gru")
+        if cell != "ssru":
+            keys.unsupported("dec-cell", cell)
         keys.refuse("transformer-rnn-projection", unless=False)
         keys.refuse("layer-normalization", unless=False)
     else:

@@ -64,7 +64,7 @@ def save_ctranslate2(
         fix = "CTranslate2 has no bidirectional LSTM; use the model as it is."
         raise UserError("a model that reads its source with ELMo can't become a CTranslate2 model", fix=fix)
     if model.options.decoder == "ssru":
-        fix = "CTranslate2 has decoders with self-attention only; use the model as it is."
+        fix = "CTranslate2 has decoders with self-attention only; use --to onnx or --to marian."
         raise UserError("a model with model.decoder=ssru can't become a CTranslate2 model", fix=fix)
     spec = _spec(model)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))

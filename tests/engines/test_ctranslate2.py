@@ -206,6 +206,8 @@ def test_a_model_to_take_away(tokenizer, tmp_path):
 
 def test_an_ssru_is_refused(tokenizer, tmp_path):
     model = build_model(TransformerOptions(width=16, heads=2, decoder="ssru"), 50, 50)
-    with pytest.raises(UserError, match=r"model.decoder=ssru can't become a CTranslate2 model.*--to onnx or --to marian"):
+    with pytest.raises(
+        UserError, match=r"model.decoder=ssru can't become a CTranslate2 model.*--to onnx or --to marian"
+    ):
         export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()

@@ -187,7 +187,10 @@ def test_layers_may_share_their_weights(tmp_path):
     ("changes", "said"),
     [
         ({"type": "amun"}, "type='amun' is not supported"),
-        ({"transformer-decoder-autoreg": "average-attention"}, "transformer-decoder-autoreg='average-attention' is not"),
+        (
+            {"transformer-decoder-autoreg": "average-attention"},
+            "transformer-decoder-autoreg='average-attention' is not",
+        ),
         ({"transformer-decoder-autoreg": "rnn"}, "dec-cell='gru' is not supported"),
         ({"activation": "gelu"}, "transformer-ffn-activation='gelu' is not supported"),
         ({"transformer-postprocess": "nda"}, "transformer-postprocess='nda' is not supported"),

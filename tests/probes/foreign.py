@@ -144,7 +144,13 @@ def many_languages_folder(
 
 
 def marian_file(
-    folder: Path, *, norm: str = "post", activation: str = "swish", ties: str = "all", ssru: bool = False, **changes: Any
+    folder: Path,
+    *,
+    norm: str = "post",
+    activation: str = "swish",
+    ties: str = "all",
+    ssru: bool = False,
+    **changes: Any,
 ) -> None:
     """Write model.npz, vocab.yml and SentencePiece models as Marian has them.
 

@@ -26,7 +26,14 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.marian import CONFIGURATION, layers, units
 from translucid.interop.marian_binary import Item, model_file, quantised, shortlist_file
-from translucid.interop.marian_export import END, UNKNOWN, arrays_of, configuration_text, refuse_other_functions, reordered
+from translucid.interop.marian_export import (
+    END,
+    UNKNOWN,
+    arrays_of,
+    configuration_text,
+    refuse_other_functions,
+    reordered,
+)
 from translucid.interop.pieces import NEVER
 from translucid.kernels.dispatch import reference_mode
 from translucid.models.model_options import TransformerOptions
@@ -123,7 +130,9 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer) -> None:
         raise UserError("Firefox's format has one vocabulary here", fix="Train with data.tokenizer.joint=true.")
     for name in ("width", "feed_forward"):
         if getattr(options, name) % MULTIPLE:
-            what = f"model.{name}={getattr(options, name)} is not a multiple of {MULTIPLE}, as Firefox's engines need it"
+            what = (
+                f"model.{name}={getattr(options, name)} is not a multiple of {MULTIPLE}, as Firefox's engines need it"
+            )
             raise UserError(what, fix="Use --to marian.")
 
 

@@ -80,9 +80,7 @@ def from_marian(given: Path) -> Imported:
     )
 
 
-def layers(
-    encoder: int, decoder: Sequence[int], *, pre: bool, ssru: bool = False
-) -> Iterator[tuple[str, list[str]]]:
+def layers(encoder: int, decoder: Sequence[int], *, pre: bool, ssru: bool = False) -> Iterator[tuple[str, list[str]]]:
     """Yield our name of each linear layer and norm, with theirs, whose rows are joined in ours.
 
     Their names of norms end in `_ln`; those of linear layers have braces for `W` or `b`. The units of an SSRU, whose

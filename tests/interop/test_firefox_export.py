@@ -273,7 +273,7 @@ def test_what_the_engines_lack_is_refused(student, tmp_path, changes, message):
 
 def test_two_vocabularies_and_unknown_languages_are_refused(student, factors, tmp_path):
     model, tokenizer, _ = made({**STUDENT, "share_embeddings": False}, joint=False)
-    with pytest.raises(UserError, match="model.share_embeddings=false is not supported"):
+    with pytest.raises(UserError, match=r"model.share_embeddings=false is not supported"):
         export_firefox(model, tokenizer, tmp_path / "out", factors, languages=("en", "es"))
     with pytest.raises(UserError, match="the languages are unknown"):
         export_firefox(*student, tmp_path / "out", factors, languages=("en", None))

@@ -60,7 +60,7 @@ def distill(call, files, teacher, tmp_path):  # noqa: F811
 
     def calling(*more, teachers=(teacher,), settings=(), student=STUDENT):
         given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--out", out, "--nbest", 3]
-        return call("distill", *teachers, *given, "--no-tune", *more, "--set", *student, *settings)
+        return call("distill", *teachers, *given, "--no-report", *more, "--set", *student, *settings)
 
     calling.out, calling.folder = out, out / "distillation"
     return calling

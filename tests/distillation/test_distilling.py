@@ -8,7 +8,12 @@ import pytest
 from tests.distillation.conftest import STUDENT
 from translucid import Translator
 from translucid.decoding.pair_scores import score_pairs
+from translucid.distillation.bounds import Bounds
+from translucid.distillation.report import Report
+from translucid.distillation.request import Request
 from translucid.distillation.selection import nearest
+from translucid.distillation.student import STUDENTS, chosen_preset, estimated_bytes
+from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 
 
@@ -91,7 +96,7 @@ def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, file
     packed.write_bytes(gzip.compress((files / "text.txt").read_bytes()))
     out = tmp_path / "other"
     given = ["--pairs", files / "pairs.tsv", "--text", packed, "--out", out, "--choose", "best", "--beam", 1]
-    done = call("distill", teacher, teacher, *given, "--no-tune", "--set", "training.max_steps=1", "model.width=16")
+    done = call("distill", teacher, teacher, *given, "--no-report", "--set", "training.max_steps=1", "model.width=16")
     assert done.code == 0, done.err
     valid = {row[0] for row in rows(out / "distillation" / "valid.tsv")}
     assert valid and not valid & {row[0] for row in rows(out / "distillation" / "decoded.tsv")}
@@ -112,6 +117,44 @@ def test_a_student_with_the_vocabulary_and_the_probabilities_of_its_teachers(dis
     assert refused.code == 2 and "the vocabulary of the teacher can't be changed" in refused.err
 
 
+@pytest.fixture
+def quick_report(monkeypatch):
+    """Measure few sentences once; returns the calls."""
+    measure, calls = Report.measure, []
+
+    def quick(self, test=None, **more):
+        calls.append(test)
+        return measure(self, test, sentences=4, rounds=1, seconds=0.001, **more)
+
+    monkeypatch.setattr(Report, "measure", quick)
+    return calls
+
+
+def test_teacher_and_student_are_measured_and_the_fastest_way_is_kept(distill, files, quick_report):
+    done = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")
+    assert done.code == 0, done.err
+    assert quick_report == [[str(distill.folder / "test.tsv")]]
+    assert "teacher, " in done.err and "student, int8" in done.err and "is translated by student" in done.err
+    assert (distill.out / "tuned.json").exists() and (distill.folder / "report.md").exists()
+    again = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")
+    assert again.code == 0 and again.err.count("done before") == 5 and len(quick_report) == 1
+    bounded = distill("--report", "--test", files / "valid.tsv", "--size", "1KB")
+    assert bounded.code == 0 and "warning: no student is within 0.001 MB" in bounded.err and len(quick_report) == 2
+
+
+def test_the_preset_is_the_largest_for_the_data_within_the_bound(teacher, tmp_path):
+    def chosen(pairs, size=None, **options):
+        request = Request((teacher,), tmp_path, bounds=Bounds.of(size=size), **options)
+        return chosen_preset(request, pairs)
+
+    assert chosen(100) == chosen(10**7, "1KB") == [*STUDENTS][-1]
+    assert chosen(10**7) == next(iter(STUDENTS))
+    assert chosen(10**7, preset="demo") == "demo" and chosen(10**7, config=tmp_path / "x.yaml") is None
+    sizes = [estimated_bytes(resolve(preset=name)) for name in STUDENTS]
+    assert sizes == sorted(sizes, reverse=True)
+    assert chosen(10**7, f"{sizes[1] / 1e6 + 0.01:.3f}MB") == [*STUDENTS][1]
+
+
 REFUSED = {
     "nothing to translate": ([], "nothing that the teacher could translate"),
     "no validation": (["--text", "text.txt"], "no pairs to validate"),
@@ -120,7 +163,7 @@ REFUSED = {
     "no file": (["--pairs", "none.tsv"], "can't be read"),
     "one side": (["--pairs", "text.en"], "its partner is missing"),
     "blank text": (["--text", "blank.txt", "--valid", "valid.tsv"], "nothing is left to translate"),
-    "wrong size": (["--pairs", "pairs.tsv", "--size", "ten"], "is no size"),
+    "wrong size": (["--pairs", "pairs.tsv", "--size", "ten"], "is not a positive number with a unit"),
     "wrong setting": (["--pairs", "pairs.tsv", "--set", "model.widht=3"], "Did you mean"),
     "no such preset": (["--pairs", "pairs.tsv", "--preset", "studnet-demo"], "Did you mean 'student-demo'"),
 }

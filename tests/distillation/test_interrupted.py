@@ -28,7 +28,7 @@ def command(files, teacher, reverse_run, tmp_path):
 
     def words(out):
         given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run]
-        return ["distill", teacher, *given, "--out", out, "--nbest", "3", "--no-tune", "--set", *STUDENT]
+        return ["distill", teacher, *given, "--out", out, "--nbest", "3", "--no-report", "--set", *STUDENT]
 
     return words
 
@@ -38,7 +38,7 @@ def whole(files, teacher, reverse_run, tmp_path_factory):
     """The pairs of a distillation that nothing interrupted."""
     out = tmp_path_factory.mktemp("whole") / "student"
     given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--reverse", reverse_run, "--out", out]
-    process = forked("distill", teacher, *given, "--nbest", "3", "--no-tune", "--set", *STUDENT)
+    process = forked("distill", teacher, *given, "--nbest", "3", "--no-report", "--set", *STUDENT)
     output, _ = process.communicate(100)
     assert process.returncode == 0, output
     return pairs_of(out)

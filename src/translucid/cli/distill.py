@@ -69,7 +69,10 @@ class Student(NamedTuple):
     """Student."""
 
     size: Annotated[
-        str | None, Option(metavar="10MB", help="The largest size of the student, with int8 weights and tokenizer.")
+        str | None, Option(metavar="10MB", help="The largest size of the exported student with its tokenizer.")
+    ] = None
+    latency: Annotated[
+        str | None, Option(metavar="5ms", help="The longest time for one sentence, measured at the end.")
     ] = None
     preset: Annotated[
         str | None,
@@ -89,7 +92,9 @@ class Student(NamedTuple):
         ),
     ] = 0.0
     settings: option.Set = None
-    tune: Annotated[bool, Option(help="On a CPU, finally run `translucid tune`.")] = True
+    report: Annotated[
+        bool, Option(help="Finally measure teacher and student, and keep the fastest way to translate.")
+    ] = True
 
 
 class Execution(NamedTuple):
@@ -125,7 +130,7 @@ def distill(
     from translucid.distillation.distilling import distill as run
 
     request = _request(tuple(teachers), data, teaching, student, languages, execution)
-    run(request, tune=student.tune, overwrite=data.overwrite, command=context.obj)
+    run(request, report=student.report, overwrite=data.overwrite, command=context.obj)
 
 
 def _request(
@@ -136,7 +141,8 @@ def _request(
     languages: option.Languages,
     execution: Execution,
 ) -> Request:
-    from translucid.distillation.request import Request, bytes_of
+    from translucid.distillation.bounds import Bounds
+    from translucid.distillation.request import Request
     from translucid.runs.settings import without_none
 
     search = without_none({"beam": teaching.beam, "seed": teaching.seed})
@@ -155,7 +161,7 @@ def _request(
         search=tuple(search.items()),
         keep_references=teaching.keep_references,
         filter_worst=teaching.filter_worst,
-        size=bytes_of(student.size) if student.size else None,
+        bounds=Bounds.of(student.latency, student.size),
         preset=student.preset,
         config=student.config,
         shares_vocabulary=student.vocabulary == "teacher",

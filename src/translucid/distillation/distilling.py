@@ -17,6 +17,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.aligning import AlignmentJob
 from translucid.distillation.filtering import DISTILLED, REFERENCE, Counts, by_rules, by_scores, summary_of
+from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
 from translucid.distillation.reverse_scores import ReverseScoreJob
 from translucid.distillation.sources import sentences, write_sources
@@ -39,6 +40,7 @@ TRANSLATE = Stage("translate", "translating", ("sources.tsv", "decoded.tsv", "va
 FILTER = Stage("filter", "filtering", ("clean.tsv", "scores.txt", "distilled.tsv", "references.tsv"))
 ALIGN = Stage("align", "linking words", ("distilled.align", "references.align"))
 TRAIN = Stage("train", "training the student")
+REPORT = Stage("report", "measuring", ("report.md",), repeatable=True)
 STUDENT_PAIRS = "distilled.tsv", "references.tsv"
 """The files of pairs that the student learns from; the second is empty without references."""
 
@@ -46,7 +48,7 @@ STUDENT_PAIRS = "distilled.tsv", "references.tsv"
 def distill(
     request: Request,
     *,
-    tune: bool = True,
+    report: bool = True,
     overwrite: bool = False,
     console: Console | None = None,
     command: Sequence[str] | None = None,
@@ -55,7 +57,7 @@ def distill(
 
     Args:
         request: runs, files and options.
-        tune: whether the fastest engine for the student is found after the training, on a CPU.
+        report: whether teacher and student are measured, and the best way to translate with the student is kept.
         overwrite: whether stages are repeated whose inputs have changed, and a run in the folder may be replaced.
         console: shows the progress; standard error by default.
         command: the arguments of the command `translucid`, for the provenance.
@@ -72,13 +74,15 @@ def distill(
     planned = [TRANSLATE, FILTER, ALIGN, TRAIN]
     if request.target_text:
         planned.insert(0, BACK_TRANSLATE)
+    if report:
+        planned.append(REPORT)
     stages = Stages(request.folder, planned, console, overwrite=overwrite)
     run = RunFolder(request.out)
     if not stages.begun(TRAIN):
         run.refuse_to_lose(overwrite)
     student_configuration(request, chosen_preset(request, 0), {})  # a wrong setting is reported before hours of work
     with stages.locked():
-        return _Distillation(request, stages, console).run_all(tune=tune, command=command)
+        return _Distillation(request, stages, console).run_all(command)
 
 
 class _Distillation:
@@ -88,7 +92,7 @@ class _Distillation:
         self.request, self.stages, self.console = request, stages, console
         self.folder = request.folder
 
-    def run_all(self, *, tune: bool, command: Sequence[str] | None) -> Results:
+    def run_all(self, command: Sequence[str] | None) -> Results:
         """Run all stages in order, and return the results of each by its name."""
         request, stages = self.request, self.stages
         results: Results = {}
@@ -102,13 +106,15 @@ class _Distillation:
         results[ALIGN.name] = stages.run(ALIGN, pairs, self._align)
 
         def train() -> Results:
-            return train_student(request, self._preset, self.files, tune=tune, console=self.console, command=command)
+            return train_student(request, self._preset, self.files, console=self.console, command=command)
 
         identity = {**pairs, **self._identity_of_training()}
         stages.check(TRAIN, identity)
         if not stages.begun(TRAIN):  # whatever run there is may be replaced
             discard(RunFolder(request.out))
         results[TRAIN.name] = stages.run(TRAIN, identity, train)
+        if REPORT in stages.stages:
+            results[REPORT.name] = stages.run(REPORT, self._identity_of_report(), self._report)
         return results
 
     @property
@@ -251,6 +257,32 @@ class _Distillation:
         if self.request.shares_vocabulary:
             flat["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
         return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
+
+    def _identity_of_report(self) -> dict[str, Any]:
+        runs = [self.request.out, *self.request.teachers]
+        pairs = {name: self.stages.digests(TRANSLATE).get(name) for name in ("valid.tsv", "test.tsv")}
+        return {
+            **pairs,
+            "the models": [RunFolder(run).model_digest() for run in runs],
+            "bounds": list(self.request.bounds),
+        }
+
+    def _report(self) -> Results:
+        request, test = self.request, self.folder / "test.tsv"
+        source, target = request.languages
+        report = Report(request.out, request.teachers, request.bounds, self.console)
+        measurements = report.measure([str(test)] if test.exists() else None, source=source, target=target)
+        self.console.print(report.table(measurements))
+        for note in report.notes(measurements):
+            self.console.print(note, soft_wrap=True)
+        chosen = request.bounds.best(measurements)
+        if chosen is None:
+            smaller = "Choose a smaller --preset, or fewer pieces with --set data.tokenizer.vocabulary=N"
+            self.console.print(f"warning: no student is within {request.bounds}. {smaller}", soft_wrap=True)
+            return {"chosen": None}
+        report.adopt(chosen)
+        self.console.print(f"{request.out} is translated by {chosen.name}, beam {chosen.beam}", soft_wrap=True)
+        return {"chosen": chosen.model_dump(mode="json")}
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus import sides
+from translucid.distillation.bounds import Bounds
 from translucid.distillation.selection import Choice
 from translucid.engines.choosing import EngineName
 from translucid.engines.noisy_channel import reverse_configuration
@@ -21,12 +21,11 @@ from translucid.runs.configuration import Configuration
 from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import DISTILLATION, RunFolder
 
-UNITS = {"B": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "GB": 1_000_000_000}
-"""The units of a size, in bytes."""
 CANDIDATES = 8
 """The default length of the n-best list."""
 WORST = 0.05
 """The default share of pairs that are removed because of their score by the reverse run."""
+UNBOUNDED = Bounds()
 SMALL = 1_000_000
 """Up to this number of pairs, the student learns from the real translations, too, if the user does not decide."""
 
@@ -60,8 +59,8 @@ class Request:
     keep_references: bool | None = None
     """Whether the student also learns from the pairs themselves; by default up to `SMALL` pairs."""
     filter_worst: float = WORST
-    size: int | None = None
-    """The most bytes that the student may have when it is exported with int8 weights."""
+    bounds: Bounds = UNBOUNDED
+    """The bounds on the time and the size of the student."""
     preset: str | None = None
     config: Path | None = None
     shares_vocabulary: bool = False
@@ -155,15 +154,3 @@ class Request:
             UserError: a file can't be read.
         """
         return [digest(file) for file in chain.from_iterable(map(sides, files))]
-
-
-def bytes_of(size: str) -> int:
-    """Return the number of bytes of a size such as `10MB`.
-
-    Raises:
-        UserError: it is no size.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(B|kB|KB|MB|GB)", size.strip())
-    if not match or not float(match[1]):
-        raise UserError(f"{size!r} is no size", fix="Write --size 10MB.")
-    return int(float(match[1]) * UNITS[match[2]])

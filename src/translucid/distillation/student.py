@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from translucid.distillation.measuring import MEGABYTE
 from translucid.distillation.request import Request
 from translucid.distillation.stages import Results
 from translucid.ground.console import Console
@@ -15,7 +16,7 @@ from translucid.runs.presets import recipe, recipes
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import configuration_to_resume, configuration_to_train
 from translucid.training.experiment import prepared
-from translucid.training.post_training import measure_trained, tune_trained
+from translucid.training.post_training import measure_trained
 
 STUDENTS = {"small": 5_000_000, "tiny": 20_000, "student-demo": 0}
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
@@ -50,7 +51,8 @@ def chosen_preset(request: Request, pairs: int) -> str | None:
     if request.preset or request.config:
         return request.preset
     for name, fewest in STUDENTS.items():
-        fits = request.size is None or estimated_bytes(resolve(preset=name)) <= request.size
+        most = request.bounds.megabytes
+        fits = most is None or estimated_bytes(resolve(preset=name)) <= most * MEGABYTE
         if pairs >= fewest and fits:
             return name
     return name
@@ -99,13 +101,12 @@ def train_student(
     preset: str | None,
     files: Mapping[str, Sequence[Path]],
     *,
-    tune: bool,
     console: Console,
     command: Sequence[str] | None = None,
 ) -> Results:
     """Train the student in its run folder, or continue an interrupted training; return its figures.
 
-    The kept weights are a running average (`training.averaging`). On a CPU, the fastest engine is found, too.
+    The kept weights are a running average (`training.averaging`).
 
     Raises:
         UserError: a setting is wrong, or has changed.
@@ -118,11 +119,10 @@ def train_student(
         display,
     ):
         trainer.fit(display)
-    if tune:
-        tune_trained(trainer, console)
     measure_trained(trainer, console)
     progress = trainer.progress
     return {
+        "model": run.model_digest(),
         "steps": progress.step,
         "seconds": round(progress.seconds, 1),
         "best step": progress.best_step,

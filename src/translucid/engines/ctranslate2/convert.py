@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -86,10 +87,18 @@ def save_ctranslate2(
     spec.config.decoder_start_token = SPELLED.start
     # The pieces of a sentence come with their end token.
     spec.config.add_source_bos = spec.config.add_source_eos = False
+    if quantization == "int8":
+        # The table of positions, which is not quantised, is an eighth of a small model. CTranslate2 converts it to the
+        # type of the other numbers, here float32, when it opens the model.
+        for side in (spec.encoder, spec.decoder):
+            side.position_encodings.encodings = side.position_encodings.encodings.astype(np.float16)
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
     folder.mkdir(parents=True, exist_ok=True)
     spec.save(str(folder))
+    for file in folder.glob("*_vocabulary.json"):  # CTranslate2 writes a line for each piece, most of which are escapes
+        pieces = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps(pieces, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
 def _vocabulary(pieces: list[str]) -> list[str]:

@@ -83,6 +83,9 @@ class TrainingOptions(OptionGroup):
         ["attention", "feed-forward", "embeddings"], min_length=1
     )
     """The parts with adapted matrices; an SSRU belongs to the attention, the output projection to the embeddings."""
+    quantised_weights: bool = False
+    """Compute and validate with matrices rounded to 8 bits, as exports with int8 store them, and update and keep the
+    unrounded ones (quantisation-aware training, Jacob et al. 2018): for models that int8 makes worse."""
     self_critical: float = Field(0.0, ge=0, le=1)
     """For captioners: the last share of the training, in which the model learns from sampled captions, rewarded by
     their CIDEr-D to the reference captions (Rennie et al. 2017), instead of from each reference token."""
@@ -129,6 +132,11 @@ class TrainingOptions(OptionGroup):
                 raise ValueError(f"training.{name} wants whole matrices, and training.sharded holds parts of them")
         if self.teachers and self.begin_from:
             raise ValueError("training.teachers and training.begin_from both say which vocabulary: leave one out")
+        for name in ("sharded", "adapter_rank"):
+            if self.quantised_weights and getattr(self, name):
+                raise ValueError(
+                    f"training.quantised_weights rounds whole matrices, and training.{name} has parts of them"
+                )
         if self.l2_sp and self.adapter_rank:
             raise ValueError("training.l2_sp holds weights that training.adapter_rank leaves as they are anyway")
         return self

@@ -16,6 +16,7 @@ from translucid.ground.errors import UserError
 from translucid.kernels.rounding import mixed_precision
 from translucid.kernels.transfer import Download
 from translucid.layers.low_rank import differences
+from translucid.layers.quantised import quantised_weights
 from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
@@ -92,14 +93,13 @@ class Trainer:
         if reward:
             assert isinstance(self.weights.model, SequenceModel)
             self.critical = SelfCritical(self.weights.model, reward)
-        self.progress = Progress(begins_ready=begins_ready)
+        self.progress, self.precision = Progress(begins_ready=begins_ready), precision
         self.recent, self.skipped_in_a_row = Recent(), 0
         self._unread: deque[_Made] = deque()
         """The last updates, whose figures may not have reached the host yet."""
         self._started, self._interrupt = time.monotonic(), Interrupt()
         self._agreed = [0.0, 0.0]
         """The sums over all processes of `_clock_and_signal`, from the last update whose figures have been read."""
-        self.precision = precision
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
@@ -158,8 +158,7 @@ class Trainer:
     def _measure_initial_model(self, record: Record | None, display: Display) -> None:
         """Validate the model that fine-tuning starts from, for a comparison at the end."""
         self._validate(record, display)
-        self.progress.before = self.progress.kept
-        self.validator.before = self.progress.before
+        self.progress.before = self.validator.before = self.progress.kept
         if not self.progress.begins_ready:
             self.progress.best_score = None
         self.save()
@@ -191,14 +190,15 @@ class Trainer:
         if self.critical and self_critical(self.options, self._done()):
             loss_of = self.critical
         losses = []
-        for batch in batches:
-            rows = self.weights.rows(batch.rows)
-            if rows is None:
-                continue
-            with mixed_precision(self.device, wanted=self.precision.bfloat16):
-                loss = loss_of(rows, self.options.label_smoothing)
-            self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
-            losses.append(loss)
+        with quantised_weights(self.weights.model, self.options.quantised_weights):
+            for batch in batches:
+                rows = self.weights.rows(batch.rows)
+                if rows is None:
+                    continue
+                with mixed_precision(self.device, wanted=self.precision.bfloat16):
+                    loss = loss_of(rows, self.options.label_smoothing)
+                self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
+                losses.append(loss)
         self.weights.sum_gradients()
         if self.anchor:
             self.anchor.pull()
@@ -284,11 +284,11 @@ class Trainer:
 
     def _validate(self, record: Record | None, display: Display) -> None:
         with self.weights.averaged_model() as model:
-            validation = self.validator.measure(model, self.device, self.workers)
+            with quantised_weights(model, self.options.quantised_weights):
+                validation = self.validator.measure(model, self.device, self.workers)
             best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
-            self.progress.stale += 1
+            self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
-                self.progress.stale = 0
                 self.progress.best_score, self.progress.best_loss = validation.score, validation.loss
                 self.progress.best_step = self.progress.step
                 self.progress.kept = validation.measures

@@ -21,9 +21,10 @@ LEVELS = 127.0
 
 def quantised(weight: Tensor) -> Tensor:
     """Return W' for W [rows, columns]."""
-    largest = weight.abs().amax(1, keepdim=True)
-    largest = largest.masked_fill(largest == 0, LEVELS)  # a row of zeros stays one
-    scale = LEVELS / largest
+    # The bound keeps the scale of a row of zeros, or of tiny numbers, finite.
+    largest = weight.abs().amax(1, keepdim=True).clamp(min=LEVELS / torch.finfo(weight.dtype).max)
+    # A number divided by a tensor would become a product with its reciprocal, which rounds twice.
+    scale = torch.full_like(largest, LEVELS) / largest
     return (weight * scale).round() / scale
 
 
@@ -32,7 +33,8 @@ def matrices(model: nn.Module) -> list[nn.Parameter]:
     by_identity: dict[int, nn.Parameter] = {}
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
-            by_identity[id(module.weight)] = module.weight
+            weight = module.get_parameter("weight")
+            by_identity[id(weight)] = weight
     return list(by_identity.values())
 
 

@@ -1,0 +1,182 @@
+"""What 8-bit weights cost a student in BLEU, and fine-tuning with quantised weights if that is too much."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from translucid.api.translator import Translator
+from translucid.data.readers.corpus import sources_of, targets_of
+from translucid.distillation.report import FOLDER
+from translucid.engines.trials import engine_for
+from translucid.engines.tuned import Tuned
+from translucid.engines.tuning import SENTENCES, Tuning
+from translucid.evaluation.metrics import Criterion
+from translucid.ground.console import Console
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import read_header
+
+ALLOWED = 0.3
+"""The loss of BLEU by int8 weights without which a student is not fine-tuned."""
+UPDATES = 300
+"""The number of updates of the fine-tuning."""
+RATE = 0.1
+"""The factor of its learning rate: that of the student's training is too high for a trained model."""
+FINE_TUNED = "int8"
+"""The folder of the fine-tuned run, inside that of the distillation; removed at the end."""
+
+
+class Scores(BaseModel):
+    """The scores of a student with each type of weights, by CTranslate2."""
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: Literal["BLEU", "chrF"]
+    float32: float
+    int8: float
+
+    @property
+    def loss(self) -> float:
+        """The score that int8 loses."""
+        return self.float32 - self.int8
+
+
+class Int8Check(BaseModel):
+    """The result of the check."""
+
+    model_config = ConfigDict(frozen=True)
+
+    before: Scores
+    after: Scores | None = None
+    """The scores after fine-tuning with quantised weights, if the loss was too large."""
+    kept: bool = False
+    """Whether the fine-tuned weights are those of the student now: only if int8 translates better with them."""
+
+    def __str__(self) -> str:
+        """Describe the result in one line."""
+        before, after = self.before, self.after
+        line = f"{before.metric} {before.float32:.2f} with float32, {before.int8:.2f} with int8"
+        if after is None:
+            return line
+        outcome = "kept" if self.kept else "not kept"
+        return f"{line}; {after.int8:.2f} after fine-tuning with quantised weights, which is {outcome}"
+
+
+def check_int8(
+    student: Path,
+    *,
+    console: Console,
+    valid: list[str] | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    device: str = "auto",
+    allowed: float = ALLOWED,
+    updates: int = UPDATES,
+) -> Int8Check | None:
+    """Compare a student with int8 and with float32 weights, and fine-tune it with quantised weights if int8 costs much.
+
+    The student's training pairs and settings are used again, with a lower learning rate. An interrupted fine-tuning
+    is resumed by the next call.
+
+    Args:
+        student: the run folder of the student.
+        console: shows the progress.
+        valid: files of validation pairs; those of the student by default.
+        source: the code of the source language, for a multilingual model.
+        target: the code of the target language.
+        device: the device of the fine-tuning.
+        allowed: the loss of BLEU, or of chrF where BLEU is too low to tell, that is no reason to fine-tune.
+        updates: the number of updates of the fine-tuning.
+
+    Returns:
+        The scores; None if CTranslate2 does not run the model.
+
+    Raises:
+        UserError: the run is damaged, or files do not exist.
+    """
+    from translucid.training.experiment import run_experiment
+
+    languages = {"source": source, "target": target}
+    before = int8_scores(student, console, valid, **languages)
+    if before is None:
+        return None
+    if before.loss <= allowed:
+        return Int8Check(before=before)
+    console.print(f"int8 costs {before.loss:.2f} {before.metric}: fine-tuning with quantised weights", soft_wrap=True)
+    fine_tuned = student / FOLDER / FINE_TUNED
+    fine_tuned.parent.mkdir(exist_ok=True)
+    configuration = fine_tuning_configuration(student, updates)
+    run_experiment(configuration, fine_tuned, resume=True, device=device, console=console)
+    after = int8_scores(fine_tuned, console, valid, **languages)
+    assert after is not None
+    kept = after.metric == before.metric and after.int8 > before.int8
+    if kept:
+        adopt_weights(student, fine_tuned)
+    shutil.rmtree(fine_tuned)
+    return Int8Check(before=before, after=after, kept=kept)
+
+
+def int8_scores(
+    run: Path, console: Console, valid: list[str] | None = None, *, source: str | None, target: str | None
+) -> Scores | None:
+    """Return the scores of a run by CTranslate2 on its validation pairs; None if CTranslate2 does not run the model."""
+    tuning = Tuning.of(run, console=console, valid=valid, source=source, target=target)
+    if tuning.configurations([])[0].engine != "ctranslate2":
+        return None
+    pairs = tuning.corpora.valid[:SENTENCES]
+    translator = Translator.open(tuning.folder, tuning.configuration, "cpu", "torch")
+    texts = []
+    for weights in ("float32", "int8"):
+        tuned = Tuned.model_validate({"quantization": weights})
+        engine = engine_for(translator.torch_engine, translator.tokenizer, tuned, None)
+        translations = replace(translator, engine=engine).translate(sources_of(pairs), split=False)
+        texts.append([translation.text for translation in translations])
+    criterion = Criterion([targets_of(pairs)], tuning.configuration.data.languages[1])
+    float32 = criterion.settle(texts[0])
+    return Scores.model_validate({"metric": criterion.name, "float32": float32, "int8": criterion.score(texts[1])})
+
+
+def fine_tuning_configuration(student: Path, updates: int) -> Configuration:
+    """Return the configuration of the fine-tuning: that of the student, with a few updates at a low learning rate."""
+    configuration = RunFolder(student).configuration()
+    options = configuration.training
+    changes: Mapping[str, Any] = {
+        "begin_from": str(student),
+        "init_encoder": None,
+        "init_decoder": None,
+        "elmo": None,
+        "quantised_weights": True,
+        "learning_rate": RATE * options.learning_rate,
+        "schedule": "inverse-root",
+        "warmup": max(updates // 10, 1),
+        "cooldown": 0.5,
+        "averaging": 0.99,
+        "max_steps": updates,
+        "max_epochs": None,
+        "max_minutes": None,
+        "patience": None,
+        "validate_every": max(updates // 3, 1),
+        # They belong to the initialisation of the student, which may have been fine-tuned itself.
+        "l2_sp": 0.0,
+        "distillation_weight": 0.0,
+        "adapter_rank": 0,
+        "sharded": False,
+    }
+    return configuration.model_copy(update={"training": options.model_copy(update=changes)})
+
+
+def adopt_weights(student: Path, fine_tuned: Path) -> None:
+    """Replace the weights of a run by those of a run that has fine-tuned it, and record it."""
+    folder, other = RunFolder(student), RunFolder(fine_tuned)
+    configuration, tokenizer = other.configuration(), other.tokenizer()
+    facts, origin = read_header(other.model_file)[1], folder.model_digest()
+    folder.save_model(other.load_model(configuration, tokenizer), tokenizer, facts)
+    for line in other.provenance_file.read_text(encoding="utf-8").splitlines():
+        folder.add_provenance(json.loads(line) | {"fine-tuned": "with quantised weights", "model before": origin})

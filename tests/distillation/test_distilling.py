@@ -136,8 +136,12 @@ def test_teacher_and_student_are_measured_and_the_fastest_way_is_kept(distill, f
     assert quick_report == [[str(distill.folder / "test.tsv")]]
     assert "teacher, " in done.err and "student, int8" in done.err and "is translated by student" in done.err
     assert (distill.out / "tuned.json").exists() and (distill.folder / "report.md").exists()
+    checked = json.loads((distill.folder / "int8.json").read_text())["results"]
+    assert checked["before"]["float32"] >= 0 and "with float32" in done.err
+    # The stage has a record of its own beside the figures.
+    assert len(json.loads((distill.folder / "report.json").read_text())["systems"]) == 12
     again = distill("--report", "--test", files / "valid.tsv", "--size", "1GB")
-    assert again.code == 0 and again.err.count("done before") == 5 and len(quick_report) == 1
+    assert again.code == 0 and again.err.count("done before") == 6 and len(quick_report) == 1
     bounded = distill("--report", "--test", files / "valid.tsv", "--size", "1KB")
     assert bounded.code == 0 and "warning: no student is within 0.001 MB" in bounded.err and len(quick_report) == 2
 

@@ -93,7 +93,7 @@ class Student(NamedTuple):
     ] = 0.0
     settings: option.Set = None
     report: Annotated[
-        bool, Option(help="Finally measure teacher and student, and keep the fastest way to translate.")
+        bool, Option(help="Finally check int8, measure teacher and student, and keep the fastest way to translate.")
     ] = True
 
 

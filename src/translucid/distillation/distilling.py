@@ -5,6 +5,8 @@ translate        the teacher translates all sources, and a hypothesis of each is
 filter           pairs are removed by rules and by the score of the reverse run
 align            the words of the pairs are linked
 train            the student learns from the pairs
+int8             it is fine-tuned with quantised weights if it loses too much with 8 bits
+measure          teacher and student are compared, and the best way to translate with the student is kept
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.aligning import AlignmentJob
 from translucid.distillation.filtering import DISTILLED, REFERENCE, Counts, by_rules, by_scores, summary_of
+from translucid.distillation.int8 import check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
 from translucid.distillation.reverse_scores import ReverseScoreJob
@@ -40,7 +43,8 @@ TRANSLATE = Stage("translate", "translating", ("sources.tsv", "decoded.tsv", "va
 FILTER = Stage("filter", "filtering", ("clean.tsv", "scores.txt", "distilled.tsv", "references.tsv"))
 ALIGN = Stage("align", "linking words", ("distilled.align", "references.align"))
 TRAIN = Stage("train", "training the student")
-REPORT = Stage("report", "measuring", ("report.md",), repeatable=True)
+INT8 = Stage("int8", "checking weights of 8 bits")
+REPORT = Stage("measure", "measuring", ("report.md",), repeatable=True)
 STUDENT_PAIRS = "distilled.tsv", "references.tsv"
 """The files of pairs that the student learns from; the second is empty without references."""
 
@@ -75,7 +79,7 @@ def distill(
     if request.target_text:
         planned.insert(0, BACK_TRANSLATE)
     if report:
-        planned.append(REPORT)
+        planned += [INT8, REPORT]
     stages = Stages(request.folder, planned, console, overwrite=overwrite)
     run = RunFolder(request.out)
     if not stages.begun(TRAIN):
@@ -114,6 +118,8 @@ class _Distillation:
             discard(RunFolder(request.out))
         results[TRAIN.name] = stages.run(TRAIN, identity, train)
         if REPORT in stages.stages:
+            learned = {"the model": results[TRAIN.name]["model"]}
+            results[INT8.name] = stages.run(INT8, learned, self._check_int8)
             results[REPORT.name] = stages.run(REPORT, self._identity_of_report(), self._report)
         return results
 
@@ -257,6 +263,17 @@ class _Distillation:
         if self.request.shares_vocabulary:
             flat["the teachers"] = [RunFolder(run).model_digest() for run in self.request.teachers]
         return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
+
+    def _check_int8(self) -> Results:
+        source, target = self.request.languages
+        check = check_int8(
+            self.request.out, console=self.console, source=source, target=target, device=self.request.device
+        )
+        if check is None:
+            self.console.print("not checked: CTranslate2 does not run such models")
+            return {}
+        self.console.print(str(check), soft_wrap=True)
+        return check.model_dump(mode="json")
 
     def _identity_of_report(self) -> dict[str, Any]:
         runs = [self.request.out, *self.request.teachers]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 
 import pytest
 
@@ -184,6 +185,26 @@ def test_wrong_input_is_one_line_and_leaves_nothing(call, files, teacher, tmp_pa
     assert not (tmp_path / "student" / "config.yaml").exists()
 
 
+def test_pairs_of_the_other_direction_and_a_choice_of_languages(call, files, corpus, teacher, tmp_path):
+    from tests.probes.foreign import many_languages_folder
+
+    out = tmp_path / "student"
+    known = tmp_path / "known"
+    shutil.copytree(teacher, known)
+    settings = (known / "config.yaml").read_text().replace("source_language: null", "source_language: en")
+    (known / "config.yaml").write_text(settings.replace("target_language: null", "target_language: es"))
+    swapped = tmp_path / "swapped.tsv"
+    swapped.write_text("".join(f"{target}\t{source}\n" for source, target in rows(corpus / "train.tsv")))
+    done = call("distill", known, "--pairs", swapped, "--valid", files / "valid.tsv", "--out", out)
+    assert done.code == 2 and "looks like es first, and the teacher translates from en to es" in done.err
+    many_languages_folder(tmp_path / "many", end=2.0, codes=("en", "es", "fr"))
+    given = ["--pairs", files / "pairs.tsv", "--valid", files / "valid.tsv", "--out", tmp_path / "other", "--no-report"]
+    done = call("distill", tmp_path / "many", *given)
+    assert done.code == 2 and "translates between several languages" in done.err
+    done = call("distill", tmp_path / "many", *given, "--source-language", "en", "--target-language", "de")
+    assert done.code == 2 and "de" in done.err
+
+
 def test_runs_that_do_not_fit_are_refused(call, files, teacher, reverse_run, tmp_path, language_run):
     given = ["--pairs", files / "pairs.tsv", "--out", tmp_path / "student"]
     done = call("distill", language_run("lm-lstm"), *given)
@@ -196,8 +217,6 @@ def test_runs_that_do_not_fit_are_refused(call, files, teacher, reverse_run, tmp
 
 
 def test_a_run_that_is_there_is_not_replaced_by_mistake(distill, small_run, tmp_path):
-    import shutil
-
     shutil.copytree(small_run, distill.out)
     refused = distill()
     assert refused.code == 2 and "holds a run already" in refused.err and not distill.folder.exists()

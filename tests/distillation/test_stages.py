@@ -69,9 +69,10 @@ def test_other_inputs_are_refused_or_the_stages_from_there_on_are_repeated(stage
     first, done_first = writing(stages(), "first.txt")
     second, done_second = writing(stages(), "second.txt")
     stages().run(FIRST, {"the model": "a" * 64}, first)
-    stages().run(SECOND, {"beam": 5}, second)
+    stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
+    stages().run(SECOND, {"beam": 5, "bounds": (1, None)}, second)
     with pytest.raises(UserError, match=r"stage 2 of 3: .* beam was 5 and is 1\. .*--overwrite"):
-        stages().run(SECOND, {"beam": 1}, second)
+        stages().run(SECOND, {"beam": 1, "bounds": (1, None)}, second)
     with pytest.raises(UserError, match="the model has changed"):
         stages().run(FIRST, {"the model": "b" * 64}, first)
     assert (stages().folder / "second.txt").exists()

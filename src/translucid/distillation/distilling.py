@@ -220,7 +220,11 @@ class _Distillation:
     def _filter(self) -> Results:
         request, folder = self.request, self.folder
         files = {DISTILLED: folder / "clean.tsv", REFERENCE: folder / "references.tsv"}
-        with counting(self.console, self.stages.label(FILTER), None) as advance:
+        collected = self.stages.results(TRANSLATE)
+        total = collected["pairs"]["kept"] + collected["text"]["kept"]
+        if self._references:
+            total += collected["pairs"]["kept"]
+        with counting(self.console, self.stages.label(FILTER), total) as advance:
             counts = by_rules(
                 folder / "decoded.tsv",
                 files,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from translucid.data.cleaning.cleaner import DigestSet
+from translucid.data.cleaning.profile import guess_language, known_language
 from translucid.data.filtering import Skipped
 from translucid.data.readers.bad_lines import BadLine
-from translucid.data.readers.corpus import Pair
+from translucid.data.readers.corpus import Pair, read_lines
 from translucid.data.readers.lines import one_space
 from translucid.data.readers.texts import read_texts
 from translucid.data.sentences import split_sentences
@@ -20,6 +22,8 @@ from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import Corpora, pairs_of, read_corpora
 
 UNREADABLE = "unreadable"
+LOOKED_AT = 1000
+"""The number of sentences whose language is guessed."""
 
 
 class Collected(NamedTuple):
@@ -80,7 +84,22 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
         name = next(iter((*request.pairs, *request.text)), None)
         reasons = f"{collected.pairs.summary()}; {collected.texts.summary()}"
         raise UserError(f"nothing is left to translate ({reasons})", file=name, fix="Check the files.")
+    _refuse_other_direction(request, file)
     return collected
+
+
+def _refuse_other_direction(request: Request, file: Path) -> None:
+    """Check that the first sentences to translate are not in the target language.
+
+    Raises:
+        UserError: they are.
+    """
+    source, target = map(known_language, request.configuration.data.languages)
+    first = [line.partition("\t")[0] for line in islice(read_lines(file), LOOKED_AT)]
+    if source and target and source != target and guess_language(first) == target:
+        name = next(iter((*request.pairs, *request.text)), None)
+        what = f"looks like {target} first, and the teacher translates from {source} to {target}"
+        raise UserError(what, file=name, fix="Exchange the sides, or give a teacher of the other direction.")
 
 
 def _pairs(request: Request, corpora: Corpora, held_out: set[str], seen: DigestSet, skipped: Skipped) -> Iterator[Pair]:

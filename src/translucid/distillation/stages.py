@@ -8,6 +8,7 @@ A stage that was interrupted is started again; what it has written so far decide
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +102,7 @@ class Stages:
         Raises:
             UserError: the stage was done, or begun, with other inputs or options.
         """
-        record = self._record(stage)
+        record, identity = self._record(stage), _as_json(identity)
         if record is None or record.identity == identity:
             return
         changes = difference(record.identity, identity)
@@ -174,3 +175,9 @@ class Stages:
             for name in later.files:
                 for file in self.folder.glob(f"*{name}*"):
                     file.unlink(missing_ok=True)
+
+
+def _as_json(identity: dict[str, Any]) -> dict[str, Any]:
+    """Return an identity as it is read from a record: with lists in place of tuples."""
+    read: dict[str, Any] = json.loads(json.dumps(identity))
+    return read

@@ -27,6 +27,10 @@ class SSRU(nn.Module):
         self.at_forget, self.at_values = Point(f"{name}.forget"), Point(f"{name}.values")
         self.at_cells, self.at_output = Point(f"{name}.cells"), Point(f"{name}.output")
 
+    def start(self, x: Tensor) -> Tensor:
+        """Return the cell before the first position, zeros [N, D] on the device of x [N, D], in the dtype of cells."""
+        return torch.zeros_like(x, dtype=_cell_dtype(x))
+
     def forward(self, x: Tensor, before: Tensor | None = None, first: int = 0) -> tuple[Tensor, Tensor]:
         """Compute all positions x [N, T, D] of targets, or one position x [N, 1, D] after the cell `before` [N, D].
 
@@ -35,15 +39,17 @@ class SSRU(nn.Module):
         Returns:
             The output [N, T, D], and the cell c after the last position [N, D].
         """
-        # Cells have float32 at least: in bfloat16, a gate next to 1 would be 1, and the cell would never forget.
-        projected = self.projection(x).to(torch.promote_types(x.dtype, torch.float32))
-        forget, value = projected.chunk(2, -1)
+        forget, value = self.projection(x).to(_cell_dtype(x)).chunk(2, -1)
         forget = self.at_forget(torch.sigmoid(forget + self.forget_bias), first)
         value = self.at_values(value, first)
-        summand = (1 - forget) * value
         if before is None:
-            cells = linear_recurrence(forget, summand)
+            cells = linear_recurrence(forget, (1 - forget) * value)
         else:
-            cells = torch.addcmul(summand, forget, before[:, None])
+            cells = torch.lerp(value, before[:, None], forget)  # one operation instead of four
         output = torch.relu(self.at_cells(cells, first)).to(x.dtype)
         return self.at_output(output, first), cells[:, -1]
+
+
+def _cell_dtype(x: Tensor) -> torch.dtype:
+    """Return float32 at least: in bfloat16, a gate next to 1 would be 1, and the cell would never forget."""
+    return torch.promote_types(x.dtype, torch.float32)

@@ -83,7 +83,7 @@ class DecoderBlock(nn.Module):
         """Return the keys and values of the encoder's output [N, S, D], and the past before the first position."""
         key, value = memory = self.cross_attention.project(states)
         if self.ssru is not None:
-            return memory, (torch.zeros(len(states), states.size(2), device=states.device),)
+            return memory, (self.ssru.start(states[:, 0]),)
         return memory, (key[:, :, :0], value[:, :, :0])  # no position yet: [N, H, 0, d]
 
     def forward(

@@ -6,7 +6,7 @@
 RUN must be exportable (`translucid export --to marian` says why if it is not). Marian scores the pairs and translates
 their sources with two threads, greedy and with beam 5, float32 and int8 (`pymarian convert --gemm-type intgemm8`), in
 the same batches (64 sentences, sorted by length). Translucid translates with CTranslate2 and two threads, float32 and
-int8, as `translate` does. The engines run in turn; the rate is that of the best round. Loading the model and a warm-up
+int8, as `translate` does; a student with an SSRU, which CTranslate2 can't run, with our own search. The engines run in turn; the rate is that of the best round. Loading the model and a warm-up
 are not counted.
 """
 
@@ -20,13 +20,14 @@ import time
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from sacrebleu.metrics import BLEU
 
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
 from translucid.interop.marian_export import export_marian
@@ -94,6 +95,17 @@ def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) ->
     return time.perf_counter() - started, found
 
 
+def engines_of(translator: Translator) -> dict[str, Engine]:
+    """Return CTranslate2 by the type of its weights, or our own search for a student that CTranslate2 can't run."""
+    torch_engine, tokenizer = translator.torch_engine, translator.tokenizer
+    if not is_supported(translator.model.options):
+        return {"float32": torch_engine}
+    engines: dict[str, Engine] = {}
+    for kind in get_args(Quantization):
+        engines[kind] = CTranslate2Engine.of(torch_engine, tokenizer, quantization=kind, threads=THREADS)
+    return engines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run", type=Path)
@@ -106,10 +118,7 @@ def main() -> None:
     pairs = list(islice(read_pairs(given.test), given.sentences))
     texts, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     translator = Translator.load(given.run, "cpu", "torch")
-    engines = {
-        kind: CTranslate2Engine.of(translator.torch_engine, translator.tokenizer, quantization=kind, threads=THREADS)
-        for kind in ("float32", "int8")
-    }
+    engines = engines_of(translator)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         folder, lines = place / "marian", place / "lines.txt"
@@ -124,10 +133,9 @@ def main() -> None:
             best: dict[tuple[str, str], tuple[float, list[str]]] = {}
             for _ in range(given.rounds):
                 for kind in ("float32", "int8"):
-                    rounds = {
-                        (kind, "Translucid"): ours(translator, engines[kind], texts, beam),
-                        (kind, "Marian 1.12.42"): marian(folder, lines, beam, kind, given.pymarian),
-                    }
+                    rounds = {(kind, "Marian 1.12.42"): marian(folder, lines, beam, kind, given.pymarian)}
+                    if kind in engines:
+                        rounds[kind, "Translucid"] = ours(translator, engines[kind], texts, beam)
                     for who, found in rounds.items():
                         best[who] = min(best.get(who, found), found)
             exact = best["float32", "Translucid"][1]

@@ -228,6 +228,19 @@ def test_a_shortlist_has_the_rows_of_marian_and_the_common_pieces_at_the_end_tok
     assert configuration["shortlist"] == ["lex.50.50.enes.s2t.bin", False]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engines_output_no_piece_that_a_shortlist_lacks(student, factors, tmp_path, engine):
+    """Without a shortlist, all outputs have one of two pieces."""
+    model, tokenizer = student
+    preferred = tokenizer.target_pieces(range(tokenizer.target_size)).index("V"), *tokenizer.encode_target(["watch"])[0]
+    shortlist = Shortlist({*range(60, 150)} - {*preferred}, {})
+    export_firefox(model, tokenizer, tmp_path / "out", factors, languages=("en", "es"), shortlist=shortlist)
+    sources = [text for text in TEXTS if "watch" not in text]  # the pieces of a source are candidates too
+    texts = run_engine(engine, ENGINES[engine], tmp_path / "out", json.dumps(sources))
+    assert not any("V" in text or "watch" in text for text in texts)
+    assert len({*texts}) > 3
+
+
 CONVERT = """
 import json, subprocess, sys
 from pathlib import Path

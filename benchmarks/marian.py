@@ -6,8 +6,8 @@
 RUN must be exportable (`translucid export --to marian` says why if it is not). Marian scores the pairs and translates
 their sources with two threads, greedy and with beam 5, float32 and int8 (`pymarian convert --gemm-type intgemm8`), in
 the same batches (64 sentences, sorted by length). Translucid translates with CTranslate2 and two threads, float32 and
-int8, as `translate` does; a student with an SSRU, which CTranslate2 can't run, with our own search. The engines run in turn; the rate is that of the best round. Loading the model and a warm-up
-are not counted.
+int8, as `translate` does; a student with an SSRU, which CTranslate2 can't run, with our own search. The engines run in
+turn; the rate is that of the best round. Loading the model and a warm-up are not counted.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from translucid.runs.presets import PRESETS
 @pytest.mark.parametrize("preset", [name for name in PRESETS if name != "classifier"])  # which writes nothing
 def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset):
     options = resolve(preset=preset).model
-    options = options.model_copy(update={"width": 16, **({"feed_forward": 16} if hasattr(options, "heads") else {})})
+    options = options.model_copy(update={"width": 24, **({"feed_forward": 16} if hasattr(options, "heads") else {})})
     source = end = torch.tensor([[3]])
     if options.reads == "images":
         source = torch.zeros(1, options.image_encoder.size, options.image_encoder.size, 3, dtype=torch.uint8)

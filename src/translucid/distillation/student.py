@@ -18,7 +18,7 @@ from translucid.runs.staging import configuration_to_resume, configuration_to_tr
 from translucid.training.experiment import prepared
 from translucid.training.post_training import measure_trained
 
-STUDENTS = {"small": 5_000_000, "tiny": 20_000, "student-demo": 0}
+STUDENTS = {"student-base": 5_000_000, "student-tiny": 20_000, "student-demo": 0}
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
 SCALE, WEIGHT = 4, 4
 """Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""

@@ -114,6 +114,37 @@ PRESETS: dict[str, Preset] = {
             },
         },
     ),
+    "student-tiny": Preset(
+        "a student of up to 5 million pairs: a deep encoder, and a shallow decoder for speed",
+        {
+            "model": {
+                **_blocks(128, heads=4, feed_forward=384, layers=6, dropout=0.1),
+                "decoder_layers": 2,
+                "norm": "post",  # as Marian's engines require
+            },
+            "data": {"tokenizer": {"vocabulary": 10000}},
+            "training": {"learning_rate": 0.005, "warmup": 1000, "max_steps": 20000},
+        },
+        batch_tokens_on_gpu=16384,
+    ),
+    "student-base": Preset(
+        "a student of more than 5 million pairs, for a GPU",
+        {
+            "model": {
+                **_blocks(384, heads=6, feed_forward=1536, layers=6, dropout=0.1),
+                "decoder_layers": 2,
+                "norm": "post",
+            },
+            "data": {"tokenizer": {"vocabulary": 32000}},
+            "training": {
+                "learning_rate": 0.0007,
+                "warmup": 4000,
+                "batch_tokens": 25000,
+                "max_steps": 100000,
+                "validate_every": 2000,
+            },
+        },
+    ),
     "tiny": Preset(
         "up to about 50,000 pairs: narrow, with strong dropout",
         {

@@ -1,6 +1,7 @@
 """A converted model says what ours says, and its search keeps our rules."""
 
 import ctranslate2
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.trials import trials
 from translucid.engines.tuned import Tuned
 from translucid.ground.errors import UserError
+from translucid.interop.ctranslate2_file import read_model_file
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 
@@ -72,6 +74,25 @@ def test_every_kind_of_transformer_gives_the_same_log_probabilities(tokenizer, c
             logits = model.decode(model.encode(torch.tensor([source])), torch.tensor([[2, *target]]))
         ours = logits.log_softmax(-1)[0].gather(1, torch.tensor([*target, 3])[:, None])[:, 0]
         torch.testing.assert_close(torch.tensor(scored), ours, atol=1e-4, rtol=1e-4)
+
+
+def test_sentences_longer_than_the_table_of_computed_positions_are_left_to_pytorch(tokenizer, tmp_path):
+    """The table has `max_length` rows, at most 1,024; CTranslate2 fails on more tokens."""
+    model = model_of(tokenizer, max_length=12)
+    save_ctranslate2(model, tokenizer, tmp_path / "model", "int8")
+    encodings = read_model_file(tmp_path / "model" / "model.bin").variables["decoder/position_encodings/encodings"]
+    assert encodings.shape == (12, 16) and encodings.dtype == np.float16
+    own, fast = engines(model, tokenizer)
+    asked = []
+    decode = own.decode
+    own.decode = lambda sentences, *more: asked.extend(sentences) or decode(sentences, *more)
+    options = DecodingOptions(beam=1, max_length_ratio=0, max_length_extra=3, max_loops=0)
+    short, long = [5, 6, 7, 3], [*range(5, 17), 3]
+    results = fast.decode([short, long], options)
+    assert asked == [long] and len(results[0]) == len(results[1]) == 1
+    save_ctranslate2(model_of(tokenizer, max_length=9999), tokenizer, tmp_path / "wide")
+    encodings = read_model_file(tmp_path / "wide" / "model.bin").variables["encoder/position_encodings/encodings"]
+    assert encodings.shape == (1024, 16) and encodings.dtype == np.float32
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -44,7 +44,7 @@ class TransformerOptions(BlocksShape, ContextualOptions):
     zero_start: bool = False
     """The start token of the decoder has no embedding, as in Marian."""
     max_length: int = Field(1024, ge=2, le=1 << 20)
-    """The number of learned positions; sinusoidal positions have no limit."""
+    """The number of learned positions; sinusoidal positions have no limit, but exports to CTranslate2 have so many."""
     share_embeddings: bool = True
     """Share source and target embeddings; for one joint vocabulary only."""
 

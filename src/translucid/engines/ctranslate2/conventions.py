@@ -1,14 +1,14 @@
 """Conventions shared by the conversion, the import and the use of a model."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from translucid.models.model_options import TransformerOptions
 
 Quantization: TypeAlias = Literal["float32", "int8"]
 
 POSITIONS = 1024
-"""Rows of the table of sinusoidal positions that CTranslate2 requires; it rejects longer sentences."""
+"""The most rows of the table of sinusoidal positions that CTranslate2 requires; it rejects longer sentences."""
 ACTIVATIONS = {"relu": 0, "swish": 2, "gelu": 3}
 """CTranslate2's numbers of our nonlinearities."""
 _LINEAR = {
@@ -22,6 +22,11 @@ _LINEAR = {
 def is_supported(options: object) -> bool:
     """Whether CTranslate2 runs such models: it has Transformers only, no bidirectional LSTM for ELMo, and no SSRU."""
     return isinstance(options, TransformerOptions) and options.elmo is None and options.decoder == "self-attention"
+
+
+def position_rows(options: Any) -> int:
+    """Return the rows of the table of positions, and thus the most tokens of a sentence, for options of a Transformer."""
+    return int(options.longest or min(options.max_length, POSITIONS))
 
 
 def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.ctranslate2.conventions import ACTIVATIONS, POSITIONS, Quantization, layer_names
+from translucid.engines.ctranslate2.conventions import ACTIVATIONS, Quantization, layer_names, position_rows
 from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
@@ -117,7 +117,7 @@ def _spec(transformer: Transformer) -> specs.TransformerSpec:
     spec.decoder.start_from_zero_embedding = o.zero_start
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
         side.scale_embeddings = o.scale_embeddings
-        side.position_encodings.encodings = _positions(embedding, model.max_length or POSITIONS)
+        side.position_encodings.encodings = _positions(embedding, position_rows(o))
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
     weights = transformer.state_dict()

@@ -34,7 +34,7 @@ from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOp
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
-from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization
+from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
 from translucid.engines.ctranslate2.opening import half_precision, open_converted, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
@@ -75,6 +75,7 @@ class CTranslate2Engine:
         torch_engine: Callable[[], TorchEngine],
         *,
         longest: int | None,
+        positions: int = POSITIONS,
         device: str = "cpu",
         considered: CandidateVocabulary = "all pieces",
         threads: int | None = None,
@@ -87,6 +88,7 @@ class CTranslate2Engine:
             tokenizer: the model's tokenizer.
             torch_engine: returns the PyTorch engine with the same model, for sentences that only it can translate.
             longest: the most tokens that the model accepts on either side, if there is a limit.
+            positions: the most tokens that the converted model accepts.
             device: cpu, cuda or, for example, cuda:1.
             considered: the name of the candidates; if not all pieces, the folder has the list.
             threads: the number of threads; one for each core by default. If given, batches, on which the last digits
@@ -94,6 +96,7 @@ class CTranslate2Engine:
             compute_type: the type in which CTranslate2 computes; by default, that of the weights.
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
+        self.positions = positions
         noted = folder / DIFFERENCE
         self.difference = 0.0
         """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
@@ -148,6 +151,7 @@ class CTranslate2Engine:
                 tokenizer,
                 lambda: torch_engine,
                 longest=torch_engine.model.max_length,
+                positions=position_rows(torch_engine.model.options),
                 device=str(torch_engine.device),
                 considered=considered,
                 threads=threads,
@@ -199,6 +203,7 @@ class CTranslate2Engine:
             tokenizer=tokenizer,
             torch_engine=torch_engine,
             longest=configuration.model.longest,
+            positions=position_rows(configuration.model),
             device=device,
             considered=tuned.considered,
             threads=threads,
@@ -211,7 +216,7 @@ class CTranslate2Engine:
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
         """Return the difference between the model of the PyTorch engine and its conversion, in nats a token."""
         whole = cls.of(torch_engine, tokenizer)
-        return largest_difference(torch_engine, whole, tokenizer, torch_engine.model.max_length or POSITIONS)
+        return largest_difference(torch_engine, whole, tokenizer, whole.positions)
 
     def decode(
         self,
@@ -225,7 +230,7 @@ class CTranslate2Engine:
             return self.torch_engine().decode(sentences, options, on_batch, numbers)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
-        most = self.longest or POSITIONS
+        most = self.longest or self.positions
         accepted: list[_Task] = []
         left: list[_Task] = []
         for i, ids in enumerate(sentences):
@@ -258,7 +263,7 @@ class CTranslate2Engine:
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
-        most = self.longest or POSITIONS
+        most = self.longest or self.positions
         sources, targets, too_long = [], [], {}
         for place, (source, target) in enumerate(pairs):
             if max(len(source), len(target)) <= most:

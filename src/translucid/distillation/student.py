@@ -9,8 +9,10 @@ from typing import Any
 from translucid.distillation.measuring import MEGABYTE
 from translucid.distillation.request import Request
 from translucid.distillation.stages import Results
+from translucid.engines.ctranslate2.conventions import position_rows
 from translucid.ground.console import Console
 from translucid.models.build import meta_model
+from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.presets import recipe, recipes
 from translucid.runs.run_folder import RunFolder
@@ -22,6 +24,8 @@ STUDENTS = {"student-base": 5_000_000, "student-tiny": 20_000, "student-demo": 0
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
 SCALE, WEIGHT = 4, 4
 """Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""
+POSITION = 2
+"""Bytes of a number in the table of positions."""
 PIECE, NORMALISER = 28, 240_000
 """Bytes of a piece in an exported tokenizer and vocabulary, and of SentencePiece's table of characters."""
 
@@ -31,6 +35,9 @@ def estimated_bytes(configuration: Configuration) -> int:
     vocabulary = configuration.data.tokenizer.vocabulary
     model = meta_model(configuration.model, vocabulary, vocabulary)
     size = PIECE * vocabulary + NORMALISER
+    shape = configuration.model
+    if isinstance(shape, TransformerOptions):
+        size += POSITION * position_rows(shape) * shape.width
     for weight in model.parameters():
         if weight.dim() > 1:
             size += weight.numel() + SCALE * weight.size(0)

@@ -25,7 +25,7 @@ def is_supported(options: object) -> bool:
 
 
 def position_rows(options: Any) -> int:
-    """Return the rows of the table of positions, and thus the most tokens of a sentence, for options of a Transformer."""
+    """Return the rows of a Transformer's table of positions, and thus the most tokens of a sentence, by its options."""
     return int(options.longest or min(options.max_length, POSITIONS))
 
 

@@ -1,0 +1,107 @@
+"""A translator in ONNX Runtime: the encoder, and one step of the decoder for all hypotheses. Needs no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+ENCODER, STEP = "encoder.onnx", "step.onnx"
+"""The files of the graphs."""
+MEMORY, AFTER = "memory.", "after."
+"""What the names of tensors begin with that stay the same for a sentence, and of those after a step."""
+
+
+class OnnxModel:
+    """The two graphs that `save_onnx` has written."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        """Open a folder; `threads`: the number of threads for one operator."""
+        self.encoder, self.decoder = _session(folder / ENCODER, threads), _session(folder / STEP, threads)
+        self.reads = {value.name for value in self.encoder.get_inputs()}
+        self.inputs = {value.name for value in self.decoder.get_inputs()}
+        self.encoded = [value.name for value in self.encoder.get_outputs()]
+        self.outputs = [value.name for value in self.decoder.get_outputs()]
+
+    def start(self, sentences: Sequence[list[int]], pad: int) -> State:
+        """Encode source ids, each with the end token at its end, and return the state before the first token."""
+        lengths = np.array(list(map(len, sentences)))
+        ids = np.full((len(sentences), lengths.max()), pad)
+        for row, sentence in zip(ids, sentences, strict=True):
+            row[: len(sentence)] = sentence
+        # Added to the scores of attention: -inf at padding.
+        mask = np.where(ids == pad, np.float32(-np.inf), np.float32(0))  # [B, S]
+        feeds = {"ids": ids, "lengths": lengths, "bias": _for_each_query(mask, ids.shape[1])}
+        encoded = self.encoder.run(self.encoded, {name: feeds[name] for name in self.reads})
+        return State(self, mask, dict(zip(self.encoded, encoded, strict=True)))
+
+
+class State:
+    """The decoder's state for B sentences with K rows each, sentence by sentence."""
+
+    def __init__(self, model: OnnxModel, mask: Floats, encoded: dict[str, Any]) -> None:
+        """Begin with one row for each sentence, which has no token yet."""
+        self.model, self.mask, self.length = model, mask, 0
+        self.memory = {name: value for name, value in encoded.items() if name.startswith(MEMORY)}
+        self.past = {name: value for name, value in encoded.items() if not name.startswith(MEMORY)}
+        self._shape: tuple[int, int] | None = None
+        self._by_shape: dict[str, Any] = {}
+
+    def select(self, sentences: Ints) -> None:
+        """Keep only some sentences; their rows follow from the next parents."""
+        self.mask, self._shape = self.mask[sentences], None
+        self.memory = {name: value[sentences] for name, value in self.memory.items()}
+
+    def advance(self, tokens: Ints, parent: Ints, count: int) -> tuple[Floats, Ints, Floats]:
+        """Feed one token per row.
+
+        Args:
+            tokens: [B, K].
+            parent: [B, K] the row of the step before that each row extends, in 0 .. N - 1.
+            count: how many of the most probable next tokens to return.
+
+        Returns:
+            Their log-probabilities [B, K, count], sorted; their ids [B, K, count], of equally probable ones the lower
+            id first; and the log-probability of the end token [B, K].
+        """
+        if tokens.shape != self._shape:
+            self._shape = rows, each = tokens.shape
+            bias = _for_each_query(self.mask, each)
+            feeds = {"mask": self.mask[:, None], "bias": bias, "grid": np.array([rows, each, -1])}
+            self._by_shape = {name: value for name, value in feeds.items() if name in self.model.inputs}
+        values = {
+            "tokens": tokens.reshape(-1),
+            "parent": parent.reshape(-1),
+            "count": np.array([count]),
+            **self._by_shape,
+            **self.memory,
+            **self.past,
+        }
+        if "position" in self.model.inputs:
+            values["position"] = np.array([self.length])
+        outputs = self.model.decoder.run(self.model.outputs, values)
+        after = dict(zip(self.model.outputs, outputs, strict=True))
+        log_probs, pieces, end = (after.pop(name) for name in ("values", "pieces", "end"))
+        self.past = {name.removeprefix(AFTER): value for name, value in after.items()}
+        self.length += 1
+        shape = (*tokens.shape, count)
+        return log_probs.reshape(shape), pieces.reshape(shape), end.reshape(tokens.shape)
+
+
+def _session(file: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # Threads that wait actively for the next operator would take the core of another process.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(file, options, ["CPUExecutionProvider"])
+
+
+def _for_each_query(mask: Floats, queries: int) -> Floats:
+    """Repeat a mask [B, S] for each query of its sentence: [B, 1, queries, S]."""
+    return np.repeat(mask[:, None, None], queries, 2)

@@ -1,0 +1,195 @@
+"""Beam search in NumPy, with the results of `translucid.decoding.beam`, for models in ONNX Runtime.
+
+B sentences have K slots each, as there. A slot without a live hypothesis has the log-probability -inf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis, in_order
+from translucid.decoding.limits import LONGEST_LOOP, length_penalty
+from translucid.engines.onnx.model import Floats, Ints, OnnxModel
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+from translucid.ground.special import SpecialTokens
+
+FEWEST_ENDED = 8
+"""Sentences that have ended leave the batch when they are this fraction of it, since that copies the memory."""
+BY_SENTENCE = "sentence", "limit", "longest_penalty", "width", "scores"
+BY_SLOT = "total", "token", "parent", "history", "gains"
+"""The arrays of a search [B, ..], and those [B, K, ..]."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What no output may have."""
+
+    options: DecodingOptions
+    special: SpecialTokens[int]
+    word_starts: NDArray[np.bool_]
+    """[V], True where a piece begins a word."""
+    opening: Sequence[int]
+    """The tokens that every output begins with, at no cost."""
+
+    @cached_property
+    def never(self) -> NDArray[np.bool_]:
+        """[V], True for the tokens that no output has."""
+        never = np.zeros(len(self.word_starts), np.bool_)
+        never[[self.special.pad, self.special.unknown, self.special.start]] = True
+        return never
+
+    @property
+    def candidates(self) -> int:
+        """How many of the likeliest tokens of a row are sure to contain K that are not forbidden."""
+        loops = LONGEST_LOOP if self.options.max_loops else 0
+        return min(self.options.beam + len(self.special) + loops, len(self.word_starts))
+
+    def forbidden(self, history: Ints, pieces: Ints) -> Iterator[NDArray[np.bool_]]:
+        """Return which of the pieces [B, K, M] may not follow the rows of history [B, K, t], rule by rule."""
+        yield self.never[pieces]
+        if history.shape[2] < len(self.opening) + self.options.min_length:
+            yield pieces == self.special.end
+        for token in self._loops(history):
+            yield pieces == token
+
+    def _loops(self, history: Ints) -> list[Ints]:
+        """Return the first token of each run that a row ends in `max_loops` times, [B, K, 1] each; -1 for none."""
+        times, length = self.options.max_loops, history.shape[2]
+        if not times or length < times:
+            return []
+        longest = min(LONGEST_LOOP, length // times)
+        last = history[:, :, -1:]
+        # A row that ends in a loop of n tokens has its last token n places before.
+        if not (history[:, :, -1 - longest : -1] == last).any():
+            return []
+        loops = []
+        for n in range(1, longest + 1):
+            runs = history[:, :, -n * times :].reshape(*history.shape[:2], times, n)
+            run = runs[:, :, -1]
+            loop = (runs == run[:, :, None]).all((2, 3)) & self.word_starts[run].any(-1)
+            loops.append(np.where(loop, run[:, :, 0], -1)[:, :, None])
+        return loops
+
+
+def search(
+    model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules
+) -> list[list[Hypothesis]]:
+    """Find outputs for source ids, each with the end token at its end.
+
+    Args:
+        model: the model.
+        sentences: the source ids of B sentences.
+        limits: the most tokens that each output may have, without the end token.
+        rules: the options of the search, and what no output may have.
+
+    Returns:
+        For each sentence up to `nbest` different hypotheses, at least one, the best first.
+
+    Raises:
+        UserError: the model's log-probabilities are not finite.
+        Cancelled: the search was cancelled.
+    """
+    beam = _Beam(model, sentences, limits, rules)
+    while len(beam.sentence):
+        between_steps()
+        beam.step()
+    return [in_order(hypotheses.values())[: rules.options.nbest] for hypotheses in beam.finished]
+
+
+class _Beam:
+    """The live hypotheses of the sentences that have not ended, [B, K] each unless a comment has another shape."""
+
+    def __init__(self, model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules) -> None:
+        options, special, opening = rules.options, rules.special, rules.opening
+        self.rules, self.size = rules, options.beam
+        self.finished: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in sentences]
+        count = len(sentences)
+        self.sentence = np.arange(count)  # [B] the place in `finished`
+        self.limit = np.array(limits)  # [B]
+        lengths = np.arange(max(limits) + 2, dtype=np.float64)
+        self.penalties = length_penalty(lengths, options.length_penalty).astype(np.float32)
+        self.longest_penalty = self.penalties[self.limit + 1][:, None]  # [B, 1]
+        self.width = np.full((count, 1), options.beam)  # [B, 1] the number of slots without a finished hypothesis
+        self.scores = np.full((count, options.nbest), -np.inf, np.float32)  # [B, n] of the finished ones, sorted
+        self.state = model.start(sentences, special.pad)
+        self.total = np.zeros((count, 1), np.float32)
+        self.parent = self.sentence[:, None]
+        self.token = np.full((count, 1), special.start)
+        for token in opening:
+            self.state.advance(self.token, self.parent, 1)
+            self.token = np.full((count, 1), token)
+        self.history = np.tile(np.array(opening, np.int64), (count, 1, 1))  # [B, K, t]
+        self.gains = np.zeros(self.history.shape, np.float32)  # [B, K, t] their log-probabilities
+
+    def step(self) -> None:
+        """Extend the hypotheses by a token; see `decoding.beam.beam_search`, line by line."""
+        values, pieces = self._predict()
+        slots, places = values.shape[1:]
+        totals = (self.total[:, :, None] + values).reshape(len(values), -1)
+        best = np.argsort(-totals, axis=1, kind="stable")[:, : self.size]  # of equal ones the earlier slot and place
+        rows, slot, place = np.arange(len(values))[:, None], best // places, best % places
+        self.total = total = totals[rows, best]
+        self.token = token = pieces[rows, slot, place]
+        self.history = np.concatenate([self.history[rows, slot], token[:, :, None]], 2)
+        self.gains = np.concatenate([self.gains[rows, slot], values[rows, slot, place][:, :, None]], 2)
+        self.parent = slot + rows * slots
+        kept = (total > -np.inf) & (np.arange(total.shape[1]) < self.width)
+        kept &= total / self.longest_penalty >= self.scores[:, -1:]
+        ends = kept & (token == self.rules.special.end)
+        live = kept & ~ends
+        if ends.any():
+            self._finish(ends)
+            live &= total / self.longest_penalty >= self.scores[:, -1:]
+        if not live.all():
+            self._compact(live)
+
+    def _predict(self) -> tuple[Floats, Ints]:
+        """Return the log-probabilities [B, K, M] of the likeliest next tokens, and the tokens; -inf where forbidden."""
+        rules = self.rules
+        values, pieces, end = self.state.advance(self.token, self.parent, rules.candidates)
+        if not np.isfinite(values[:, :, 0]).all():
+            raise UserError(
+                "the model's predictions are not numbers (NaN or infinite)",
+                fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
+            )
+        for forbidden in rules.forbidden(self.history, pieces):
+            values[forbidden] = -np.inf
+        # Only the end token is left at the limit, and where the rules leave no token.
+        stop = (values.max(2) == -np.inf) | (self.limit[:, None] <= self.history.shape[2])
+        if stop.any():
+            values[stop], pieces[stop] = -np.inf, rules.special.end
+            values[stop, 0] = end[stop]
+        return values, pieces
+
+    def _finish(self, ends: NDArray[np.bool_]) -> None:
+        """Keep the hypotheses where `ends` [B, K], and raise the score that others have to reach."""
+        score = self.total / self.penalties[self.history.shape[2]]
+        for row, slot in zip(*ends.nonzero(), strict=True):
+            tokens, gains = self.history[row, slot, :-1].tolist(), self.gains[row, slot].tolist()
+            hypothesis = Hypothesis(tokens, float(self.total[row, slot]), float(score[row, slot]), gains)
+            self.finished[self.sentence[row]].setdefault(tuple(tokens), hypothesis)
+        scores = np.concatenate([self.scores, np.where(ends, score, np.float32(-np.inf))], 1)
+        self.scores = -np.sort(-scores, axis=1)[:, : self.scores.shape[1]]
+        self.width = self.width - ends.sum(1, keepdims=True)
+
+    def _compact(self, live: NDArray[np.bool_]) -> None:
+        """Move the live hypotheses to the first slots, and drop the slots and sentences that have none left."""
+        self.total = np.where(live, self.total, np.float32(-np.inf))
+        slots = live.sum(1).max()
+        slot = np.argsort(~live, axis=1, kind="stable")[:, :slots]
+        rows = np.arange(len(live))
+        going_on = live.any(1)
+        if (len(live) - going_on.sum()) * FEWEST_ENDED >= len(live):
+            (rows,) = going_on.nonzero()
+            self.state.select(rows)
+            for name in BY_SENTENCE:
+                setattr(self, name, getattr(self, name)[rows])
+        for name in BY_SLOT:
+            setattr(self, name, getattr(self, name)[rows[:, None], slot[rows]])

@@ -118,7 +118,7 @@ def test_sentences_of_one_piece_are_compared_and_none_too_long_for_the_model(tra
     tokenizer = Translator.load(trained, engine="torch").tokenizer
     opening = max(len(tokenizer.source_opening), len(tokenizer.target_opening))
     own, other = Noting(), Noting()
-    assert largest_difference(own, other, tokenizer, longest + opening) == 0
+    assert largest_difference(own.forced, other.forced, tokenizer, longest + opening) == 0
     assert own.lengths == other.lengths
     assert (own.lengths[0], own.lengths[-1]) == ((1, 1), (most, most))
 
@@ -129,7 +129,7 @@ def test_the_sentence_that_differs_most_decides(trained):
             return [[-0.5 if len(target) == 4 else 0.1] * len(target) for _, target in pairs]
 
     tokenizer = Translator.load(trained, engine="torch").tokenizer
-    assert largest_difference(Noting(), Doubting(), tokenizer, 99) == 0.5
+    assert largest_difference(Noting().forced, Doubting().forced, tokenizer, 99) == 0.5
 
 
 def test_damaged_weights_are_no_disagreement(trained):

@@ -8,6 +8,7 @@ import pytest
 
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
+from translucid.engines import converted
 from translucid.engines.ctranslate2 import opening, searching
 from translucid.engines.ctranslate2.searching import CTranslate2Engine, _wait_for
 from translucid.ground.cancellation import Cancelled, asked_between_steps
@@ -334,7 +335,13 @@ def test_a_gpu_computes_in_half_precision_if_it_can(monkeypatch, device, quantiz
 
 def test_so_many_converted_models_are_kept(monkeypatch, tmp_path):
     kept = []
-    monkeypatch.setattr(opening, "find_kept", lambda *_: None)
-    monkeypatch.setattr(opening, "keep", lambda kind, made_from, make, most: kept.append((kind, made_from, most)))
-    assert opening.open_converted("abc", lambda folder: folder.mkdir(), lambda folder: folder.name) == "model"
-    assert kept == [("ctranslate2", "abc", 8)]
+    monkeypatch.setattr(converted, "find_kept", lambda *_: None)
+    monkeypatch.setattr(converted, "keep", lambda kind, made_from, make, most: kept.append((kind, made_from, most)))
+    made_from = {"model": "abc"}
+    opened = converted.open_converted(
+        "ctranslate2", made_from, lambda folder: folder.mkdir(), lambda folder: folder.name
+    )
+    assert opened == "model"
+    ((kind, fingerprint, most),) = kept
+    assert (kind, most) == ("ctranslate2", 8)
+    assert len(fingerprint) == 64 and int(fingerprint, 16)

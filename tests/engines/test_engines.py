@@ -14,8 +14,9 @@ from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.engines.ctranslate2 import opening
+from translucid.engines import converted
 from translucid.engines.tuned import Tuned, load_tuned, save_tuned
+from translucid.ground import cache
 from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
@@ -67,7 +68,7 @@ def texts(run, **how):
 
 def test_the_engine_is_chosen_by_model_and_device(run, tmp_path, monkeypatch):
     recurrent = run_at(tmp_path / "recurrent", kind="recurrent")
-    assert Translator.load(recurrent.path, "cpu").engine.name == "torch"
+    assert Translator.load(recurrent.path, "cpu").engine.name == "onnx"
     assert Translator.load(run.path, "cpu").engine.name == "ctranslate2"
     assert Translator.load(run.path, "cpu", "torch").engine.name == "torch"
     with pytest.raises(UserError, match="RecurrentModel can't become"):
@@ -157,18 +158,16 @@ def test_what_another_user_has_made_is_not_opened(run, kept, monkeypatch):
     first = texts(run)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     opened = []
-    assert (
-        opening.open_converted(
-            next(kept.iterdir()).name, lambda folder: folder.mkdir(), lambda folder: opened.append(folder)
-        )
-        is None
+    monkeypatch.setattr(
+        converted, "find_kept", lambda kind, made_from: cache.find_kept(kind, next(kept.iterdir()).name)
     )
+    assert converted.open_converted("ctranslate2", {}, lambda folder: folder.mkdir(), opened.append) is None
     assert kept not in opened[0].parents
     assert texts(run) == first
 
 
 def test_those_used_last_are_kept(run, kept, monkeypatch):
-    monkeypatch.setattr(opening, "KEPT", 2)
+    monkeypatch.setattr(converted, "KEPT", 2)
     texts(run)
     (first,) = kept.iterdir()
     for seed in (2, 3):

@@ -80,8 +80,8 @@ class LoadedRun:
         Raises:
             UserError: another run does not fit the run, or the engine can't average.
         """
-        # CTranslate2 can't average the probabilities of several models at each step.
-        refuse_together({"--engine ctranslate2": engine == "ctranslate2", "--ensemble": others})
+        # The fast engines can't average the probabilities of several models at each step.
+        refuse_together({f"--engine {engine}": True, "--ensemble": others})
         tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
         ensemble = EnsembleRuns.of(folder, configuration, tokenizer, others)
         if others:
@@ -103,11 +103,10 @@ class LoadedRun:
         """Return the run with other heads off, or with all heads; the model stays loaded.
 
         Raises:
-            UserError: the model has no such heads, several runs are averaged, or CTranslate2 is required.
+            UserError: the model has no such heads, several runs are averaged, or a fast engine is required.
         """
         if ablation:
-            forced = self.engine_name == "ctranslate2"
-            refuse_together({"--ablate": True, "--ensemble": self.averages, "--engine ctranslate2": forced})
+            refuse_together({"--ablate": True, "--ensemble": self.averages, f"--engine {self.engine_name}": True})
             refuse_unknown_heads(ablation.heads, self.configuration.model.maps)
         return self._changed(self.adapter, ablation)
 

@@ -92,8 +92,8 @@ Lowercase = Annotated[bool, Option("--lowercase", help="Ignore case.")]
 
 Device = Annotated[str, Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Engine = Annotated[
-    Literal["auto", "torch", "ctranslate2"],
-    Option(help="The search: our own in PyTorch, CTranslate2, or the faster one that can do it."),
+    Literal["auto", "torch", "ctranslate2", "onnx"],
+    Option(help="Our own search in PyTorch, CTranslate2, ONNX Runtime, or the fastest that can do it."),
 ]
 Workers = Annotated[int | None, Option(help="Worker processes; 1 if not given.", min=1)]
 Set = Annotated[

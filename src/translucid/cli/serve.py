@@ -106,8 +106,8 @@ class Models(NamedTuple):
     terms: Annotated[Path | None, _option("A term list, which translations of the first model apply.", "TERMS")] = None
     device: Annotated[str, _option("auto, cpu, cuda, cuda:1, mps.", "DEVICE")] = "auto"
     engine: Annotated[
-        Literal["auto", "torch", "ctranslate2"],
-        _option("The search: our own in PyTorch, CTranslate2, or the faster one that can do it.", "ENGINE"),
+        Literal["auto", "torch", "ctranslate2", "onnx"],
+        _option("Our own search in PyTorch, CTranslate2, ONNX Runtime, or the fastest that can do it.", "ENGINE"),
     ] = "auto"
 
 

@@ -194,7 +194,7 @@ def _refuse_conflicts(flags: dict[str, object], job: Job, document: Path | None)
             CONSTRAINED: job.terms and job.terms_mode == "constrain",
             DOCUMENT: document,
             "--beam 1": job.options.beam == 1,
-            "--engine ctranslate2": job.engine == "ctranslate2",
+            f"--engine {job.engine}": True,
             "--format jsonl": job.form == "jsonl",
             "--nbest": job.columns > 1,
             "--sample": job.options.sample,

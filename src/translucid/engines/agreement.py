@@ -1,7 +1,8 @@
-"""Whether CTranslate2 computes what the model computes.
+"""Whether a fast engine computes what the model computes.
 
-CTranslate2 implements the equations itself. It would convert a model whose attention somebody has edited without an
-error, and translate with the original equation. Therefore the two engines are compared when a model is converted.
+CTranslate2 implements the equations itself, and so do our graphs for ONNX Runtime. They would convert a model whose
+attention somebody has edited without an error, and translate with the original equation. Therefore the two engines are
+compared when a model is converted.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import hashlib
 import math
 import operator
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import translucid
 from translucid.ground.errors import UserError
@@ -21,7 +22,6 @@ from translucid.ground.special import SPECIAL
 
 if TYPE_CHECKING:
     from translucid.data.tokenizing.tokenizer import Tokenizer
-    from translucid.engines.engine import Engine
 
 TOLERANCE = 0.02
 """The largest mean difference per token of a sentence, in nats. Rounding in float32 causes less than 0.001."""
@@ -31,15 +31,19 @@ _EQUATIONS = "attention", "kernels", "layers", "models"
 """Packages that decide what a model computes."""
 
 
-def largest_difference(torch_engine: Engine, other: Engine, tokenizer: Tokenizer, longest: int) -> float:
+Score: TypeAlias = Callable[[Sequence[tuple[list[int], list[int]]]], list[list[float]]]
+"""The method `forced` of an engine."""
+
+
+def largest_difference(score: Score, other: Score, tokenizer: Tokenizer, longest: int) -> float:
     """Return the largest mean difference between the log-probabilities of two engines over the sentences, in nats.
 
     Both score the same random target pieces for the same random source pieces. This needs no corpus, and reveals an
     edit of any equation.
 
     Args:
-        torch_engine: the PyTorch engine.
-        other: another engine with the same model, the whole vocabulary and float32 weights.
+        score: forced decoding by the PyTorch engine.
+        other: the same by another engine with the same model, the whole vocabulary and float32 weights.
         tokenizer: the model's tokenizer.
         longest: the number of source tokens that the model accepts, end token included.
     """
@@ -51,7 +55,7 @@ def largest_difference(torch_engine: Engine, other: Engine, tokenizer: Tokenizer
         source = _random_sentence(generator, tokenizer.source_opening, count, tokenizer.source_size)
         target = _random_sentence(generator, tokenizer.target_opening, count, tokenizer.target_size)
         pairs.append((source, target))
-    return max(map(_mean_difference, torch_engine.forced(pairs), other.forced(pairs)))
+    return max(map(_mean_difference, score(pairs), other(pairs)))
 
 
 def _random_sentence(generator: random.Random, opening: Sequence[int], count: int, size: int) -> list[int]:
@@ -62,22 +66,23 @@ def _random_sentence(generator: random.Random, opening: Sequence[int], count: in
     return [*ids, SPECIAL.end]
 
 
-def disagreement(difference: float) -> str:
+def disagreement(difference: float, engine: str = "CTranslate2") -> str:
     """Explain in one line what a difference above the tolerance means."""
     return (
-        f"CTranslate2 does not compute what this model computes (log-probabilities differ by {difference:.2f} "
+        f"{engine} does not compute what this model computes (log-probabilities differ by {difference:.2f} "
         "a token): its attention or another equation was edited"
     )
 
 
-def refuse_disagreement(difference: float, run: Path) -> None:
+def refuse_disagreement(difference: float, run: Path, engine: str = "CTranslate2") -> None:
     """Check that a difference is within the tolerance.
 
     Raises:
         UserError: the difference is larger.
     """
     if not difference <= TOLERANCE:  # not `>`: NaN has to be refused too
-        raise UserError(disagreement(difference), file=run, fix="Use --engine torch, or export it --to onnx.")
+        fix = "Use --engine torch, or export it --to onnx."
+        raise UserError(disagreement(difference, engine), file=run, fix=fix)
 
 
 @cache

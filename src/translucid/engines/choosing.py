@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.agreement import TOLERANCE, disagreement, refuse_disagreement
-from translucid.engines.ctranslate2.conventions import is_supported
+from translucid.engines.ctranslate2.conventions import is_supported as ctranslate2_supports
+from translucid.engines.onnx.conventions import is_installed as onnx_is_installed
+from translucid.engines.onnx.conventions import is_supported as onnx_supports
 from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import certainly_cpu, choose_device
@@ -19,9 +22,13 @@ from translucid.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
+    from translucid.engines.ctranslate2.searching import CTranslate2Engine
     from translucid.engines.engine import Engine
+    from translucid.engines.onnx.searching import OnnxEngine
 
-EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2"]
+EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2", "onnx"]
+TITLES = {"ctranslate2": "CTranslate2", "onnx": "the graph for ONNX Runtime"}
+"""The engines in messages."""
 
 
 def choose_engine(
@@ -36,11 +43,12 @@ def choose_engine(
     listed: bool = True,
     adapter: str | None = None,
 ) -> Engine:
-    """Return the engine for a run; `auto` is CTranslate2 for a Transformer on a CPU, and PyTorch otherwise.
+    """Return the engine for a run; `auto` is the fastest one that can run the model.
 
-    CTranslate2 is the faster one there (docs/benchmarks.md), unless `translucid tune` has found otherwise. The results
-    of `tune` hold on a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where
-    CTranslate2 suffices.
+    On a CPU this is CTranslate2 for a Transformer (docs/benchmarks.md), unless `translucid tune` has found otherwise,
+    and ONNX Runtime, if it is installed, for other models that it can run (docs/speed.md). The results of `tune` hold
+    on a CPU, but the name `torch` always means the whole vocabulary. PyTorch is not loaded where another engine
+    suffices.
 
     Args:
         name: the name of the engine.
@@ -49,40 +57,51 @@ def choose_engine(
         tokenizer: the tokenizer of the run.
         torch_engine: returns the PyTorch engine, and loads the model for it.
         device: auto, cpu, cuda, cuda:1 or mps.
-        threads: the number of threads of CTranslate2; one for each core by default.
+        threads: the number of threads of a fast engine; one for each core by default.
         listed: whether a shortlist may be used; it holds for one pair of languages.
         adapter: the fingerprint of the adapter that the PyTorch engine has, if any.
 
     Raises:
-        UserError: CTranslate2 was requested but can't run the model, can't run on that device, or computes other
-            numbers; or the model is damaged.
+        UserError: the requested engine can't run the model, can't run on that device, or computes other numbers; or
+            the model is damaged.
     """
     if name == "torch":
         return torch_engine()
     where = "cpu" if certainly_cpu(device) else str(choose_device(device))
     if name == "auto" and where != "cpu":
         return torch_engine()
-    if not where.startswith(("cpu", "cuda")):
+    if name == "ctranslate2" and not where.startswith(("cpu", "cuda")):
         raise UserError(f"CTranslate2 does not run on {where}", fix="Use --engine torch, or --device cpu.")
+    if name == "onnx" and where != "cpu":
+        raise UserError(
+            f"our graphs for ONNX Runtime do not run on {where}", fix="Use --engine torch, or --device cpu."
+        )
     tuned = _tuning_result(run, configuration, listed=listed)
 
-    # CTranslate2 asks for this engine whenever a rule is beyond it: the model is loaded once.
+    # A fast engine asks for this one whenever a rule is beyond it: the model is loaded once.
     @cache
     def narrowed() -> TorchEngine:
         return torch_engine().narrowed(tuned.considered, tuned.shortlist(run.path), tokenizer)
 
-    if name == "auto" and tuned.engine == "torch":
+    chosen = tuned.engine if name == "auto" else name
+    if chosen == "torch":
         return narrowed()
-    from translucid.engines.ctranslate2.searching import CTranslate2Engine
+    fast: CTranslate2Engine | OnnxEngine
+    if chosen == "onnx":
+        from translucid.engines.onnx.searching import OnnxEngine
 
-    fast = CTranslate2Engine.of_run(
-        run, configuration, tokenizer, narrowed, tuned, device=where, threads=threads, adapter=adapter
-    )
+        fast = OnnxEngine.of_run(run, configuration, tokenizer, narrowed, tuned, threads=threads, adapter=adapter)
+    else:
+        from translucid.engines.ctranslate2.searching import CTranslate2Engine
+
+        fast = CTranslate2Engine.of_run(
+            run, configuration, tokenizer, narrowed, tuned, device=where, threads=threads, adapter=adapter
+        )
     if fast.difference <= TOLERANCE:
         return fast
-    if name == "ctranslate2":
-        refuse_disagreement(fast.difference, run.path)
-    use_torch(run.path, tuned, fast.difference)
+    if name == chosen:
+        refuse_disagreement(fast.difference, run.path, TITLES[chosen])
+    use_torch(run.path, tuned, fast.difference, TITLES[chosen])
     return narrowed()
 
 
@@ -90,19 +109,30 @@ def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool
     """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
-        tuned = Tuned(engine="ctranslate2" if is_supported(configuration.model) else "torch")
+        tuned = Tuned(engine="ctranslate2" if ctranslate2_supports(configuration.model) else "torch")
+    if tuned.engine == "torch" and _onnx_is_faster(configuration.model, tuned):
+        tuned = tuned.model_copy(update={"engine": "onnx"})
     if listed and tuned.languages in (None, configuration.data.languages):
         return tuned
     return tuned.model_copy(update={"considered": "all pieces"})
 
 
-def use_torch(run: Path, tuned: Tuned, difference: float) -> None:
-    """Note in the run folder that PyTorch translates, since CTranslate2 computes other numbers, and warn about it."""
+def _onnx_is_faster(options: object, tuned: Tuned) -> bool:
+    """Whether ONNX Runtime finds what our own search would find: it is then the faster one (docs/speed.md)."""
+    if ctranslate2_supports(options) or tuned.difference is not None or tuned.considered in BY_WORDS:
+        return False
+    return onnx_supports(options) and onnx_is_installed()
+
+
+def use_torch(run: Path, tuned: Tuned, difference: float, engine: str = TITLES["ctranslate2"]) -> None:
+    """Note in the run folder that PyTorch translates, since a fast engine computes other numbers, and warn about it."""
     from translucid.ground.console import Console
 
     shortlist = run / SHORTLIST
     listed = shortlist.read_text(encoding="utf-8") if shortlist.exists() else None
     with suppress(OSError):  # in a read-only folder the warning is repeated each time
         save_tuned(run, tuned.model_copy(update={"engine": "torch", "difference": difference}), listed)
-    warning = f"warning: {disagreement(difference)}. Our own search translates; translucid tune {run} compares again"
+    warning = (
+        f"warning: {disagreement(difference, engine)}. Our own search translates; translucid tune {run} compares again"
+    )
     Console(stderr=True).print(warning, soft_wrap=True)

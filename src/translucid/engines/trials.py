@@ -19,6 +19,9 @@ from translucid.engines import ALLOWED
 from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
+from translucid.engines.onnx.conventions import is_installed as onnx_is_installed
+from translucid.engines.onnx.conventions import is_supported as onnx_supports
+from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.tuned import Tuned
 from translucid.evaluation.metrics import Criterion
 from translucid.ground.errors import UserError
@@ -90,6 +93,8 @@ def engine_for(whole: TorchEngine, tokenizer: Tokenizer, tuned: Tuned, shortlist
     narrowed = whole.narrowed(tuned.considered, shortlist, tokenizer)
     if tuned.engine == "torch":
         return narrowed
+    if tuned.engine == "onnx":
+        return OnnxEngine.of(narrowed, tokenizer, considered=tuned.considered)
     return CTranslate2Engine.of(
         narrowed, tokenizer, quantization=tuned.quantization, considered=tuned.considered, shortlist=shortlist
     )
@@ -110,6 +115,10 @@ def all_configurations(
                 continue
             for weights in get_args(Quantization):
                 configurations.append(Tuned(quantization=weights, considered=candidates))
+    elif onnx_supports(model.options) and onnx_is_installed():
+        for candidates in considered:
+            if candidates not in BY_WORDS:
+                configurations.append(Tuned(engine="onnx", considered=candidates))
     for candidates in considered:
         configurations.append(Tuned(engine="torch", considered=candidates))
     return configurations

@@ -48,17 +48,17 @@ class ResultFile(BaseModel):
 class Tuned(ResultFile):
     """The fastest way to translate with a run."""
 
-    engine: Literal["torch", "ctranslate2"] = "ctranslate2"
+    engine: Literal["torch", "ctranslate2", "onnx"] = "ctranslate2"
     """The engine that searches."""
     quantization: Literal["float32", "int8"] = "float32"
-    """The type of the weights in CTranslate2; in PyTorch they are always float32."""
+    """The type of the weights in CTranslate2; elsewhere they are always float32."""
     considered: CandidateVocabulary = "all pieces"
     """The target pieces that are candidates."""
     languages: Languages | None = None
     """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
     difference: float | None = None
-    """The difference between CTranslate2 and the model, in nats a token, if that is why CTranslate2 is not used."""
+    """The difference between a fast engine and the model, in nats a token, if that is why it is not used."""
 
     def __str__(self) -> str:
         """Name the engine, the type of its weights and its candidates."""

@@ -20,8 +20,9 @@ from translucid.decoding.decoding_options import CandidateVocabulary
 from translucid.decoding.search import TorchEngine
 from translucid.engines import ALLOWED
 from translucid.engines.agreement import TOLERANCE, disagreement
-from translucid.engines.choosing import choose_engine
+from translucid.engines.choosing import TITLES, choose_engine
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.onnx.searching import OnnxEngine
 from translucid.engines.piece_links import learn_links, seen_pieces
 from translucid.engines.trials import Trial, all_configurations, fastest, trials
 from translucid.engines.tuned import Tuned, save_tuned
@@ -195,11 +196,13 @@ class Tuning:
     def configurations(self, lists: Iterable[CandidateVocabulary]) -> list[Tuned]:
         """Return the ways to translate that compute what the model computes, with these lists of candidates."""
         configurations = all_configurations(self.model, lists, opened=bool(self.tokenizer.target_opening))
-        if configurations[0].engine == "ctranslate2":
+        fast = configurations[0].engine
+        if fast != "torch":
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)
-            difference = CTranslate2Engine.difference_from(whole, self.tokenizer)
+            kind = CTranslate2Engine if fast == "ctranslate2" else OnnxEngine
+            difference = kind.difference_from(whole, self.tokenizer)
             if not difference <= TOLERANCE:  # not `>`: NaN is too large too
-                self.console.print(f"{disagreement(difference)}; our own search is used", soft_wrap=True)
+                self.console.print(f"{disagreement(difference, TITLES[fast])}; our own search is used", soft_wrap=True)
                 return [
                     tuned.model_copy(update={"difference": difference})
                     for tuned in configurations
@@ -217,7 +220,7 @@ class Tuning:
             )
         tuned = best.tuned.model_copy(update={"languages": self.configuration.data.chosen_languages})
         save_tuned(self.folder.path, tuned, shortlist)
-        if best.tuned.engine == "ctranslate2":
+        if best.tuned.engine != "torch":
             # Converts the model, so that the first translation need not wait for it.
             whole = TorchEngine.of(self.model, self.tokenizer, CPU)
             choose_engine("auto", self.folder, self.configuration, self.tokenizer, lambda: whole, device="cpu")

@@ -13,8 +13,6 @@ minimum length, the likely end token itself is forbidden, which changes the rank
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tempfile
 import time
@@ -34,8 +32,9 @@ from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOp
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
 from translucid.engines.agreement import equations_digest, largest_difference
+from translucid.engines.converted import load_difference, open_converted, save_difference
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
-from translucid.engines.ctranslate2.opening import half_precision, open_converted, open_translator
+from translucid.engines.ctranslate2.opening import half_precision, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
 from translucid.ground.reading import digest
@@ -57,8 +56,6 @@ PARTS = 16
 """The least number of batches in a call where results must not depend on the number of threads."""
 ATTEMPTS = 8
 """The most searches for a sentence that keeps looping, before it is left to the PyTorch engine."""
-DIFFERENCE = "difference.json"
-"""The file with the difference between the converted model and ours, in nats a token; see `agreement`."""
 WIDEST = 32
 """The widest beam for which CTranslate2 is used."""
 
@@ -97,11 +94,8 @@ class CTranslate2Engine:
         """
         self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
         self.positions = positions
-        noted = folder / DIFFERENCE
-        self.difference = 0.0
+        self.difference = load_difference(folder)
         """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
-        if noted.exists():
-            self.difference = float(json.loads(noted.read_text(encoding="utf-8")))
         self.by_words = (folder / "vmap.txt").exists()  # the name that CTranslate2 gives to a list by source words
         self.parts, self.batch = PARTS if threads else cores(), BATCH
         self.device_type = device.partition(":")[0]
@@ -196,7 +190,7 @@ class CTranslate2Engine:
 
             save_ctranslate2(torch_engine().model, tokenizer, folder, tuned.quantization, shortlist)
             difference = cls.difference_from(torch_engine(), tokenizer)
-            (folder / DIFFERENCE).write_text(json.dumps(difference), encoding="utf-8")
+            save_difference(folder, difference)
 
         opened = partial(
             cls,
@@ -209,14 +203,13 @@ class CTranslate2Engine:
             threads=threads,
             compute_type=half_precision(device, tuned.quantization),
         )
-        fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
-        return open_converted(fingerprint, convert, opened)
+        return open_converted("ctranslate2", made_from, convert, opened)
 
     @classmethod
     def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
         """Return the difference between the model of the PyTorch engine and its conversion, in nats a token."""
         whole = cls.of(torch_engine, tokenizer)
-        return largest_difference(torch_engine, whole, tokenizer, whole.positions)
+        return largest_difference(torch_engine.forced, whole.forced, tokenizer, whole.positions)
 
     def decode(
         self,

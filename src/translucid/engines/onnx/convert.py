@@ -22,10 +22,10 @@ from translucid.models.transformer import Transformer
 def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None = None) -> None:
     """Write a model into a folder that `OnnxModel` opens.
 
-    encoder: ids [B, S], padded on the right -> `memory.*`, which stay the same for a sentence, and `past.*`, which each
-    step replaces by `after.past.*`.
-    step: `tokens` [N] and their `parent` rows [N], `count` [1], the memory and the past -> the highest log-probabilities
-    `values` [N, count] with their `pieces` [N, count], sorted, and the log-probability `end` [N, 1] of the end token.
+    The encoder maps ids [B, S], padded on the right, to `memory.*`, which stay the same for a sentence, and `past.*`,
+    which each step replaces by `after.past.*`. A step maps `tokens` [N], their `parent` rows [N], `count` [1], the
+    memory and the past to the highest log-probabilities `values` [N, count] and their `pieces` [N, count], sorted, and
+    the log-probability `end` [N, 1] of the end token.
 
     Args:
         model: a Transformer or a recurrent model that `is_supported`.

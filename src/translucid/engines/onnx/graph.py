@@ -73,7 +73,8 @@ class Graph:
 
     def linear(self, x: str, *layers: nn.Linear) -> str:
         """Return x W^T + b for x [N, inputs]; the outputs of several layers side by side, from one product."""
-        weight, bias = layers[0].weight, layers[0].bias
+        weight: Tensor = layers[0].weight
+        bias: Tensor | None = layers[0].bias
         if len(layers) > 1:
             weight = torch.cat([layer.weight for layer in layers])
             bias = torch.cat([layer.bias for layer in layers])
@@ -88,6 +89,14 @@ class Graph:
             return x
         scale, shift = self.constant(module.weight), self.constant(module.bias)
         return self.add("LayerNormalization", x, scale, shift, epsilon=module.eps)
+
+    def shape(self, value: str, kept: int, *others: int) -> str:
+        """Return the first `kept` lengths of a value, followed by others, as a shape."""
+        return self.add("Concat", self.add("Shape", value, end=kept), self.numbers(*others), axis=0)
+
+    def zeros(self, shape: str) -> str:
+        """Return zeros of a shape."""
+        return self.add("Expand", self.constant(np.zeros((), np.float32)), shape)
 
     def reshape(self, x: str, *shape: int) -> str:
         """Change the shape; -1 is the length that the others leave, 0 that of the input."""

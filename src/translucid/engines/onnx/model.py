@@ -21,9 +21,9 @@ MEMORY, AFTER = "memory.", "after."
 class OnnxModel:
     """The two graphs that `save_onnx` has written."""
 
-    def __init__(self, folder: Path, threads: int) -> None:
-        """Open a folder; `threads`: the number of threads for one operator."""
-        self.encoder, self.decoder = _session(folder / ENCODER, threads), _session(folder / STEP, threads)
+    def __init__(self, folder: Path) -> None:
+        """Open a folder."""
+        self.encoder, self.decoder = _session(folder / ENCODER), _session(folder / STEP)
         self.reads = {value.name for value in self.encoder.get_inputs()}
         self.inputs = {value.name for value in self.decoder.get_inputs()}
         self.encoded = [value.name for value in self.encoder.get_outputs()]
@@ -94,11 +94,10 @@ class State:
         return log_probs.reshape(shape), pieces.reshape(shape), end.reshape(tokens.shape)
 
 
-def _session(file: Path, threads: int) -> onnxruntime.InferenceSession:
+def _session(file: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # Threads that wait actively for the next operator would take the core of another process.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The operators of a step are too small to be divided; threads search for batches of their own.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(file, options, ["CPUExecutionProvider"])
 
 

@@ -14,7 +14,7 @@ from translucid.models.recurrent import BahdanauDecoder, LuongDecoder, Recurrent
 
 
 def encoder(graph: Graph, model: RecurrentModel) -> None:
-    """ids [B, S], lengths [B] -> the memory and keys of the attention [B, S, D], and the decoder's first states [B, D]."""
+    """ids [B, S], lengths [B] -> the memory and keys of the attention [B, S, D], the decoder's first states [B, D]."""
     modules: Any = model
     ids, lengths = graph.input("ids", whole=True), graph.input("lengths", whole=True)
     rnn = modules.encoder.recurrence.rnn
@@ -27,6 +27,8 @@ def encoder(graph: Graph, model: RecurrentModel) -> None:
             if kind == 0:
                 first = graph.add("Tanh", first)
             graph.output(f"past.{layer}.{kind}", first)
+    if getattr(modules.decoder, "feeds", False):  # no attentional state yet
+        graph.output("past.feed", graph.zeros(graph.shape(ids, 1, modules.options.width)))
     score = getattr(modules.decoder, "score", None)
     if score is None:
         return
@@ -36,12 +38,10 @@ def encoder(graph: Graph, model: RecurrentModel) -> None:
         return
     projection = score.weight if isinstance(score, General) else score.key
     keys = graph.linear(graph.reshape(memory, -1, projection.in_features), projection)
-    # [B, S, D]; for pairs with each query [B, 1, S, D]
-    shape = [-1, projection.out_features]
+    shape = graph.shape(ids, 1, -1, projection.out_features)  # [B, S, D]
     if isinstance(score, Concat):
-        shape = [1, *shape]
-    keys = graph.add("Reshape", keys, graph.add("Concat", graph.add("Shape", ids, end=1), graph.numbers(*shape), axis=0))
-    graph.output("memory.keys", keys)
+        shape = graph.shape(ids, 1, 1, -1, projection.out_features)  # [B, 1, S, D], for pairs with every query
+    graph.output("memory.keys", graph.add("Reshape", keys, shape))
 
 
 def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
@@ -50,16 +50,17 @@ def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
     `parent` [N] is the row of the previous step that a row extends.
     """
     modules: Any = model
+    width: int = modules.options.width
     decoder, rnn = modules.decoder, modules.decoder.recurrence.rnn
     word = embedded(graph, modules.target_embedding, tokens)  # [N, D]
     before = _states_before(graph, rnn, parent)
     if isinstance(decoder, BahdanauDecoder):
         query = before[-1][0]
-        context = _context(graph, decoder.score, query, model.options.width)
+        context = _context(graph, decoder.score, query, width)
         hidden = _advance(graph, rnn, graph.add("Concat", word, context, axis=1), before)
         inputs = graph.add("Concat", hidden, word, context, axis=1)
         # Maxout: the larger one of each pair of neighbours.
-        pairs = graph.reshape(graph.linear(inputs, decoder.readout), -1, model.options.width, 2)
+        pairs = graph.reshape(graph.linear(inputs, decoder.readout), -1, width, 2)
         return graph.add("ReduceMax", pairs, graph.numbers(2), keepdims=0)
     if not isinstance(decoder, LuongDecoder):
         return _advance(graph, rnn, word, before)
@@ -67,7 +68,7 @@ def step(graph: Graph, model: RecurrentModel, tokens: str, parent: str) -> str:
         feed = graph.add("Gather", graph.input("past.feed"), parent)
         word = graph.add("Concat", word, feed, axis=1)
     hidden = _advance(graph, rnn, word, before)
-    context = _context(graph, decoder.score, hidden, model.options.width)
+    context = _context(graph, decoder.score, hidden, width)
     features = graph.add("Tanh", graph.linear(graph.add("Concat", context, hidden, axis=1), decoder.combine))
     if decoder.feeds:
         graph.output("after.past.feed", features)

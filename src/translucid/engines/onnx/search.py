@@ -79,7 +79,7 @@ class Rules:
 
 
 def search(
-    model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules
+    model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules, pieces: Ints
 ) -> list[list[Hypothesis]]:
     """Find outputs for source ids, each with the end token at its end.
 
@@ -88,6 +88,7 @@ def search(
         sentences: the source ids of B sentences.
         limits: the most tokens that each output may have, without the end token.
         rules: the options of the search, and what no output may have.
+        pieces: [V] the target piece for each target id of the model.
 
     Returns:
         For each sentence up to `nbest` different hypotheses, at least one, the best first.
@@ -96,7 +97,7 @@ def search(
         UserError: the model's log-probabilities are not finite.
         Cancelled: the search was cancelled.
     """
-    beam = _Beam(model, sentences, limits, rules)
+    beam = _Beam(model, sentences, limits, rules, pieces)
     while len(beam.sentence):
         between_steps()
         beam.step()
@@ -106,15 +107,17 @@ def search(
 class _Beam:
     """The live hypotheses of the sentences that have not ended, [B, K] each unless a comment has another shape."""
 
-    def __init__(self, model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules) -> None:
+    def __init__(
+        self, model: OnnxModel, sentences: Sequence[list[int]], limits: Sequence[int], rules: Rules, pieces: Ints
+    ) -> None:
         options, special, opening = rules.options, rules.special, rules.opening
-        self.rules, self.size = rules, options.beam
+        self.rules, self.pieces, self.size = rules, pieces, options.beam
         self.finished: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in sentences]
         count = len(sentences)
         self.sentence = np.arange(count)  # [B] the place in `finished`
         self.limit = np.array(limits)  # [B]
-        lengths = np.arange(max(limits) + 2, dtype=np.float64)
-        self.penalties = length_penalty(lengths, options.length_penalty).astype(np.float32)
+        penalties = [length_penalty(float(length), options.length_penalty) for length in range(max(limits) + 2)]
+        self.penalties = np.array(penalties, np.float32)
         self.longest_penalty = self.penalties[self.limit + 1][:, None]  # [B, 1]
         self.width = np.full((count, 1), options.beam)  # [B, 1] the number of slots without a finished hypothesis
         self.scores = np.full((count, options.nbest), -np.inf, np.float32)  # [B, n] of the finished ones, sorted
@@ -172,7 +175,7 @@ class _Beam:
         """Keep the hypotheses where `ends` [B, K], and raise the score that others have to reach."""
         score = self.total / self.penalties[self.history.shape[2]]
         for row, slot in zip(*ends.nonzero(), strict=True):
-            tokens, gains = self.history[row, slot, :-1].tolist(), self.gains[row, slot].tolist()
+            tokens, gains = self.pieces[self.history[row, slot, :-1]].tolist(), self.gains[row, slot].tolist()
             hypothesis = Hypothesis(tokens, float(self.total[row, slot]), float(score[row, slot]), gains)
             self.finished[self.sentence[row]].setdefault(tuple(tokens), hypothesis)
         scores = np.concatenate([self.scores, np.where(ends, score, np.float32(-np.inf))], 1)
@@ -185,7 +188,7 @@ class _Beam:
         slots = live.sum(1).max()
         slot = np.argsort(~live, axis=1, kind="stable")[:, :slots]
         rows = np.arange(len(live))
-        going_on = live.any(1)
+        going_on = np.any(live, 1)
         if (len(live) - going_on.sum()) * FEWEST_ENDED >= len(live):
             (rows,) = going_on.nonzero()
             self.state.select(rows)

@@ -7,10 +7,10 @@ Every linear layer has all rows in one matrix [rows, width].
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from translucid.attention.multi_head import MultiHeadAttention
 from translucid.engines.ctranslate2.conventions import POSITIONS
@@ -19,7 +19,8 @@ from translucid.layers.embedding import Embedding
 from translucid.layers.feed_forward import FeedForward
 from translucid.layers.positions import NoPositions
 from translucid.layers.residual import Residual
-from translucid.models.transformer import Transformer
+from translucid.layers.ssru import SSRU
+from translucid.models.transformer import DecoderBlock, Transformer
 
 
 def encoder(graph: Graph, model: Transformer) -> None:
@@ -33,7 +34,7 @@ def encoder(graph: Graph, model: Transformer) -> None:
         length = graph.add("Shape", ids, start=1, end=2)
         here = graph.add("Slice", table, graph.numbers(0), length, graph.numbers(0))
         x = graph.add("Add", x, here)
-    shape = graph.add("Concat", graph.add("Shape", ids), graph.numbers(3 * width), axis=0)
+    shape = graph.shape(ids, 2, 3 * width)
     x = graph.reshape(x, -1, width)  # [B S, D]
     for block in modules.encoder:
 
@@ -44,9 +45,9 @@ def encoder(graph: Graph, model: Transformer) -> None:
             return graph.linear(graph.reshape(context, -1, width), attention.output)
 
         x = _residual(graph, x, block.residuals[0], attend)
-        x = _residual(graph, x, block.residuals[1], lambda x, part=block.feed_forward: _feed_forward(graph, x, part))
+        x = _residual(graph, x, block.residuals[1], partial(_feed_forward, graph, block.feed_forward))
     x = graph.norm(x, modules.encoder_norm)
-    by_head = graph.add("Concat", graph.add("Shape", ids), graph.numbers(2, heads, width // heads), axis=0)
+    by_head = graph.shape(ids, 2, 2, heads, width // heads)
     for number, block in enumerate(modules.decoder):
         both = graph.add("Reshape", graph.linear(x, block.cross_attention.key_value), by_head)  # [B, S, 2, H, d]
         both = graph.add("Transpose", both, perm=[2, 0, 3, 1, 4])  # [2, B, H, S, d]
@@ -54,8 +55,11 @@ def encoder(graph: Graph, model: Transformer) -> None:
         for name, part in (("key", key), ("value", value)):
             projected = graph.add("Squeeze", part, graph.numbers(0))
             graph.output(f"memory.{number}.{name}", projected)
-            nothing = graph.add("Slice", projected, graph.numbers(0), graph.numbers(0), graph.numbers(2))
-            graph.output(f"past.{number}.{name}", nothing)  # no position yet: [B, H, 0, d]
+            if block.ssru is None:
+                nothing = graph.add("Slice", projected, graph.numbers(0), graph.numbers(0), graph.numbers(2))
+                graph.output(f"past.{number}.{name}", nothing)  # no position yet: [B, H, 0, d]
+        if block.ssru is not None:
+            graph.output(f"past.{number}.cell", graph.zeros(graph.shape(ids, 1, width)))
 
 
 def step(graph: Graph, model: Transformer, tokens: str, parent: str) -> str:
@@ -72,7 +76,11 @@ def step(graph: Graph, model: Transformer, tokens: str, parent: str) -> str:
         x = graph.add("Add", x, graph.add("Gather", table, graph.input("position", whole=True)))
     for number, block in enumerate(modules.decoder):
 
-        def attend_before(x: str, number: int = number, attention: MultiHeadAttention = block.self_attention) -> str:
+        def mix_positions(x: str, number: int = number, block: DecoderBlock = block) -> str:
+            attention = block.self_attention
+            if attention is None:
+                assert block.ssru is not None
+                return _ssru(graph, x, block.ssru, f"past.{number}.cell", parent)
             projected = graph.linear(x, attention.query, attention.key_value)
             one_position = graph.reshape(projected, -1, 1, 3 * width)
             query, key, value = graph.add_several("Split", 3, one_position, axis=2, num_outputs=3)
@@ -88,14 +96,12 @@ def step(graph: Graph, model: Transformer, tokens: str, parent: str) -> str:
         def attend_source(x: str, number: int = number, attention: MultiHeadAttention = block.cross_attention) -> str:
             query = graph.add("Reshape", graph.linear(x, attention.query), grid)  # [B, K, D]
             memory = [graph.input(f"memory.{number}.{name}") for name in ("key", "value")]
-            context = graph.add(
-                "MultiHeadAttention", query, *memory, "", "", bias, domain=CONTRIB, num_heads=heads
-            )
+            context = graph.add("MultiHeadAttention", query, *memory, "", "", bias, domain=CONTRIB, num_heads=heads)
             return graph.linear(graph.reshape(context, -1, width), attention.output)
 
-        x = _residual(graph, x, block.residuals[0], attend_before)
+        x = _residual(graph, x, block.residuals[0], mix_positions)
         x = _residual(graph, x, block.residuals[1], attend_source)
-        x = _residual(graph, x, block.residuals[2], lambda x, part=block.feed_forward: _feed_forward(graph, x, part))
+        x = _residual(graph, x, block.residuals[2], partial(_feed_forward, graph, block.feed_forward))
     return graph.norm(x, modules.decoder_norm)
 
 
@@ -108,7 +114,18 @@ def embedded(graph: Graph, embedding: Embedding, ids: str) -> str:
     x = graph.add("Gather", graph.constant(table), ids)
     if embedding.scale == 1:
         return x
-    return graph.add("Mul", x, graph.constant(np.float32(embedding.scale)))
+    return graph.add("Mul", x, graph.constant(np.array(embedding.scale, np.float32)))
+
+
+def _ssru(graph: Graph, x: str, ssru: SSRU, name: str, parent: str) -> str:
+    """Return the output [N, D] of an SSRU for x [N, D]; `name`: that of its cell."""
+    forget, value = graph.add_several("Split", 2, graph.linear(x, ssru.projection), axis=1, num_outputs=2)
+    forget = graph.add("Sigmoid", graph.add("Add", forget, graph.constant(ssru.forget_bias)))
+    before = graph.add("Gather", graph.input(name), parent)
+    # f c + (1 - f) v = v + f (c - v)
+    cell = graph.add("Add", value, graph.add("Mul", forget, graph.add("Sub", before, value)))
+    graph.output(f"after.{name}", cell)
+    return graph.add("Relu", cell)
 
 
 def _positions(graph: Graph, embedding: Embedding, model: Transformer) -> str | None:
@@ -125,7 +142,7 @@ def _residual(graph: Graph, x: str, residual: Residual, sublayer: Callable[[str]
     return graph.norm(graph.add("Add", x, sublayer(x)), residual.norm)
 
 
-def _feed_forward(graph: Graph, x: str, part: FeedForward) -> str:
+def _feed_forward(graph: Graph, part: FeedForward, x: str) -> str:
     """Return FFN(x) of x [N, D]."""
     inner = graph.linear(x, part.inner)
     if part.nonlinearity == "relu":

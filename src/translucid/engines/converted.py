@@ -1,0 +1,65 @@
+"""The cache of the models that were converted for a fast engine.
+
+They are stored in the user's cache: opening one needs no PyTorch, which takes longer to load than most texts take to
+translate. They are not stored in the run folder, which may come from an untrusted source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from translucid.ground.cache import find_kept, keep
+from translucid.ground.errors import UserError
+
+KEPT = 8
+"""The number of models of a kind in the cache; the one that was used least recently is removed."""
+DIFFERENCE = "difference.json"
+"""The file with the difference between the converted model and ours, in nats a token; see `agreement`."""
+
+Opened = TypeVar("Opened")
+
+
+def open_converted(
+    kind: str, made_from: Mapping[str, object], convert: Callable[[Path], None], opened: Callable[[Path], Opened]
+) -> Opened:
+    """Open a converted model from the cache, or convert it first.
+
+    Args:
+        kind: the engine that opens the model.
+        made_from: whatever the converted numbers depend on, for JSON. A change makes another model.
+        convert: writes a converted model into a folder.
+        opened: opens the model in a folder, which may be deleted afterwards.
+
+    Raises:
+        UserError: the model can't be converted.
+    """
+    fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+    kept = find_kept(kind, fingerprint)
+    if kept:
+        with suppress(OSError, ValueError, RuntimeError, UserError):  # a damaged model is converted again
+            return opened(kept)
+    with tempfile.TemporaryDirectory(prefix="translucid-") as name:
+        made = Path(name) / "model"
+        convert(made)
+        with suppress(OSError):  # without space or a home folder, the model is not kept
+            keep(kind, fingerprint, partial(shutil.copytree, made), KEPT)
+        return opened(made)
+
+
+def save_difference(folder: Path, difference: float) -> None:
+    """Note the difference between a converted model and ours in its folder."""
+    (folder / DIFFERENCE).write_text(json.dumps(difference), encoding="utf-8")
+
+
+def load_difference(folder: Path) -> float:
+    """Return the difference that was noted in the folder of a converted model; 0 where none was measured."""
+    file = folder / DIFFERENCE
+    return float(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else 0.0

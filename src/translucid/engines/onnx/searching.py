@@ -1,0 +1,273 @@
+"""Greedy and beam search with ONNX Runtime on a CPU, for the models that CTranslate2 can't run.
+
+It finds what our own search finds: the same equations in float32, and the same beam search in NumPy. What it does not
+have is left to the PyTorch engine: sampling, forbidden n-grams, shortlists by source words, and sentences longer than
+the table of positions. PyTorch is not loaded before that.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from translucid import __version__
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
+from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
+from translucid.decoding.limits import length_limit
+from translucid.engines.agreement import equations_digest, largest_difference
+from translucid.engines.converted import load_difference, open_converted, save_difference
+from translucid.engines.ctranslate2.conventions import POSITIONS
+from translucid.engines.onnx.conventions import refuse_unsupported
+from translucid.engines.tuned import Tuned
+from translucid.ground.cancellation import asked_about
+from translucid.ground.reading import digest
+from translucid.ground.special import SpecialTokens
+from translucid.kernels.machine import cores
+from translucid.models.model_options import TransformerOptions
+
+if TYPE_CHECKING:
+    from translucid.decoding.search import TorchEngine
+    from translucid.engines.onnx.search import Rules
+    from translucid.runs.configuration import Configuration
+    from translucid.runs.run_folder import RunFolder
+
+ROWS, BATCH = 320, 128
+"""The most hypotheses and the most sentences in a batch; larger batches exceed the processor's cache."""
+FACTS = "model.json"
+"""The file with the candidates and the special tokens of a converted model."""
+
+
+class OnnxEngine:
+    """Searches with a model in ONNX Runtime."""
+
+    name, device_type = "onnx", "cpu"
+
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        torch_engine: Callable[[], TorchEngine],
+        *,
+        longest: int | None,
+        considered: CandidateVocabulary = "all pieces",
+        threads: int | None = None,
+    ) -> None:
+        """Open a model that `save_onnx` has written.
+
+        Args:
+            folder: the folder of the graphs, which may be deleted afterwards.
+            tokenizer: the model's tokenizer.
+            torch_engine: returns the PyTorch engine with the same model, for what only it can do.
+            longest: the most tokens that the model accepts on either side, if there is a limit.
+            considered: the name of the candidates; if not all pieces, the folder has the list.
+            threads: the number of threads, each with its own batches; one for each core by default.
+        """
+        from translucid.engines.onnx.model import OnnxModel
+
+        self.torch_engine, self.longest, self.considered = torch_engine, longest, considered
+        self.difference = load_difference(folder)
+        """The difference between the converted model and ours, in nats a token; 0 where it was not measured."""
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        self.special: SpecialTokens[int] = SpecialTokens(*facts["special"])
+        self.positions: int = facts["positions"] or sys.maxsize
+        # The target ids of the graphs are places among the candidates.
+        self.pieces = np.array(facts["pieces"] or range(tokenizer.target_size))
+        self.word_starts = np.array(tokenizer.target_word_starts())[self.pieces]
+        self.opening = self._places(tokenizer)
+        self.threads = threads or cores()
+        self.model = OnnxModel(folder)
+
+    def __str__(self) -> str:
+        """Name the engine, the type of its weights and its candidates."""
+        return f"{self.name}, float32, {self.considered}"
+
+    def opened(self, tokenizer: Tokenizer) -> Self:
+        """Return a copy of the engine whose outputs begin with the target prefix of a tokenizer."""
+        opened, torch_engine = copy(self), self.torch_engine
+        opened.opening = self._places(tokenizer)
+        opened.torch_engine = lambda: torch_engine().opened(tokenizer)
+        return opened
+
+    def _places(self, tokenizer: Tokenizer) -> list[int]:
+        """Return the target prefix of a tokenizer in the ids of the graphs."""
+        return np.searchsorted(self.pieces, tokenizer.target_opening).tolist()
+
+    @classmethod
+    def of(
+        cls,
+        torch_engine: TorchEngine,
+        tokenizer: Tokenizer,
+        *,
+        considered: CandidateVocabulary = "all pieces",
+        threads: int | None = None,
+    ) -> OnnxEngine:
+        """Convert the model of the PyTorch engine, and open it with that engine's candidates.
+
+        Raises:
+            UserError: there are no graphs for the model, or a package is missing.
+        """
+        with tempfile.TemporaryDirectory(prefix="translucid-") as name:
+            _save(torch_engine, tokenizer, Path(name), considered)
+            longest = torch_engine.model.max_length
+            return cls(
+                Path(name), tokenizer, lambda: torch_engine, longest=longest, considered=considered, threads=threads
+            )
+
+    @classmethod
+    def of_run(
+        cls,
+        run: RunFolder,
+        configuration: Configuration,
+        tokenizer: Tokenizer,
+        torch_engine: Callable[[], TorchEngine],
+        tuned: Tuned,
+        *,
+        threads: int | None = None,
+        adapter: str | None = None,
+    ) -> OnnxEngine:
+        """Open the model of a run folder, without loading PyTorch if it has been converted before.
+
+        `tuned` names the candidates; `adapter`: the fingerprint of the model's adapter, if any.
+
+        Raises:
+            UserError: the model is damaged, there are no graphs for it, or a package is missing.
+        """
+        refuse_unsupported(configuration.model)
+        considered: CandidateVocabulary = "all pieces" if tuned.considered in BY_WORDS else tuned.considered
+        shortlist = tuned.shortlist(run.path) if considered == tuned.considered else None
+        made_from = {
+            "model": run.model_digest(),
+            "adapter": adapter,
+            "shape": configuration.model.model_dump(),
+            "tokenizer": tokenizer.fingerprint,
+            "shortlist": shortlist and digest(shortlist),
+            "by": [__version__, *(digest(file) for file in sorted(Path(__file__).parent.glob("*.py")))],
+            "equations": equations_digest(),
+        }
+
+        def convert(folder: Path) -> None:
+            _save(torch_engine(), tokenizer, folder, considered)
+            save_difference(folder, cls.difference_from(torch_engine(), tokenizer))
+
+        opened = partial(
+            cls,
+            tokenizer=tokenizer,
+            torch_engine=torch_engine,
+            longest=configuration.model.longest,
+            considered=considered,
+            threads=threads,
+        )
+        return open_converted("onnx", made_from, convert, opened)
+
+    @classmethod
+    def difference_from(cls, torch_engine: TorchEngine, tokenizer: Tokenizer) -> float:
+        """Return the difference between the model of the PyTorch engine and its graphs, in nats a token."""
+        whole = cls.of(torch_engine, tokenizer)
+        longest = torch_engine.model.max_length or POSITIONS
+        return largest_difference(torch_engine.forced, whole.stepwise, tokenizer, longest)
+
+    def decode(
+        self,
+        sentences: Sequence[list[int]],
+        options: DecodingOptions,
+        on_batch: Callable[[int], None] | None = None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
+        if options.sample or options.no_repeat_ngram:
+            return self.torch_engine().decode(sentences, options, on_batch, numbers)
+        done = on_batch or (lambda count: None)
+        results = [[empty_hypothesis()] for _ in sentences]
+        accepted: list[int] = []
+        left: list[int] = []
+        for number, ids in enumerate(sentences):
+            if len(ids) > 1:
+                fits = max(len(ids), self._limit(ids, options) + 1) <= self.positions
+                (accepted if fits else left).append(number)
+        done(len(sentences) - len(accepted) - len(left))
+        accepted.sort(key=lambda number: -len(sentences[number]))  # sentences of similar length need little padding
+        size = max(1, min(ROWS // options.beam, BATCH))
+        batches = [accepted[first : first + size] for first in range(0, len(accepted), size)]
+        searched = self._search([[sentences[i] for i in batch] for batch in batches], options)
+        for batch, nbest_lists in zip(batches, searched, strict=True):
+            for number, hypotheses in zip(batch, nbest_lists, strict=True):
+                results[number] = hypotheses
+            done(len(batch))
+        if left:
+            by_torch = self.torch_engine().decode([sentences[i] for i in left], options)
+            for number, hypotheses in zip(left, by_torch, strict=True):
+                results[number] = hypotheses
+            done(len(left))
+        return results
+
+    def _search(
+        self, batches: Sequence[Sequence[list[int]]], options: DecodingOptions
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """Yield the hypotheses of each sentence, batch by batch."""
+        from translucid.engines.onnx.search import Rules
+
+        one_batch = partial(self._search_batch, rules=Rules(options, self.special, self.word_starts, self.opening))
+        # What asks between the steps expects to be called in this thread.
+        if len(batches) < 2 or self.threads < 2 or asked_about():
+            yield from map(one_batch, batches)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            yield from pool.map(one_batch, batches)
+
+    def _search_batch(self, sentences: Sequence[list[int]], rules: Rules) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each sentence of a batch."""
+        from translucid.engines.onnx.search import search
+
+        limits = [self._limit(ids, rules.options) for ids in sentences]
+        return search(self.model, sentences, limits, rules, self.pieces)
+
+    def _limit(self, ids: list[int], options: DecodingOptions) -> int:
+        """Return the most tokens of an output, as `decoding.search.prepare` does."""
+        limit = max(length_limit(len(ids) - 1, options, self.longest), len(self.opening) + 1)
+        return min(limit, self.longest - 1) if self.longest else limit
+
+    def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token after the common prefix, in nats.
+
+        PyTorch computes all positions of a target at once.
+        """
+        return self.torch_engine().forced(pairs)
+
+    def stepwise(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the same from the graphs, one position after another; all pieces must be candidates."""
+        scores = []
+        for source, target in pairs:
+            state = self.model.start([source], self.special.pad)
+            log_probs = []
+            for before, token in zip([self.special.start, *target], target, strict=False):
+                values, pieces, _ = state.advance(np.array([[before]]), np.array([[0]]), len(self.pieces))
+                log_probs += values[pieces == token].tolist()
+            scores.append(log_probs[len(self.opening) :])
+        return scores
+
+
+def _save(torch_engine: TorchEngine, tokenizer: Tokenizer, folder: Path, considered: CandidateVocabulary) -> None:
+    """Write the graphs for the model of the PyTorch engine, with its candidates if they are the same for all words."""
+    from translucid.engines.onnx.convert import save_onnx
+
+    refuse_unsupported(torch_engine.model.options)
+    pieces = None
+    if considered != "all pieces":
+        assert torch_engine.shortlist is not None
+        pieces = np.union1d(torch_engine.shortlist.always, tokenizer.target_opening).astype(np.int64).tolist()
+    save_onnx(torch_engine.model, folder, pieces)
+    options, positions = torch_engine.model.options, None
+    if isinstance(options, TransformerOptions) and options.positions != "none":
+        positions = options.longest or POSITIONS
+    facts = {"special": list(torch_engine.model.special), "pieces": pieces, "positions": positions}
+    (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")

@@ -1,0 +1,268 @@
+"""ONNX Runtime finds what our own search finds, for every model that it can run, and leaves the rest to it."""
+
+import itertools
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tests.engines.test_engines import run_at
+from translucid import Translator, UserError
+from translucid.attention.scores import General
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.search import TorchEngine
+from translucid.decoding.shortlist import Shortlist
+from translucid.engines import agreement
+from translucid.engines.agreement import TOLERANCE
+from translucid.engines.onnx import conventions, search, searching
+from translucid.engines.onnx.searching import OnnxEngine
+from translucid.engines.trials import all_configurations
+from translucid.engines.tuned import load_tuned
+from translucid.ground.cancellation import Cancelled, asked_between_steps
+from translucid.models.build import build_model
+from translucid.runs.configuration import resolve
+
+BLOCKS = {"kind": "transformer", "heads": 2, "feed_forward": 24, "encoder_layers": 1, "decoder_layers": 2}
+RECURRENT = {"kind": "recurrent"}
+KINDS = {
+    "pre-norm": BLOCKS | {"norm": "pre"},
+    "post-norm, learned positions": BLOCKS | {"norm": "post", "positions": "learned", "nonlinearity": "gelu"},
+    "without positions": BLOCKS | {"positions": "none", "nonlinearity": "swish", "zero_start": True},
+    "SSRU": BLOCKS | {"decoder": "ssru", "scale_embeddings": False},
+    "Bahdanau": RECURRENT | {"cell": "gru", "attention": "bahdanau"},
+    "Bahdanau, two layers": RECURRENT | {"cell": "lstm", "attention": "bahdanau", "layers": 2},
+    "Luong": RECURRENT | {"attention": "luong-general"},
+    "Luong, dot, input feeding": RECURRENT | {"attention": "luong-dot", "input_feeding": True, "bidirectional": False},
+    "Luong, scaled dot": RECURRENT | {"cell": "gru", "attention": "luong-scaled-dot", "layers": 2},
+    "Luong, concat": RECURRENT | {"attention": "luong-concat"},
+    "no attention": RECURRENT | {"attention": "none", "layers": 2},
+}
+OPTIONS = {
+    "greedy": {"beam": 1},
+    "beam": {"beam": 5},
+    "n-best, no length penalty": {"beam": 4, "nbest": 3, "length_penalty": 0},
+    "short outputs": {"beam": 6, "nbest": 6, "length_penalty": 2.0, "max_length_ratio": 0.5, "max_length_extra": 1},
+    "long outputs, few loops": {"beam": 3, "min_length": 9, "max_loops": 2},
+    "loops": {"beam": 3, "max_loops": 0},
+}
+PAIRS = [Pair(pair.source, pair.target) for pair in generate(200)]
+
+
+@pytest.fixture(scope="module")
+def engine_of():
+    """The PyTorch engine with a random model of a kind, and its tokenizer."""
+    configuration = resolve(overrides={"data.tokenizer.vocabulary": 150})
+    tokenizer = Tokenizer.learn(PAIRS, configuration.data.tokenizer, seed=1)
+    engines = {}
+
+    def of(kind):
+        if kind not in engines:
+            shape = resolve(overrides={"model": {"width": 16, "tie_output": False, **KINDS[kind]}}).model
+            torch.manual_seed(3)
+            model = build_model(shape, tokenizer.source_size, tokenizer.target_size).eval()
+            for parameter in model.parameters():
+                parameter.data += 0.4 * torch.randn_like(parameter)
+            model.output.bias.data[3] += 2  # so that outputs end
+            engines[kind] = TorchEngine.of(model, tokenizer, torch.device("cpu"))
+        return engines[kind], tokenizer
+
+    return of
+
+
+def sources(tokenizer, count=16):
+    encoded = tokenizer.encode_source([pair.source for pair in PAIRS[:count]])
+    return [[*ids, 3] for ids in encoded] + [[3]]
+
+
+def assert_same(ours, theirs, atol=1e-3):
+    """Assert that n-best lists are the same; hypotheses whose scores are equal to the fifth digit may change places."""
+    for first, second in itertools.zip_longest(ours, theirs):
+        np.testing.assert_allclose([h.score for h in first], [h.score for h in second], atol=atol)
+        for one, other in zip(first, second, strict=True):
+            if one.tokens == other.tokens:
+                np.testing.assert_allclose(one.token_log_probabilities, other.token_log_probabilities, atol=atol)
+                np.testing.assert_allclose(one.log_probability, other.log_probability, atol=10 * atol)
+            else:
+                assert abs(one.score - other.score) < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_in_numpy_finds_what_our_own_search_finds(engine_of, kind):
+    ours, tokenizer = engine_of(kind)
+    theirs, ids = OnnxEngine.of(ours, tokenizer), sources(tokenizer)
+    for settings in OPTIONS.values():
+        options = DecodingOptions(**{"max_length_ratio": 1.0, "max_length_extra": 4, **settings})
+        assert_same(ours.decode(ids, options), theirs.decode(ids, options))
+    assert OnnxEngine.difference_from(ours, tokenizer) < 1e-4
+
+
+@pytest.mark.parametrize("kind", ["pre-norm", "Luong"])
+def test_a_translation_does_not_depend_on_the_others(engine_of, monkeypatch, kind):
+    ours, tokenizer = engine_of(kind)
+    engine, ids = OnnxEngine.of(ours, tokenizer, threads=2), sources(tokenizer)
+    options = DecodingOptions(beam=4, nbest=2, max_length_ratio=1)
+    alone = [engine.decode([sentence], options)[0] for sentence in ids]
+    for rows in (searching.ROWS, 40):  # one batch; several batches, in two threads
+        monkeypatch.setattr(searching, "ROWS", rows)
+        assert_same(engine.decode(ids, options), alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["SSRU", "Bahdanau"])
+def test_outputs_begin_with_the_target_prefix(engine_of, kind):
+    ours, tokenizer = engine_of(kind)
+    ours = TorchEngine(ours.model, ours.word_starts, opening=[20, 11])
+    theirs = OnnxEngine.of(ours, tokenizer)
+    theirs.opening = [20, 11]
+    options = DecodingOptions(beam=3, nbest=2, min_length=4)
+    expected, outputs = ours.decode(sources(tokenizer), options), theirs.decode(sources(tokenizer), options)
+    assert_same(expected, outputs)
+    assert outputs[0][0].tokens[:2] == [20, 11]
+    assert outputs[0][0].token_log_probabilities[:2] == [0, 0]
+
+
+def test_only_the_candidates_are_found(engine_of):
+    ours, tokenizer = engine_of("Luong")
+    considered = "seen pieces"
+    ours = TorchEngine(ours.model, ours.word_starts, None, considered, Shortlist(range(4, 150, 3), {}))
+    theirs = OnnxEngine.of(ours, tokenizer, considered=considered)
+    options = DecodingOptions(beam=4, nbest=3)
+    outputs = theirs.decode(sources(tokenizer), options)
+    assert_same(ours.decode(sources(tokenizer), options), outputs)
+    assert all((token - 4) % 3 == 0 for nbest in outputs for hypothesis in nbest for token in hypothesis.tokens)
+    assert str(theirs) == "onnx, float32, seen pieces"
+
+
+def test_what_it_does_not_have_is_left_to_our_own_search(engine_of, monkeypatch):
+    ours, tokenizer = engine_of("post-norm, learned positions")
+    engine, ids, asked = OnnxEngine.of(ours, tokenizer), sources(tokenizer, 4), []
+    engine.torch_engine = lambda: asked.append(True) or ours
+    for settings in ({"sample": True, "nbest": 2}, {"no_repeat_ngram": 2}):
+        options = DecodingOptions(**settings)
+        numbers = range(5, 5 + len(ids))
+        assert engine.decode(ids, options, None, numbers) == ours.decode(ids, options, None, numbers)
+        assert asked.pop()
+    engine.positions = 30  # too few for one of these
+    mixed, options, done = [[9, 8, 3], [*range(20, 48), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
+    assert_same(engine.decode(mixed, options, done.append), ours.decode(mixed, options))
+    assert len(asked) == 1
+    assert sum(done) == 2
+    engine.decode(mixed[:1], options)
+    assert len(asked) == 1
+    assert engine.forced([(ids[0], [9, 3])]) == ours.forced([(ids[0], [9, 3])])
+
+
+def test_damaged_weights_are_reported(engine_of):
+    ours, tokenizer = engine_of("Bahdanau")
+    engine = OnnxEngine.of(ours, tokenizer)
+    advance = engine.model.decoder.run
+    engine.model.decoder = type(
+        "Damaged", (), {"run": lambda *of: [np.full_like(x, np.nan, np.float32) for x in advance(*of[1:])]}
+    )()
+    with pytest.raises(UserError, match="not numbers"):
+        engine.decode(sources(tokenizer, 1), DecodingOptions())
+
+
+def test_a_search_can_be_cancelled(engine_of):
+    def ask():
+        raise Cancelled
+
+    ours, tokenizer = engine_of("Luong")
+    engine = OnnxEngine.of(ours, tokenizer, threads=2)
+    with asked_between_steps(ask), pytest.raises(Cancelled):
+        engine.decode(sources(tokenizer), DecodingOptions(beam=40))
+
+
+def test_as_many_sentences_are_in_a_batch_as_the_cache_holds(engine_of, monkeypatch):
+    ours, tokenizer = engine_of("Luong")
+    engine, sizes = OnnxEngine.of(ours, tokenizer, threads=1), []
+    whole = search.search
+    monkeypatch.setattr(search, "search", lambda model, ids, *rest: sizes.append(len(ids)) or whole(model, ids, *rest))
+    short = {"max_length_ratio": 0, "max_length_extra": 1}
+    engine.decode(sources(tokenizer)[:5], DecodingOptions(beam=160, **short))
+    engine.decode(sources(tokenizer)[:2], DecodingOptions(beam=1000, **short))
+    assert sizes == [2, 2, 1, 1, 1]
+
+
+TEXTS = ["I like soccer.", "", "She works at the hospital."]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The run folder of a recurrent model, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return run_at(tmp_path / "run", kind="recurrent")
+
+
+def texts(run, engine="auto"):
+    translator = Translator.load(run.path, "cpu", engine)
+    return translator.engine.name, [result.text for result in translator.translate(TEXTS)]
+
+
+def test_graphs_are_kept_until_the_weights_change(run, tmp_path, monkeypatch):
+    assert texts(run) == ("onnx", texts(run, "torch")[1])
+    (kept,) = (tmp_path / "cache" / "translucid" / "onnx").glob("[!.]*")
+    with monkeypatch.context() as patch:
+        patch.setattr(searching, "_save", None)  # nothing is converted again
+        before = texts(run, "onnx")
+    (kept / "step.onnx").write_bytes(b"damaged")
+    assert texts(run) == before
+    shutil.copy(run_at(tmp_path / "other", seed=2, kind="recurrent").model_file, run.model_file)
+    after = texts(run)
+    assert after != before
+    assert after[1] == texts(run, "torch")[1]
+
+
+def test_an_edited_equation_is_computed_by_our_own_search(run, monkeypatch, capsys):
+    monkeypatch.setattr(General, "forward", lambda self, query, key: -3 * query @ key.transpose(-2, -1))
+    assert texts(run) == texts(run, "torch")
+    assert "the graph for ONNX Runtime does not compute what this model computes" in capsys.readouterr().err
+    tuned = load_tuned(run.path)
+    assert (tuned.engine, tuned.difference > TOLERANCE) == ("torch", True)
+    with pytest.raises(UserError, match="ONNX Runtime does not compute"):
+        Translator.load(run.path, "cpu", "onnx")
+    monkeypatch.undo()
+    assert agreement.equations_digest()
+
+
+def test_models_without_graphs_are_refused(tmp_path, monkeypatch):
+    shapes = [{"kind": "attention-only"}, {"kind": "recurrent", "window": 2}]
+    for number, shape in enumerate(shapes):
+        other = run_at(tmp_path / str(number), **shape)
+        assert Translator.load(other.path, "cpu").engine.name == "torch"
+        with pytest.raises(UserError, match="no ONNX graph"):
+            Translator.load(other.path, "cpu", "onnx")
+
+
+def test_without_the_packages_our_own_search_is_used(run, monkeypatch):
+    monkeypatch.setattr(conventions, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    assert texts(run)[0] == "torch"
+    with pytest.raises(UserError, match=r"--engine onnx needs the package onnxruntime\. Install it with"):
+        Translator.load(run.path, "cpu", "onnx")
+
+
+def test_tuning_tries_it_where_ctranslate2_can_t_run(engine_of, monkeypatch):
+    ways = all_configurations(engine_of("Luong")[0].model, ["seen pieces", "small shortlist"])
+    assert list(map(str, ways)) == [
+        "onnx, float32, all pieces",
+        "onnx, float32, seen pieces",
+        "torch, float32, all pieces",
+        "torch, float32, seen pieces",
+        "torch, float32, small shortlist",
+    ]
+
+
+def test_pytorch_is_not_loaded_for_a_converted_model(run, capsys):
+    program = (
+        "import sys\nfrom translucid.cli.main import run\nsys.exit(run(sys.argv[1:]) or 10 * ('torch' in sys.modules))"
+    )
+    command = [sys.executable, "-c", program, "translate", str(run.path), TEXTS[0], "--device", "cpu"]
+    first = texts(run)
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == f"{first[1][0]}\n"

@@ -148,7 +148,7 @@ def test_what_it_does_not_have_is_left_to_our_own_search(engine_of, monkeypatch)
         assert engine.decode(ids, options, None, numbers) == ours.decode(ids, options, None, numbers)
         assert asked.pop()
     engine.positions = 30  # too few for one of these
-    mixed, options, done = [[9, 8, 3], [*range(20, 48), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
+    mixed, options, done = [[9, 8, 3], [*range(20, 55), 3]], DecodingOptions(beam=2, max_length_ratio=0), []
     assert_same(engine.decode(mixed, options, done.append), ours.decode(mixed, options))
     assert len(asked) == 1
     assert sum(done) == 2

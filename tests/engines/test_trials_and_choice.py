@@ -58,7 +58,7 @@ def test_a_trial_takes_the_time_of_one_search_after_a_first_batch(monkeypatch):
 
     clock = iter([5.0, 7.0, 20.0, 28.0, 30.0, 40.0])
     monkeypatch.setattr(trials.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(trials, "_engine", engine)
+    monkeypatch.setattr(trials, "engine_for", engine)
     monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
     pairs = [Pair("one", "uno dos tres cuatro")] * 12
     ways = [Tuned(), Tuned(quantization="int8", considered="seen pieces"), Tuned(engine="torch")]
@@ -101,7 +101,7 @@ def test_texts_for_a_comparison_are_those_of_a_greedy_search_that_may_loop(monke
             asked.append((sentences, options))
             return [[Hypothesis("x", -1.0, -1.0)]] * len(sentences)
 
-    monkeypatch.setattr(trials, "_engine", lambda *arguments: asked.append(arguments[2:]) or Noting())
+    monkeypatch.setattr(trials, "engine_for", lambda *arguments: asked.append(arguments[2:]) or Noting())
     monkeypatch.setattr(trials.TorchEngine, "of", lambda *_: None)
     tuned = Tuned(quantization="int8")
     assert greedy_texts(SimpleNamespace(eos=3), Tokens(), [Pair("ab c", "x")] * 2, tuned) == ["x", "x"]
@@ -121,8 +121,9 @@ def test_without_tuning_transformers_run_by_ctranslate2_on_a_cpu(tmp_path):
     for model, engine in (
         (TransformerOptions(**SMALL), "ctranslate2"),
         (elmo, "torch"),
-        (TransformerOptions(**SMALL, decoder="ssru"), "torch"),
-        (RecurrentOptions(width=8), "torch"),
+        (TransformerOptions(**SMALL, decoder="ssru"), "onnx"),
+        (RecurrentOptions(width=8), "onnx"),
+        (RecurrentOptions(width=8, window=2), "torch"),
     ):
         assert _tuning_result(run, configuration_of(model), listed=True) == Tuned(engine=engine)
     languages = ("en", "es")

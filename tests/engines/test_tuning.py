@@ -150,7 +150,7 @@ def test_what_can_not_be_tuned_is_refused(tmp_path, run, tried, console):
     plain = run_at(tmp_path / "plain", kind="recurrent", attention="none").path
     with pytest.raises(UserError, match="there are no shortlists: they are learned from attention, and it has none"):
         find_fastest(plain, console=console, **files, shortlists=True)
-    recurrent = run_at(tmp_path / "recurrent", kind="recurrent").path
+    recurrent = run_at(tmp_path / "recurrent", kind="recurrent", window=2).path
     message = "one engine runs this model, and the vocabulary is of the target language alone: nothing to try"
     with pytest.raises(UserError, match=f"{message}. See translucid tune --shortlists"):
         find_fastest(recurrent, console=console, valid=files["valid"])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
+from translucid.decoding.shortlist import Narrowed
 from translucid.engines.onnx import recurrent, transformer
 from translucid.engines.onnx.graph import Graph
 from translucid.engines.onnx.model import ENCODER, STEP
@@ -33,8 +32,6 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
         pieces: the target pieces that are candidates, special tokens first; all by default. Target ids of the graphs
             are places among them.
     """
-    if pieces is not None:
-        model = _narrowed(model, torch.tensor(pieces))
     kind: Any = transformer if isinstance(model, Transformer) else recurrent
     assert isinstance(model, Transformer | RecurrentModel)
     graph = Graph()
@@ -43,25 +40,15 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
     graph.save(folder / ENCODER)
     graph = Graph()
     tokens, parent = graph.input("tokens", whole=True), graph.input("parent", whole=True)
-    features = kind.step(graph, model, tokens, parent)
-    log_probs = graph.add("LogSoftmax", graph.linear(features, model.output), axis=1)
+    ids, output = tokens, model.output
+    if pieces is not None:
+        ids = graph.add("Gather", graph.numbers(*pieces), tokens)
+        output = Narrowed(model, torch.tensor(pieces)).output
+    features = kind.step(graph, model, ids, parent)
+    log_probs = graph.add("LogSoftmax", graph.linear(features, output), axis=1)
     values, places = graph.add_several("TopK", 2, log_probs, graph.input("count", whole=True), axis=1)
     end = graph.add("Gather", log_probs, graph.numbers(model.eos), axis=1)
     for name, value in (("values", values), ("end", end)):
         graph.output(name, value)
     graph.output("pieces", places, whole=True)
     graph.save(folder / STEP)
-
-
-def _narrowed(model: Any, pieces: torch.Tensor) -> Any:
-    """Return a copy of a model that shares its weights but has only some target pieces."""
-    narrowed = copy(model)
-    narrowed._modules = dict(model._modules)
-    embedding = copy(model.target_embedding)
-    embedding._modules = dict(embedding._modules)
-    embedding.tokens = nn.Embedding.from_pretrained(model.target_embedding.tokens.weight[pieces])
-    output = nn.utils.skip_init(nn.Linear, model.output.in_features, len(pieces))
-    output.weight = nn.Parameter(model.output.weight[pieces], requires_grad=False)
-    output.bias = nn.Parameter(model.output.bias[pieces], requires_grad=False)
-    narrowed.target_embedding, narrowed.output = embedding, output
-    return narrowed

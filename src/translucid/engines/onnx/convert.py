@@ -43,7 +43,8 @@ def save_onnx(model: SequenceModel, folder: Path, pieces: Sequence[int] | None =
     ids, output = tokens, model.output
     if pieces is not None:
         ids = graph.add("Gather", graph.numbers(*pieces), tokens)
-        output = Narrowed(model, torch.tensor(pieces)).output
+        narrowed: SequenceModel = Narrowed(model, torch.tensor(pieces))
+        output = narrowed.output
     features = kind.step(graph, model, ids, parent)
     log_probs = graph.add("LogSoftmax", graph.linear(features, output), axis=1)
     values, places = graph.add_several("TopK", 2, log_probs, graph.input("count", whole=True), axis=1)

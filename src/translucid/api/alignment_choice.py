@@ -19,6 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection.alignment import Linked, choose, linked
 from translucid.inspection.statistical_alignment import statistical_links
 from translucid.runs.corpus_files import read_corpora
+from translucid.runs.guided_alignment import taught_readings
 from translucid.runs.run_folder import RunFolder
 
 FEWEST = 20
@@ -133,6 +134,8 @@ def choose_alignment(
 ) -> dict[AlignmentOptions, AlignmentScore]:
     """Choose how alignments are read from a run's attention, by agreement with statistical links, and save that.
 
+    After guided alignment, they are always read from the head that it taught; from one side or both is chosen.
+
     Args:
         run: the run folder.
         languages: the codes of source and target, for a multilingual model; as the run says by default.
@@ -157,8 +160,9 @@ def choose_alignment(
         if len(compared) < FEWEST:
             return {}
         ids = [(pair.source, pair.target) for pair, _ in compared]
-        inspected = t.forced_decoding(ids, contributions=t.has_contributions)
-        ranked = choose(inspected, [links for _, links in compared])
+        taught = taught_readings(t.configuration)
+        inspected = t.forced_decoding(ids, contributions=t.has_contributions and not taught)
+        ranked = choose(inspected, [links for _, links in compared], taught)
     save_alignment_options(run, ranked)
     return ranked
 

@@ -17,6 +17,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection.alignment import Linked, choose, learn_alignment, updates_for
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.corpus_files import pairs_of
+from translucid.runs.guided_alignment import taught_readings
 from translucid.runs.run_folder import RunFolder
 
 LEARNED = 4000
@@ -84,11 +85,16 @@ def fit_alignment(
     with counting(console, "learning where words belong", updates_for(learned)) as advance:
         layer = learn_alignment(t.model, learned, t.device, advance)
     ids = [pair.ids for pair in compared]
-    contributions = t.has_contributions
+    taught = taught_readings(t.configuration)
+    contributions = t.has_contributions and not taught
     inspected = forced_decoding(t.model, t.tokenizer, ids, t.device, layer=layer, with_contributions=contributions)
     # Few pairs have gold links, too few to choose one of many ways.
     reading = t.configuration.alignment
-    ways = [reading.of(taught=False), AlignmentOptions(both=reading.both)] if links else []
+    ways = []
+    if links:
+        ways = [reading.of(taught=False), AlignmentOptions(both=reading.both)]
+    elif taught:
+        ways = [*taught, AlignmentOptions(both=True), AlignmentOptions(both=False)]
     ranked = choose(inspected, [pair.links for pair in compared], ways)
     alignment = LearnedAlignment(len(learned), len(compared), given - len(learned) - len(compared), ranked)
     if alignment.kept:

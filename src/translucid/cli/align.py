@@ -104,6 +104,8 @@ def _by_attention(
     changes = without_none(changes)
     if changes.keys() & {"layer", "method", "shift"}:  # of attention, which is then read instead of the alignment layer
         changes["learned"] = False
+    if changes.keys() & {"layer", "method"}:  # all heads, unless the reading is the run's own
+        changes["head"] = None
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **changes})
     links = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:

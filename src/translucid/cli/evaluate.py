@@ -168,8 +168,9 @@ def _evaluate_translations(
     from translucid.api.scoring import save_alignment_options, score, score_terms
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
-    from translucid.inspection.alignment import choose
+    from translucid.inspection.alignment import candidates, choose
     from translucid.runs.corpus_files import pairs_of
+    from translucid.runs.guided_alignment import taught_readings
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
@@ -203,7 +204,8 @@ def _evaluate_translations(
     )
     aligned = {}
     if links:
-        aligned = choose(translator.inspect(pairs, contributions=translator.has_contributions), links)
+        inspected = translator.inspect(pairs, contributions=translator.has_contributions)
+        aligned = choose(inspected, links, [*candidates(inspected[0]), *taught_readings(configuration)])
     usage = None
     if constrained and constrained.terms:
         both = translator, constrained, constrained.terms

@@ -210,7 +210,12 @@ def _to_ctranslate2(request: _Request) -> None:
     if request.pairs:
         texts = greedy_texts(model, tokenizer, request.pairs, Tuned(quantization=request.quantization))
         request.compare(texts, "CTranslate2")
-    export_ctranslate2(model, tokenizer, request.out, request.quantization, overwrite=request.overwrite)
+    # Its attention is that of the head which guided alignment has taught, if there is one.
+    reading = request.translator.configuration.alignment
+    layer = reading.layer if reading.layer is not None and reading.head == 0 else -1
+    export_ctranslate2(
+        model, tokenizer, request.out, request.quantization, overwrite=request.overwrite, attention_layer=layer
+    )
 
 
 def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | None], overwrite: bool) -> None:

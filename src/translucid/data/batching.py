@@ -14,6 +14,15 @@ from translucid.ground.special import SPECIAL
 from translucid.kernels.transfer import pinned, upload
 
 
+class LinkedPieces(NamedTuple):
+    """The links between the pieces of a batch, as the weights [B, T, S] that an attention should have."""
+
+    places: Tensor
+    """The places [n] int64 of the weights that are not 0, in the flattened weights."""
+    weights: Tensor
+    """The weights [n] at these places; those of a linked target piece sum to 1."""
+
+
 class Batch(NamedTuple):
     """Sources with their targets."""
 
@@ -29,6 +38,8 @@ class Batch(NamedTuple):
     lengths: Sequence[int] = ()
     """The number of tokens of each source sentence, on the host, where a recurrent encoder needs it; `prepared`
     computes it."""
+    links: LinkedPieces | None = None
+    """The word links of the pairs, for guided alignment."""
 
     def rows(self, rows: slice) -> Batch:
         """Return some rows of a batch that has one target for each source."""
@@ -44,13 +55,15 @@ class Batch(NamedTuple):
         is_ids = self.source.dim() == 2 and self.source.dtype == torch.int64
         lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
         places = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
-        return Batch(pinned(self.source), pinned(self.targets_in), pinned(self.labels), pinned(places), lengths)
+        links = self.links and LinkedPieces(*map(pinned, self.links))
+        return Batch(pinned(self.source), pinned(self.targets_in), pinned(self.labels), pinned(places), lengths, links)
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
         source, targets_in, labels = (upload(side, device) for side in (self.source, self.targets_in, self.labels))
         places = None if self.places is None else upload(self.places, device)
-        return Batch(source, targets_in, labels, places, self.lengths)
+        links = self.links and LinkedPieces(*(upload(part, device) for part in self.links))
+        return Batch(source, targets_in, labels, places, self.lengths, links)
 
 
 def plan_epoch(

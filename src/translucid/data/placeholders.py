@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import NamedTuple
 
+from translucid.data.linked_pairs import Edit, edited, with_edits
 from translucid.data.non_translatable import Part, kept_parts
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import EVERY, PLACEHOLDERS
@@ -141,20 +142,17 @@ def _masked_pair(pair: Pair, share: float, seed: int) -> Pair:
     # Most texts have one or two parts; a random choice trains all pieces equally.
     pieces = random.sample(PLACEHOLDERS, len(PLACEHOLDERS))
     chosen = dict(zip(common, pieces, strict=False))
-    return pair._replace(
-        source=_with_pieces(source, source_parts, chosen), target=_with_pieces(target, target_parts, chosen)
-    )
+    return edited(pair, _pieces_for(source_parts, chosen), _pieces_for(target_parts, chosen))
 
 
 def _with_pieces(text: str, parts: Iterable[Part], pieces: Mapping[str, str]) -> str:
     """Return a text with a piece in place of each part that has one."""
-    written = []
-    at = 0
-    for part, first, after in parts:
-        if part in pieces:
-            written += [text[at:first], pieces[part]]
-            at = after
-    return "".join([*written, text[at:]])
+    return with_edits(text, _pieces_for(parts, pieces))
+
+
+def _pieces_for(parts: Iterable[Part], pieces: Mapping[str, str]) -> list[Edit]:
+    """Return the edits that put a piece in place of each part that has one."""
+    return [Edit(first, after, pieces[part]) for part, first, after in parts if part in pieces]
 
 
 def _texts(parts: Iterable[Part]) -> list[str]:
@@ -190,5 +188,8 @@ def _some(words: list[str], random: Random) -> list[str]:
 def _at_an_end(pair: Pair, random: Random) -> Pair:
     piece = random.choice(PLACEHOLDERS)
     if random.random() < 0.5:
-        return pair._replace(source=f"{piece} {pair.source}", target=f"{piece} {pair.target}")
-    return pair._replace(source=f"{pair.source} {piece}", target=f"{pair.target} {piece}")
+        before = [Edit(0, 0, f"{piece} ")]
+        return edited(pair, before, before)
+    source_end, target_end = len(pair.source), len(pair.target)
+    after = f" {piece}"
+    return edited(pair, [Edit(source_end, source_end, after)], [Edit(target_end, target_end, after)])

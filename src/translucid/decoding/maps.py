@@ -67,19 +67,26 @@ def forced_features(model: SequenceModel, memory: Memory, target: Tensor) -> Ten
 
 
 @torch.inference_mode()
-def cross_attention(model: SequenceModel, source: Tensor, target: Tensor) -> Tensor:
-    """Return the cross-attention of given targets [B, T, S], averaged over layers and heads.
+def cross_attention(
+    model: SequenceModel, source: Tensor, target: Tensor, layer: int | None = None, head: int | None = None
+) -> Tensor:
+    """Return the cross-attention of given targets [B, T, S] of a layer and a head, or averaged over all of them.
 
     Args:
         model: the model, in evaluation mode.
         source: the input of `model.encode`, such as ids [B, S], end token included.
         target: ids [B, T], end token included.
+        layer: a decoder layer, from 0; all if not given.
+        head: from 0; all if not given.
     """
     memory = model.encode(source)
     with recording_weights(model) as maps:
         forced_features(model, memory, target)
-    cross = [weights.float().mean(1) for name, weights in maps.items() if name.endswith(".cross")]
-    return torch.stack(cross).mean(0)
+    names = chosen_maps({name: weights.size(1) for name, weights in maps.items()}, "cross", layer, head)
+    cross = torch.stack([maps[name].float() for name in names], 1)  # [B, layers, H, T, S]
+    if head is not None:
+        cross = cross[:, :, head : head + 1]
+    return cross.mean((1, 2))
 
 
 def _fed(model: SequenceModel, target: Tensor) -> Tensor:

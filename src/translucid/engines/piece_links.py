@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
+from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
 from translucid.models.protocol import SequenceModel
@@ -96,16 +97,25 @@ def seen_pieces(
 
 
 def learn_links(
-    model: SequenceModel, pairs: Iterable[Pieces], device: torch.device, on_batch: Callable[[int], None] | None = None
+    model: SequenceModel,
+    pairs: Iterable[Pieces],
+    device: torch.device,
+    on_batch: Callable[[int], None] | None = None,
+    *,
+    taught: AlignmentOptions | None = None,
 ) -> PieceLinks:
-    """Link the pieces of training pairs by the cross-attention of the model, averaged over layers and heads."""
+    """Link the pieces of training pairs by the cross-attention of the model.
+
+    `taught`: the reading of the head that guided alignment has taught; without it, layers and heads are averaged.
+    """
+    layer, head = (taught.layer, taught.head) if taught else (None, None)
     entries = model.output.out_features
     keys, weights = np.empty(0, np.int64), np.empty(0)
     frequency = np.zeros(entries)
     for part in batched(pairs, TOGETHER):
         new_keys, new_weights = [keys], [weights]
         for _, source, target in paired_batches(part, model.pad, device, BATCH):
-            attention = cross_attention(model, source, target)  # [B, T, S]
+            attention = cross_attention(model, source, target, layer, head)  # [B, T, S]
             linked = (attention >= FAINT) & (target != model.pad)[:, :, None]
             row, t, s = linked.nonzero(as_tuple=True)
             new_keys.append((source[row, s] * entries + target[row, t]).cpu().numpy())

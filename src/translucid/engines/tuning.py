@@ -32,6 +32,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.data_options import DataOptions
+from translucid.runs.guided_alignment import taught_readings
 from translucid.runs.run_folder import RunFolder
 
 CPU = torch.device("cpu")
@@ -152,7 +153,8 @@ class Tuning:
             encoded = self.pipeline.pairs(list(islice(self.corpora.kept(data.filter), pairs)))
             ids = [pair.ids for pair in encoded if pair.longest <= self.pipeline.longest]
             with counting(self.console, "learning the shortlists", len(ids)) as advance:
-                links = learn_links(self.model, ids, CPU, advance)
+                taught = next(iter(taught_readings(self.configuration)), None)
+                links = learn_links(self.model, ids, CPU, advance, taught=taught)
             for name, sizes in LISTS.items():
                 lists[name] = links.shortlist(self.tokenizer, *sizes, always)
         return lists

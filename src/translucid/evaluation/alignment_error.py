@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -30,6 +30,8 @@ class AlignmentOptions(OptionGroup):
 
     layer: int | None = Field(None, ge=0, le=255)
     """The decoder layer whose attention is read; the average of all if not given. `evaluate --alignments` finds it."""
+    head: int | None = Field(None, ge=0, le=4095)
+    """The head that is read, such as the one that training.guided_alignment taught; the average of all if not given."""
     method: Method = "weights"
     """What is read: attention weights, norms or contributions; without an alignment layer. `evaluate` finds it too."""
     shift: bool = False
@@ -55,6 +57,11 @@ class Gold(NamedTuple):
     """The links that an alignment should have."""
     possible: frozenset[tuple[int, int]]
     """The links that an alignment may have, including all sure ones."""
+
+    def to_learn(self) -> frozenset[tuple[int, int]]:
+        """Return the links that a model learns: where a target word has sure links, its possible ones don't count."""
+        with_sure = {target for _, target in self.sure}
+        return self.sure | {link for link in self.possible if link[1] not in with_sure}
 
 
 class AlignmentScore(NamedTuple):
@@ -122,31 +129,61 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def read_gold(file: str | Path, pairs: Sequence[Pair]) -> list[Gold]:
-    """Read the gold links of sentence pairs, one pair per line.
+    """Return the gold links of sentence pairs; file and errors are those of `linked_to_gold`."""
+    return [gold for _, gold in linked_to_gold(file, pairs)]
+
+
+def linked_to_gold(file: str | Path, pairs: Iterable[Pair], *, reverse: bool = False) -> Iterator[tuple[Pair, Gold]]:
+    """Yield sentence pairs with their gold links, which a file has one pair per line.
 
     A line is `0-0 1?2`, with `-` for sure links and `?` for links that are only possible; in .jsonl it is the field
     `alignment`. Spaces separate words.
+
+    Args:
+        file: the file.
+        pairs: the pairs, which are read together with the file.
+        reverse: whether the sides of the pairs are exchanged; the file links their targets to their sources then.
 
     Raises:
         UserError: a line has another format or links a word that does not exist, or the number of lines differs from
             the number of pairs.
     """
-    gold: list[Gold] = []
-    is_jsonl = ending_of(str(file)) == ".jsonl"
-    for number, line in enumerate(read_lines(file), 1):
-        try:
-            if is_jsonl:
-                line = json.loads(line)["alignment"]
-            links = _parse_links(line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            fix = "Write 0-0 1-2 (1?2 if only possible)."
-            raise UserError("is not a line of word links", file=file, line=number, fix=fix) from error
-        if number <= len(pairs):
-            _refuse_outside(sorted(links.possible), pairs[number - 1], file, number)
-        gold.append(links)
-    if len(gold) != len(pairs):
-        raise UserError(f"holds {len(gold):,} lines for {len(pairs):,} sentence pairs", file=file, fix="Give both.")
-    return gold
+    lines, remaining = enumerate(read_lines(file), 1), iter(pairs)
+    number = 0
+    for pair in remaining:
+        before = number
+        number, line = next(lines, (0, ""))
+        if not number:
+            raise _unequal(file, before, before + 1 + sum(1 for _ in remaining))
+        gold = _links_of_line(line, file, number)
+        words = len(pair.source.split()), len(pair.target.split())
+        if reverse:
+            _refuse_outside(gold, words[::-1], file, number)
+            gold = Gold(_swapped(gold.sure), _swapped(gold.possible))
+        else:
+            _refuse_outside(gold, words, file, number)
+        yield pair, gold
+    more = sum(1 for _ in lines)
+    if more:
+        raise _unequal(file, number + more, number)
+
+
+def _unequal(file: str | Path, lines: int, pairs: int) -> UserError:
+    return UserError(f"holds {lines:,} lines for {pairs:,} sentence pairs", file=file, fix="Give both.")
+
+
+def _links_of_line(line: str, file: str | Path, number: int) -> Gold:
+    try:
+        if ending_of(str(file)) == ".jsonl":
+            line = json.loads(line)["alignment"]
+        return _parse_links(line)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        fix = "Write 0-0 1-2 (1?2 if only possible)."
+        raise UserError("is not a line of word links", file=file, line=number, fix=fix) from error
+
+
+def _swapped(links: Iterable[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    return frozenset((target, source) for source, target in links)
 
 
 def _parse_links(text: str) -> Gold:
@@ -159,9 +196,8 @@ def _parse_links(text: str) -> Gold:
     return Gold(frozenset(sure), frozenset(possible))
 
 
-def _refuse_outside(links: Links, pair: Pair, file: str | Path, line: int) -> None:
-    words = len(pair.source.split()), len(pair.target.split())
-    for source, target in links:
+def _refuse_outside(gold: Gold, words: tuple[int, int], file: str | Path, line: int) -> None:
+    for source, target in sorted(gold.possible):
         if source >= words[0] or target >= words[1]:
             what = f"links {source}-{target}, but the pair has {words[0]} and {words[1]} words"
             raise UserError(what, file=file, line=line, fix="Count words from 0, source word first.")

@@ -70,7 +70,7 @@ def weights_between(inspected: Inspected, options: AlignmentOptions) -> WordMap:
     if options.learned and inspected.links is not None:
         return inspected.words(inspected.links)
     method: Method = "weights" if inspected.contributions is None else options.method
-    return inspected.words(inspected.cross(options.layer, shift=options.shift, method=method))
+    return inspected.words(inspected.cross(options.layer, options.head, shift=options.shift, method=method))
 
 
 def source_shares(words: WordMap) -> Tensor:
@@ -214,11 +214,9 @@ def linked(
     targets = _word_ranges(tokenizer.target_pieces(target), len(tokenizer.target_opening))
     if (len(sources), len(targets)) != words:
         return None
-    with_sure = {target_word for _, target_word in gold.sure}
     shares = torch.zeros(len(target), len(source))
-    for source_word, target_word in gold.possible:
-        if (source_word, target_word) in gold.sure or target_word not in with_sure:
-            shares[slice(*targets[target_word]), slice(*sources[source_word])] = 1
+    for source_word, target_word in gold.to_learn():
+        shares[slice(*targets[target_word]), slice(*sources[source_word])] = 1
     return Linked(source, target, shares / shares.sum(1, keepdim=True).clamp(min=1))
 
 

@@ -116,6 +116,8 @@ def alignment_table(scores: dict[AlignmentOptions, AlignmentScore], current: Ali
         origin, time = "alignment layer", ""
         if not options.learned:
             origin = "all layers" if options.layer is None else f"layer {options.layer}"
+            if options.head is not None:
+                origin += f", head {options.head}"
             if options.method != "weights":
                 origin = f"{options.method}, {origin}"
             time = "fed" if options.shift else "predicted"

@@ -24,6 +24,7 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningShap
 from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
+from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.settings import Settings, assigned, merged, read_settings, with_original_names, without_none
 from translucid.runs.training_options import TrainingOptions
@@ -40,7 +41,7 @@ _FIXED = (
 _FIXED_LATER = (
     "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
     "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
-    "training.teachers",
+    "training.teachers", "training.guided_alignment",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
@@ -57,7 +58,7 @@ _READERS = {
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
     "subword_dropout", "placeholders", "weights", "temperature", "reverse", "synthetic", "target_text", "mix",
-    "valid_general",
+    "valid_general", "train_alignments",
 )  # fmt: skip
 """Settings of `data` that only corpora of sentence pairs have."""
 
@@ -163,6 +164,10 @@ class Configuration(OptionGroup):
                 yield "training.compile is for Transformers that translate or write captions"
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
+        if self.training.guided_alignment:
+            yield from problems_of_model(self.model)
+        elif self.data.train_alignments:
+            yield "data.train_alignments is for training.guided_alignment: set that to 0.1, for instance"
         if self.training.self_critical:
             if not isinstance(self.model, CaptioningShape):
                 yield "training.self_critical is for models that write about images, such as caption-soft"

@@ -21,6 +21,7 @@ from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.data_options import DataOptions
+from translucid.runs.guided_alignment import LinkFile, link_files
 
 Reader: TypeAlias = Callable[..., Iterator[Pair]]
 """`read_pairs`, or `read_texts`, which yields pairs of a text and its label."""
@@ -70,11 +71,22 @@ class Corpora:
 class _Files:
     """The pairs of one corpus, without those that have the same source, or target if `side` is 1, as one held out."""
 
-    def __init__(self, name: str, held: Collection[str], bad: BadLines | None, read: Reader, side: int = 0) -> None:
-        self.name, self.held, self.bad, self.read, self.side = name, held, bad, read, side
+    def __init__(
+        self,
+        name: str,
+        held: Collection[str],
+        bad: BadLines | None,
+        read: Reader,
+        side: int = 0,
+        links: LinkFile | None = None,
+    ) -> None:
+        self.name, self.held, self.bad, self.read, self.side, self.links = name, held, bad, read, side, links
 
     def __iter__(self) -> Iterator[Pair]:
-        for pair in self.read(self.name, on_bad=self.bad):
+        pairs = self.read(self.name, on_bad=self.bad)
+        if self.links:
+            pairs = self.links.of(pairs)
+        for pair in pairs:
             if pair[self.side] not in self.held:
                 yield pair
 
@@ -104,6 +116,7 @@ def read_corpora(
     *,
     texts: bool = False,
     needs_training_text: bool = True,
+    with_links: bool = False,
 ) -> Corpora:
     """Return a run's corpora. The validation pairs are read; if they must be held out, so is all training text.
 
@@ -113,6 +126,7 @@ def read_corpora(
         held_out: the pairs that were held out before.
         texts: whether the files contain texts, with labels or without, instead of sentence pairs.
         needs_training_text: whether validation pairs alone are not enough.
+        with_links: whether pairs whose files have word links are `LinkedPair`s.
 
     Raises:
         UserError: a file is unreadable, or no pairs of it are left.
@@ -143,13 +157,18 @@ def read_corpora(
         for pair in valid:
             sources.add(pair.source)
             targets.add(pair.target)
-    train = [_Files(name, sources, bad, read) for name in options.train]
+    linked = link_files(options) if with_links else {}
+    train = [_Files(name, sources, bad, read, links=linked.get(name)) for name in options.train]
     # The source of synthetic pairs was written by a model, so only their targets can be compared.
-    train += [_Files(name, targets, bad, _synthetic, side=1) for name in options.synthetic]
+    for name in options.synthetic:
+        train.append(_Files(name, targets, bad, _synthetic, side=1, links=linked.get(name)))
     train += [_Files(name, targets, bad, _target_texts, side=1) for name in options.target_text]
-    train += [_Files(name, sources, bad, read) for name in options.mix]
+    train += [_Files(name, sources, bad, read, links=linked.get(name)) for name in options.mix]
     hashes = _hashes([*options.train, *options.synthetic, *options.target_text, *options.mix])
     text = _digest_of_training_text(options, sources, hashes)
+    if options.train_alignments:
+        hashes |= _hashes(options.train_alignments)
+        text = _joined_digest(text, hashes, options.train_alignments)
     hashes |= _hashes([*options.valid, *options.valid_general])
     return Corpora(train, valid, text, not options.valid, bad, hashes, general)
 
@@ -191,6 +210,11 @@ def _digest_of_training_text(options: DataOptions, held_out: Collection[str], ha
             for file in sides(name):
                 text.update(bytes.fromhex(hashes[str(file)]))
     return text.hexdigest()
+
+
+def _joined_digest(text: str, hashes: Mapping[str, str], links: Sequence[str]) -> str:
+    """Return a digest of training text, given its digest, and of files with word links."""
+    return hashlib.sha256("".join([text, *(hashes[file] for file in links)]).encode()).hexdigest()
 
 
 def _hold_out(read: Callable[[Skipped], Iterator[Pair]], seed: int, *, labels: bool) -> list[Pair]:

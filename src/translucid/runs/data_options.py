@@ -25,6 +25,10 @@ class DataOptions(OptionGroup):
     also .txt and others."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
+    train_alignments: list[str] = Field(default_factory=list)
+    """For training.guided_alignment: a file of word links for each file of `train`, one line `0-0 1-2` for each pair
+    (source word first). Files without links of their own, as .jsonl files with the field `alignment` have, are linked
+    by statistics."""
     synthetic: list[str] = Field(default_factory=list)
     """Training files whose sources were written by a model (`translucid data back-translate`); they get a tag."""
     target_text: list[str] = Field(default_factory=list)
@@ -136,6 +140,11 @@ class DataOptions(OptionGroup):
             raise ValueError("data.fuzzy_matches needs data.tokenizer.joint: a source has words of both languages")
         if self.terms and not self.tokenizer.joint:
             raise ValueError("data.terms needs one vocabulary for both languages: set data.tokenizer.joint=true")
+        if self.train_alignments and len(self.train_alignments) != len(self.train):
+            alignments, files = len(self.train_alignments), len(self.train)
+            raise ValueError(f"data.train_alignments names {alignments} files for {files} of data.train: give one each")
+        if self.train_alignments and self.skip_bad:
+            raise ValueError("data.train_alignments and data.skip_bad do not go together: lines must correspond")
         if self.subword_dropout and self.tokenizer.languages:
             raise ValueError("data.subword_dropout is not for models of many languages")
         return self

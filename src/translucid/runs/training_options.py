@@ -89,6 +89,10 @@ class TrainingOptions(OptionGroup):
     self_critical: float = Field(0.0, ge=0, le=1)
     """For captioners: the last share of the training, in which the model learns from sampled captions, rewarded by
     their CIDEr-D to the reference captions (Rennie et al. 2017), instead of from each reference token."""
+    guided_alignment: float = Field(0.0, ge=0, le=MANY)
+    """For translators with attention: the weight of the cross-entropy between word links and one head of the
+    cross-attention, from which word alignments are then read (Garg et al. 2019); 0.1 is usual (docs/training.md). The
+    links are those of data.train_alignments, or of statistics."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """The largest norm of the gradient; longer gradients are scaled down to it."""
     averaging: float = Field(0.999, ge=0, lt=1)
@@ -121,7 +125,9 @@ class TrainingOptions(OptionGroup):
     def _fits_together(self) -> TrainingOptions:
         if self.sharded and self.optimizer == "muon":
             raise ValueError("training.sharded holds parts of matrices, and optimizer=muon wants whole ones")
-        for name in ("sharded", "adapter_rank", "distillation_weight"):
+        if self.sharded and self.guided_alignment:
+            raise ValueError("training.sharded and training.guided_alignment do not go together")
+        for name in ("sharded", "adapter_rank", "distillation_weight", "guided_alignment"):
             if self.compile and getattr(self, name):
                 raise ValueError(f"training.compile and training.{name} do not go together")
         for name in ("l2_sp", "distillation_weight", "adapter_rank"):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from translucid.data.linked_pairs import Edit, with_edits
 from translucid.data.tokenizing.reserved import TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.special import SPECIAL
@@ -32,13 +33,19 @@ def marked(source: str, markings: Iterable[Marking]) -> str:
 
     The first mark goes before the space before the word, so that the pieces of all other words do not change.
     """
-    parts, at = [], 0
+    return with_edits(source, marking_edits(source, markings))
+
+
+def marking_edits(source: str, markings: Iterable[Marking]) -> list[Edit]:
+    """Return the edits of `marked`."""
+    edits, at = [], 0
     for start, end, target, instead in markings:
-        space = " " if source[:start].endswith(" ") and start > at else ""
-        before = source[at : start - len(space)]
-        parts += [before, TERM.source, space, instead or source[start:end], TERM.target, " ", target, TERM.end]
+        has_space = source[:start].endswith(" ") and start > at
+        mark = start - 1 if has_space else start
+        edits.append(Edit(mark, mark, TERM.source))
+        edits.append(Edit(start, end, f"{instead or source[start:end]}{TERM.target} {target}{TERM.end}"))
         at = end
-    return "".join([*parts, source[at:]])
+    return edits
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from random import Random
 
+from translucid.data.linked_pairs import edited
 from translucid.data.readers.corpus import Pair
 from translucid.data.words import Word, capitalised
 from translucid.terminology.lemmas import Lemmas
-from translucid.terminology.marking import Marking, marked
+from translucid.terminology.marking import Marking, marking_edits
 from translucid.terminology.mining import Lexicon, content
 
 POINTED_OUT = 1 / 3
@@ -33,7 +34,7 @@ def with_terms(pairs: Iterable[Pair], lexicon: Lexicon, lemmas: Lemmas, share: f
     for pair in pairs:
         draw = Random(f"{seed} {pair.source}\t{pair.target}")
         if draw.random() < share and (markings := _annotations(pair, lexicon, lemmas, draw)):
-            pair = pair._replace(source=marked(pair.source, markings))
+            pair = edited(pair, marking_edits(pair.source, markings))
         yield pair
 
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from translucid.ground.console import EVERY, Console
-from translucid.training.validation import GENERAL, Validation
+from translucid.training.validation import ALIGNMENT_LOSS, GENERAL, Validation
 
 QUIET_SECONDS = 20.0
 """The time between two plain lines without a terminal."""
@@ -93,6 +93,8 @@ class Display:
         """Show the figures of a validation, its score in words, and three samples."""
         v = validation
         figures = f" at step {step:,}: loss {v.loss:.3f}  ppl {v.perplexity:.2f}  acc {v.accuracy:.1%}  "
+        if ALIGNMENT_LOSS in v.measures:
+            figures += f"alignment {v.measures[ALIGNMENT_LOSS]:.3f}  "
         end = "  (best so far)" if best else ""
         if GENERAL in v.measures:
             end = f"  ({v.measures['bleu']:.1f}, on the rest {v.measures[GENERAL]:.1f}){end}"

@@ -33,6 +33,7 @@ from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
+from translucid.training.guided_alignment import taught_head
 from translucid.training.labels import LabelledDataset
 from translucid.training.precision import choose_precision
 from translucid.training.progress import Progress
@@ -42,6 +43,7 @@ from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
 from translucid.training.trainer import BEGUN, Checkpoint, Trainer
 from translucid.training.weights import is_sharded
+from translucid.training.word_links import with_links
 from translucid.training.workers import Workers
 
 
@@ -183,7 +185,7 @@ def _begun(
             new.save_configuration(configuration)  # for --resume after a crash while the corpus is read
             with console.status("reading the corpus"):
                 corpora = corpora or _corpora(configuration)
-            corpora = with_matches(configuration, corpora, console)
+            corpora = _prepared_corpora(configuration, corpora, console)
             dataset = _dataset(configuration, corpora)
             tokenizer = initial_tokenizer(dataset.configuration, lambda: dataset.learn(console), corpora)
             configuration = dataset.configuration  # `learn` has added the size of the vocabulary
@@ -292,6 +294,7 @@ def _trainer(
         validated_on=data.validated_on,
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
+        taught=taught_head(configuration),
     )
     _show_size(trainer, tokenizer, console)
     return trainer
@@ -327,7 +330,12 @@ def _dataset_of_run(
 ) -> Dataset:
     """Read the corpus of a run that exists already."""
     corpora = corpora or _corpora(configuration, folder.held_out())
-    return _dataset(configuration, with_matches(configuration, corpora, console))
+    return _dataset(configuration, _prepared_corpora(configuration, corpora, console))
+
+
+def _prepared_corpora(configuration: Configuration, corpora: Corpora, console: Console) -> Corpora:
+    """Return corpora with the word links and the fuzzy matches that the configuration asks for."""
+    return with_matches(configuration, with_links(configuration, corpora, console), console)
 
 
 def _prepare_fine_tuning(model: Model, options: TrainingOptions) -> None:
@@ -344,7 +352,8 @@ def _prepare_fine_tuning(model: Model, options: TrainingOptions) -> None:
 
 def _corpora(configuration: Configuration, held_out: list[Pair] | None = None) -> Corpora:
     texts = configuration.model.reads in {"running text", "texts with labels"}
-    return read_corpora(configuration.data, configuration.training.seed, held_out, texts=texts)
+    seed, guided = configuration.training.seed, bool(configuration.training.guided_alignment)
+    return read_corpora(configuration.data, seed, held_out, texts=texts, with_links=guided)
 
 
 def _dataset(configuration: Configuration, corpora: Corpora) -> Dataset:

@@ -12,6 +12,7 @@ from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import Pair
 from translucid.data.sampler import by_temperature, mixed_in
 from translucid.data.stores.encoded import EncodedCorpus, chunks
+from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -20,6 +21,7 @@ from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
+from translucid.runs.guided_alignment import taught_reading
 from translucid.runs.settings import with_original_names
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.mining import Lexicon
@@ -34,6 +36,7 @@ from translucid.training.dataset import (
     sha256,
 )
 from translucid.training.epochs import PairEpochs
+from translucid.training.guided_alignment import taught_head
 from translucid.training.regression_guard import GuardedValidator
 from translucid.training.validation import TextValidator, Validator
 
@@ -50,6 +53,9 @@ class TextDataset:
         Raises:
             UserError: the model should learn terms, and there is no dictionary of the target language.
         """
+        if configuration.training.guided_alignment:
+            reading = taught_reading(configuration.model)
+            configuration = configuration.model_copy(update={"alignment": reading})
         self.configuration, self.corpora = configuration, corpora
         self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
 
@@ -80,14 +86,15 @@ class TextDataset:
         """Encode the pairs in the run folder; with subword dropout, pairs in memory are encoded anew in each epoch."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         tokenizer, identity = start.tokenizer, self._identity(start.tokenizer)
-        store = CorpusStore(start.run.corpus_folder)
+        starts = self._word_starts(tokenizer)
+        store = CorpusStore(start.run.corpus_folder, starts)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         sizes = stored.sizes
         if data.subword_dropout:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
             sizes = list(map(len, texts))
-            pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed)
+            pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed, starts)
         shares, count = self._mixture(sizes)
         epochs = PairEpochs(
             pairs,
@@ -128,6 +135,9 @@ class TextDataset:
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
             language=data.languages[1],
+            starts=self._word_starts(start.tokenizer),
+            # General pairs have no links.
+            taught=taught_head(self.configuration) if pairs is self.corpora.valid else None,
         )
         files = data.valid if pairs is self.corpora.valid else data.valid_general
         file = next(iter(files), "the held-out part")
@@ -144,6 +154,10 @@ class TextDataset:
         if self._lemmas:
             corpora = [with_terms(corpus, self._lexicon, self._lemmas, data.terms, seed) for corpus in corpora]
         return corpora
+
+    def _word_starts(self, tokenizer: Tokenizer) -> WordStarts | None:
+        """Return the pieces that begin words, if guided alignment needs the words of pairs."""
+        return WordStarts.of(tokenizer) if self.configuration.training.guided_alignment else None
 
     @cached_property
     def _lexicon(self) -> Lexicon:
@@ -171,7 +185,7 @@ class TextDataset:
 
         If there is a checkpoint, the corpus is encoded beside the old one, and replaces it if the text is the same.
         """
-        corpora, beside = self.corpora, CorpusStore(start.run.next_corpus_folder)
+        corpora, beside = self.corpora, CorpusStore(start.run.next_corpus_folder, store.starts)
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
         target = store if start.before is None else beside
@@ -211,6 +225,8 @@ class TextDataset:
             identity += [data.placeholders, seed]
         if data.terms:
             identity += ["terms", data.terms, seed]
+        if self.configuration.training.guided_alignment:
+            identity.append("word links")
         return sha256(json.dumps(identity))
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from translucid.attention.points import recording
 from translucid.data.batching import plan_epoch
 from translucid.data.readers.captioned import CaptionedImages
 from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.search import TorchEngine, decode_images
@@ -22,12 +25,15 @@ from translucid.evaluation.metrics import Criterion, reference_sets
 from translucid.ground.special import SPECIAL
 from translucid.kernels.rounding import mixed_precision
 from translucid.models.protocol import Model, SequenceModel
+from translucid.training.guided_alignment import TaughtHead
 from translucid.training.objective import batch_loss
 from translucid.training.workers import Workers
 
 GENERAL = "general_bleu"
 """The name of BLEU on general text, which a fine-tuned model should not forget, among the measures of a validation."""
 
+ALIGNMENT_LOSS = "alignment_loss"
+"""The name of the alignment loss for each linked target piece, in nats, among the measures of a validation."""
 MIN_IMPROVEMENT = 0.001
 """The improvement of the loss, in nats per token, that counts; smaller ones are noise, which would delay the end."""
 
@@ -106,6 +112,8 @@ class PairsValidator(Validator):
     """One or more references for each of these sources."""
     language: str | None = None
     """The language code of the references, if it is known."""
+    taught: TaughtHead | None = None
+    """The head that guided alignment teaches; the pairs have word links then."""
 
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
         """Measure in batches of at most `batch_tokens` tokens, padding included."""
@@ -120,12 +128,14 @@ class PairsValidator(Validator):
         """Return the loss on all pairs, and the score of greedy outputs for some sources."""
         assert isinstance(model, SequenceModel)
         workers = workers or Workers()
-        entropy, correct, tokens = self._loss(model, device, workers)
+        entropy, correct, tokens, *alignment = self._loss(model, device, workers)
         hypotheses = workers.interleave(list(map(self.tokenizer.decode, self.greedy(model, workers))))
         score = self.criterion.score(hypotheses)
         measures = {"bleu": self.criterion.bleu(hypotheses)}
         if self.criterion.name != "BLEU":
             measures[self.criterion.name.lower()] = score
+        if self.taught:
+            measures[ALIGNMENT_LOSS] = alignment[0] / max(alignment[1], 1)
         samples = []
         for source, references, hypothesis in zip(self.sources, self.references, hypotheses, strict=True):
             samples.append(Sample(source, references[0], hypothesis))
@@ -134,18 +144,29 @@ class PairsValidator(Validator):
         return Validation(mean, math.exp(min(mean, 700)), accuracy, measures, score, samples)
 
     def _loss(self, model: SequenceModel, device: torch.device, workers: Workers) -> list[float]:
-        """Return the sums over all pairs of cross-entropy, correct tokens and tokens."""
+        """Return the sums over all pairs of cross-entropy, correct tokens and tokens.
+
+        With guided alignment, also those of the alignment loss and of linked target pieces.
+        """
         lengths = self.corpus.lengths_of(np.arange(len(self.corpus)))
         plan = plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=0, epoch=0)
-        losses = []
-        with mixed_precision(device, wanted=self.bfloat16):
+        losses, alignments = [], []
+        taught = self.taught
+        recorder = recording(model, taught.points(model)) if taught else nullcontext()
+        with mixed_precision(device, wanted=self.bfloat16), recorder as record:
             for rows in workers.share(plan):
-                losses.append(batch_loss(model, self.corpus.batch(rows).prepared().to(device)))
+                batch = self.corpus.batch(rows).prepared().to(device)
+                losses.append(batch_loss(model, batch))
+                if taught and record is not None:
+                    alignments.append(torch.stack(taught.loss(record, batch, model.source_mask(batch.source))))
         # Read all losses at the end, so that the host waits only once for a GPU.
         entropies = torch.stack([loss.cross_entropy for loss in losses]).tolist() if losses else []
         correct = float(sum(loss.correct for loss in losses))
         tokens = float(sum(loss.tokens for loss in losses))
-        return workers.sum(sum(entropies), correct, tokens)
+        if not taught:
+            return workers.sum(sum(entropies), correct, tokens)
+        alignment = torch.stack(alignments).sum(0).tolist() if alignments else [0.0, 0.0]
+        return workers.sum(sum(entropies), correct, tokens, *alignment)
 
     def describe(self, score: float) -> str:
         """Return the score with the name of the metric."""
@@ -186,15 +207,20 @@ class TextValidator(PairsValidator):
         batch_tokens: int,
         sentences: int,
         language: str | None = None,
+        starts: WordStarts | None = None,
+        taught: TaughtHead | None = None,
     ) -> None:
         """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`.
 
         They are translated by greedy search, with the length limits and the repetition rules of `decoding`.
+
+        With guided alignment, `starts` are the pieces that begin words, and `taught` is the head that learns links.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.decoding = DecodingOptions(beam=1, **decoding.model_dump(include=_GREEDY))
-        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
+        self.taught = taught
+        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts)
         translated = pairs[:sentences]
         self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]

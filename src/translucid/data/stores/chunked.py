@@ -150,6 +150,8 @@ class ChunkedFiles:
     def _mapped(self, name: str, kind: np.dtype[Any]) -> NDArray[Any]:
         file = self.folder / name
         try:
+            if not file.stat().st_size:  # an empty file can't be mapped
+                return np.empty(0, kind)
             return np.asarray(np.memmap(file, kind, mode="r"))
         except (OSError, ValueError) as error:
             raise UserError("is missing or cut short", file=file, fix=_AGAIN) from error

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from translucid.data.batching import Batch, shifted, side_by_side
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
+from translucid.data.stores.encoded_links import EncodedLinks, WordStarts, word_counts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -44,10 +45,18 @@ class EncodedCorpus:
     """The ids of all target sentences, one after the other."""
     target_offsets: NDArray[np.int64]
     """The offset of each target sentence, [pairs + 1]."""
+    links: EncodedLinks | None = None
+    """The word links, for guided alignment."""
 
     @classmethod
     def encode(
-        cls, pairs: Iterable[Pair], tokenizer: Tokenizer, *, max_tokens: int, skipped: Skipped | None = None
+        cls,
+        pairs: Iterable[Pair],
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int,
+        skipped: Skipped | None = None,
+        starts: WordStarts | None = None,
     ) -> Self:
         """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
 
@@ -56,24 +65,31 @@ class EncodedCorpus:
             tokenizer: the tokenizer of both sides.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             skipped: counts the skipped pairs as "too long".
+            starts: the pieces of the tokenizer that begin words, if the word links of pairs are stored too.
         """
         sources, targets = _Side(), _Side()
+        links: list[EncodedLinks] = []
         for chunk in chunks(pairs):
             source_ids = tokenizer.encode_source(sources_of(chunk))
             for i in synthetic(chunk):
                 assert tokenizer.tag is not None  # `train` refuses other tokenizers
                 source_ids[i].insert(0, tokenizer.tag)
             target_ids = tokenizer.encode_target(targets_of(chunk))
-            kept_sources, kept_targets = [], []
-            for source, target in zip(source_ids, target_ids, strict=True):
+            kept, kept_sources, kept_targets = [], [], []
+            for pair, source, target in zip(chunk, source_ids, target_ids, strict=True):
                 if max(len(source), len(target)) < max_tokens:
+                    kept.append(pair)
                     kept_sources.append(source)
                     kept_targets.append(target)
                 elif skipped is not None:
                     skipped.add("too long")
             sources.append(kept_sources)
             targets.append(kept_targets)
-        return cls(*sources.arrays(), *targets.arrays())
+            if starts:
+                counts = word_counts(kept_sources, starts.source), word_counts(kept_targets, starts.target)
+                links.append(EncodedLinks.of(kept, *counts, starts))
+        joined = EncodedLinks.joined(links, starts) if starts else None
+        return cls(*sources.arrays(), *targets.arrays(), joined)
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -93,7 +109,9 @@ class EncodedCorpus:
         """Put the sentence pairs `rows` [B] into one batch."""
         chosen = np.asarray(rows, np.int64)
         source, _ = side_by_side(self.source_ids, self.source_offsets, chosen)
-        return Batch(torch.from_numpy(source), *shifted(self.target_ids, self.target_offsets, chosen))
+        targets_in, labels = shifted(self.target_ids, self.target_offsets, chosen)
+        links = self.links.pieces(chosen, source, labels.numpy()) if self.links else None
+        return Batch(torch.from_numpy(source), targets_in, labels, links=links)
 
     def source(self, i: int) -> NDArray[np.integer]:
         """Return the ids of source sentence `i`, end token included."""
@@ -132,7 +150,11 @@ def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def encode_chunks(
-    pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int, processes: int | None = None
+    pairs: Iterable[Pair],
+    tokenizer: Tokenizer,
+    max_tokens: int,
+    processes: int | None = None,
+    starts: WordStarts | None = None,
 ) -> Iterator[tuple[int, EncodedCorpus]]:
     """Yield for each chunk, in order, its number of pairs and those pairs, encoded, that are not too long.
 
@@ -142,6 +164,7 @@ def encode_chunks(
         max_tokens: a pair with more tokens on either side, end token included, is skipped.
         processes: the number of processes; by default the number of cores. Few chunks are encoded by this process
             alone. The result does not depend on it.
+        starts: see `EncodedCorpus.encode`.
 
     Raises:
         UserError: a process was killed.
@@ -151,10 +174,10 @@ def encode_chunks(
     processes = processes or machine.processes()
     if len(first) <= ALONE or processes == 1:
         for chunk in chain(first, remaining):
-            yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens)
+            yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens, starts=starts)
         return
     # Spawned, not forked: PyTorch's threads do not survive a fork.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (tokenizer, max_tokens))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (tokenizer, max_tokens, starts))
     waiting: deque[tuple[int, Future[EncodedCorpus]]] = deque()
     try:
         for chunk in chain(first, remaining):
@@ -176,19 +199,19 @@ def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, Encod
     return count, future.result()
 
 
-_work: tuple[Tokenizer, int]
-"""The tokenizer and `max_tokens` of a process of the pool, sent once and not with each chunk."""
+_work: tuple[Tokenizer, int, WordStarts | None]
+"""The tokenizer, `max_tokens` and `starts` of a process of the pool, sent once and not with each chunk."""
 
 
-def _begin(tokenizer: Tokenizer, max_tokens: int) -> None:
+def _begin(tokenizer: Tokenizer, max_tokens: int, starts: WordStarts | None) -> None:
     """Prepare a process of the pool."""
     global _work
     # Ctrl-C reaches all processes of the terminal; the parent process handles it and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tokenizer.threads = 1
-    _work = tokenizer, max_tokens
+    _work = tokenizer, max_tokens, starts
 
 
 def _encode(pairs: list[Pair]) -> EncodedCorpus:
-    tokenizer, max_tokens = _work
-    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens)
+    tokenizer, max_tokens, starts = _work
+    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts)

@@ -25,13 +25,17 @@ from translucid.data.readers.corpus import Pair, sources_of
 from translucid.data.readers.texts import keep_texts
 from translucid.data.stores.chunked import ChunkedFiles, Chunks, checksum
 from translucid.data.stores.encoded import EncodedCorpus, encode_chunks
+from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace_folder
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
 FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
+LINK_FILES = "links.words", "links.offsets"
+"""Further files, if the word links of pairs are stored."""
 TEXT_FILES = ("texts.ids",)
+LINK_TYPES: list[np.dtype[Any]] = [np.dtype(np.uint16), np.dtype(np.int64)]
 TEXT_CHUNK = 10_000
 """The number of texts that are encoded at a time, on all cores."""
 
@@ -53,9 +57,16 @@ class StoredCorpus:
 class CorpusStore:
     """A folder with an encoded corpus, complete or not."""
 
-    def __init__(self, folder: Path) -> None:
-        """Describe a folder, which need not exist; read and write nothing yet."""
-        self.files = ChunkedFiles(folder, FILES, _types)
+    def __init__(self, folder: Path, starts: WordStarts | None = None) -> None:
+        """Describe a folder, which need not exist; read and write nothing yet.
+
+        `starts`: the pieces that begin words, if the store has the word links of the pairs.
+        """
+        self.starts = starts
+        if starts:
+            self.files = ChunkedFiles(folder, FILES + LINK_FILES, lambda width: _types(width) + LINK_TYPES)
+        else:
+            self.files = ChunkedFiles(folder, FILES, _types)
 
     def open(self, identity: str) -> StoredCorpus | None:
         """Return the corpus, or None if the folder is incomplete or of another identity.
@@ -66,10 +77,12 @@ class CorpusStore:
         opened = self.files.open(identity)
         if opened is None:
             return None
-        arrays, chunks, totals = opened
+        (source, source_offsets, target, target_offsets, *links), chunks, totals = opened
+        encoded_links = EncodedLinks(links[0], links[1], self.starts) if self.starts else None
+        pairs = EncodedCorpus(source, source_offsets, target, target_offsets, encoded_links)
         skipped = Skipped(kept=totals["kept"], reasons=Counter(totals["reasons"]))
-        fingerprint = f"{len(arrays[1]) - 1} pairs, crc32 {checksum(chunks)}"
-        return StoredCorpus(EncodedCorpus(*arrays), totals["sizes"], fingerprint, skipped)
+        fingerprint = f"{len(pairs)} pairs, crc32 {checksum(chunks)}"
+        return StoredCorpus(pairs, totals["sizes"], fingerprint, skipped)
 
     def build(
         self,
@@ -99,7 +112,7 @@ class CorpusStore:
             UserError: the text can't be read, no pairs are left, or the disk is full.
         """
         done = self.files.begin(identity)
-        types = _types(2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4)
+        types = self.files.types(2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4)
         ends = _ends(done)
         sizes, skipped = [], Skipped()
         for number, corpus in enumerate(corpora):
@@ -112,11 +125,11 @@ class CorpusStore:
             for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
                 pass
             on_pairs(read)
-            for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes):
+            for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes, self.starts):
                 arrays = _continued(chunk, ends, types)
                 self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
-                source_end, target_end = ends or (0, 0)
-                ends = source_end + len(chunk.source_ids), target_end + len(chunk.target_ids)
+                before = ends or [0] * len(arrays[::2])
+                ends = [end + array.size for end, array in zip(before, arrays[::2], strict=True)]
                 size += len(chunk)
                 read += count
                 on_pairs(count)
@@ -153,20 +166,22 @@ def _types(width: int) -> list[np.dtype[Any]]:
     return [ids, offsets, ids, offsets]
 
 
-def _ends(done: Chunks) -> tuple[int, int] | None:
-    """Return the numbers of source and of target ids in the files, None if there are no chunks yet."""
+def _ends(done: Chunks) -> list[int] | None:
+    """Return the numbers of source ids, of target ids and of words of links in the files, None without chunks."""
     if not done:
         return None
-    source, _, target, _ = np.sum([chunk["counts"] for chunk in done], axis=0).tolist()
-    return source, target
+    ends: list[int] = np.sum([chunk["counts"] for chunk in done], axis=0)[::2].tolist()
+    return ends
 
 
-def _continued(chunk: EncodedCorpus, ends: tuple[int, int] | None, types: list[np.dtype[Any]]) -> list[NDArray[Any]]:
+def _continued(chunk: EncodedCorpus, ends: Sequence[int] | None, types: list[np.dtype[Any]]) -> list[NDArray[Any]]:
     """Return the arrays of a chunk in the types of the files, with the offsets moved to the ends of the files."""
-    source, target = chunk.source_offsets, chunk.target_offsets
+    arrays: list[NDArray[Any]] = [chunk.source_ids, chunk.source_offsets, chunk.target_ids, chunk.target_offsets]
+    if chunk.links:
+        arrays += [chunk.links.words, chunk.links.offsets]
     if ends is not None:  # the first offset is the last one of the chunk before
-        source, target = source[1:] + ends[0], target[1:] + ends[1]
-    arrays = (chunk.source_ids, source, chunk.target_ids, target)
+        for i, end in enumerate(ends):
+            arrays[2 * i + 1] = arrays[2 * i + 1][1:] + end
     return [array.astype(kind) for array, kind in zip(arrays, types, strict=True)]
 
 

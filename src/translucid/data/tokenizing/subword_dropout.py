@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.data.stores.encoded import EncodedCorpus, synthetic
+from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
 from translucid.ground.special import SPECIAL
@@ -31,7 +32,14 @@ FEWEST, MOST = 4, 32
 class VariedCorpus:
     """A corpus whose words are cut differently each time that it is drawn."""
 
-    def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, dropout: float, seed: int) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        tokenizer: Tokenizer,
+        dropout: float,
+        seed: int,
+        starts: WordStarts | None = None,
+    ) -> None:
         """Draw the pools.
 
         Args:
@@ -40,11 +48,15 @@ class VariedCorpus:
             dropout: with BPE, the probability of skipping each possible merge; a unigram model is flattened so that it
                 yields about as many pieces.
             seed: determines the pools.
+            starts: the pieces of the tokenizer that begin words, if the word links of pairs are kept too.
         """
         generator = random.Random(seed)
         self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
         self.source = _VariedSide(sources_of(pairs), tokenizer.source_segmenter, dropout, generator)
         self.target = _VariedSide(targets_of(pairs), tokenizer.target_segmenter, dropout, generator)
+        self.links: EncodedLinks | None = None
+        if starts:
+            self.links = EncodedLinks.of(pairs, self.source.word_counts, self.target.word_counts, starts)
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:
         """Return the corpus in segmentations that `seed` determines."""
@@ -54,7 +66,7 @@ class VariedCorpus:
             ids = np.insert(ids, offsets[self.tagged], self.tag)
             # Each sentence moves by the number of tags before it.
             offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))
-        return EncodedCorpus(ids, offsets, *self.target.draw(generator))
+        return EncodedCorpus(ids, offsets, *self.target.draw(generator), self.links)
 
 
 class _VariedSide:
@@ -66,7 +78,8 @@ class _VariedSide:
         numbers = {word: number for number, word in enumerate(counts)}
         words = map(numbers.__getitem__, chain.from_iterable(sentences))
         self.words = np.fromiter(words, np.int64, counts.total())  # the number of each word of the text
-        self.sentence_ends = np.cumsum(list(map(len, sentences)), dtype=np.int64)
+        self.word_counts = list(map(len, sentences))
+        self.sentence_ends = np.cumsum(self.word_counts, dtype=np.int64)
         method = _bpe if segmenter.is_bpe else _unigram
         segmentations = method(segmenter, dropout, generator)
         pools = []

@@ -266,6 +266,10 @@ class Tokenizer:
         """The target pieces in the order of their ids."""
         return self.target_pieces(range(self.target_size))
 
+    def source_word_starts(self) -> list[bool]:
+        """Return for each source id whether its piece begins a word."""
+        return [self._source.id_to_piece(i).startswith(SPACE) for i in range(self.source_size)]
+
     def target_word_starts(self) -> list[bool]:
         """Return for each target id whether its piece begins a word."""
         return [self._target.id_to_piece(i).startswith(SPACE) for i in range(self.target_size)]

@@ -30,16 +30,24 @@ HOLDS = "model.bin", "a CTranslate2 model"
 
 
 def export_ctranslate2(
-    model: SequenceModel, tokenizer: Tokenizer, out: Path, quantization: Quantization, *, overwrite: bool = False
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    out: Path,
+    quantization: Quantization,
+    *,
+    overwrite: bool = False,
+    attention_layer: int = -1,
 ) -> None:
     """Write a folder for `ctranslate2.Translator`, with the tokenizer in it, atomically.
+
+    `attention_layer`: the decoder layer of the attention that CTranslate2 returns, which is that of the first head.
 
     Raises:
         UserError: the model is not a Transformer, or the folder exists already or can't be written.
     """
     refuse_to_lose(out, overwrite, *HOLDS)
     with whole_folder(out) as folder:
-        save_ctranslate2(model, tokenizer, folder, quantization)
+        save_ctranslate2(model, tokenizer, folder, quantization, attention_layer=attention_layer)
         tokenizer.save(folder)
 
 
@@ -49,6 +57,8 @@ def save_ctranslate2(
     folder: Path,
     quantization: Quantization = "float32",
     shortlist: Path | None = None,
+    *,
+    attention_layer: int = -1,
 ) -> None:
     """Write a model into a folder that `ctranslate2.Translator` opens. Its input is pieces, end token included.
 
@@ -67,7 +77,7 @@ def save_ctranslate2(
     if model.options.decoder == "ssru":
         fix = "CTranslate2 has decoders with self-attention only; use --to onnx or --to marian."
         raise UserError("a model with model.decoder=ssru can't become a CTranslate2 model", fix=fix)
-    spec = _spec(model)
+    spec = _spec(model, attention_layer)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:
         listed = read_shortlist(shortlist, tokenizer)  # validates the file: CTranslate2 would accept a damaged one
@@ -106,13 +116,18 @@ def _vocabulary(pieces: list[str]) -> list[str]:
     return [*SPELLED, *pieces[len(SPELLED) :]]
 
 
-def _spec(transformer: Transformer) -> specs.TransformerSpec:
+def _spec(transformer: Transformer, attention_layer: int) -> specs.TransformerSpec:
     """Return the weights of a Transformer in CTranslate2's structure."""
     o = transformer.options
     model: Any = transformer  # its submodules have no static types
     layers = {"encoder": o.encoder_layers, "decoder": o.decoder_layers}
     spec = specs.TransformerSpec.from_config(
-        (*layers.values(),), o.heads, pre_norm=o.norm == "pre", activation=specs.Activation(ACTIVATIONS[o.nonlinearity])
+        (*layers.values(),),
+        o.heads,
+        pre_norm=o.norm == "pre",
+        activation=specs.Activation(ACTIVATIONS[o.nonlinearity]),
+        alignment_layer=attention_layer,
+        alignment_heads=1,
     )
     spec.decoder.start_from_zero_embedding = o.zero_start
     for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):

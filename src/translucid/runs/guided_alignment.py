@@ -1,0 +1,94 @@
+"""Guided alignment: the head that it teaches, and the files with the word links of a training corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from translucid.data.linked_pairs import LinkedPair
+from translucid.data.readers.corpus import Pair, read_lines
+from translucid.data.readers.file_kinds import ending_of
+from translucid.evaluation.alignment_error import AlignmentOptions, linked_to_gold
+from translucid.ground.errors import UserError
+from translucid.models.model_options import AttentionOnlyOptions, ModelOptions, RecurrentOptions, TransformerOptions
+from translucid.runs.data_options import DataOptions
+
+if TYPE_CHECKING:
+    from translucid.runs.configuration import Configuration
+
+
+def problems_of_model(model: ModelOptions) -> Iterator[str]:
+    """Yield why guided alignment is not for a model."""
+    if not isinstance(model, TransformerOptions | RecurrentOptions | AttentionOnlyOptions):
+        yield "training.guided_alignment is for translators: Transformers, recurrent ones or attention-only"
+    elif not _cross_attentions(model):
+        yield "training.guided_alignment is for models with attention, and model.attention is none"
+
+
+def taught_reading(model: ModelOptions) -> AlignmentOptions:
+    """Return the reading of the head that guided alignment teaches.
+
+    It is the first head of the last decoder layer but one (Garg et al. 2019, arXiv 1909.02074, section 5.3).
+    """
+    return AlignmentOptions(layer=max(_cross_attentions(model) - 2, 0), head=0)
+
+
+def taught_readings(configuration: Configuration) -> list[AlignmentOptions]:
+    """Return the readings of the taught head, from both sides and from one; none without guided alignment."""
+    if not configuration.training.guided_alignment:
+        return []
+    reading = taught_reading(configuration.model).of(taught=False)
+    return [reading, reading.model_copy(update={"both": False})]
+
+
+def _cross_attentions(model: ModelOptions) -> int:
+    return sum(name.endswith(".cross") for name in model.maps)
+
+
+class LinkFile(NamedTuple):
+    """A file with the word links of a corpus, one line for each pair; it may be the .jsonl file of the corpus."""
+
+    file: str
+    reverse: bool = False
+    """Whether the pairs are read in reverse; the file is not."""
+
+    def of(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield the pairs of the corpus with their links.
+
+        Raises:
+            UserError: a line has another format or links a word that does not exist, or lines are missing.
+        """
+        for pair, gold in linked_to_gold(self.file, pairs, reverse=self.reverse):
+            yield LinkedPair.of(pair, gold.to_learn())
+
+
+def link_files(options: DataOptions) -> dict[str, LinkFile]:
+    """Return the file with the word links of each training file that has one.
+
+    Raises:
+        UserError: bad lines would be skipped, after which the lines no longer correspond.
+    """
+    files = dict(zip(options.train, options.train_alignments, strict=False))
+    for name in (*options.train, *options.synthetic, *options.mix):
+        if name not in files and _has_links(name):
+            files[name] = name
+    if files and options.skip_bad:
+        what = "has word links, with which data.skip_bad does not go together"
+        raise UserError(what, file=next(iter(files)), fix="Correct the bad lines, and leave data.skip_bad out.")
+    by_corpus = {}
+    for name, links in files.items():
+        # data.reverse exchanges the sides of all files but those of `synthetic`.
+        by_corpus[name] = LinkFile(links, options.reverse and name not in options.synthetic)
+    return by_corpus
+
+
+def _has_links(name: str) -> bool:
+    """Whether the first record of a .jsonl file has word links."""
+    if ending_of(name) != ".jsonl":
+        return False
+    with suppress(ValueError):  # a bad line is reported when the pairs are read
+        record = json.loads(next(read_lines(name), ""))
+        return isinstance(record, dict) and "alignment" in record
+    return False

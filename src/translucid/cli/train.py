@@ -78,6 +78,9 @@ class DataFiles(NamedTuple):
     synthetic: Annotated[list[str] | None, option.files("More pairs, with sources from `data back-translate`.")] = None
     mix: Annotated[list[str] | None, Option(metavar="FILES=SHARE", help="More pairs, with a share of an epoch.")] = None
     target_text: Annotated[list[str] | None, option.files("Text of the target language, for the decoder.")] = None
+    train_alignments: Annotated[
+        list[str] | None, option.files("For guided alignment: word links, a file for each of --train.")
+    ] = None
     images: Annotated[list[str] | None, option.files("For captions: folders and .tar files of images.")] = None
     skip_bad: option.SkipBad = False
 
@@ -96,6 +99,8 @@ class DataFiles(NamedTuple):
         settings: dict[str, object] = {}
         if self.mix:
             settings["data.mix"] = shares(self.mix)
+        if self.train_alignments:
+            settings["data.train_alignments"] = self.train_alignments
         if self.images:
             settings["data.images"] = self.images
         if self.skip_bad:

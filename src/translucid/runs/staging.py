@@ -164,6 +164,7 @@ def refuse_to_replace_sources(run: RunFolder, configuration: Configuration) -> N
         if source and _is_replaced(RunFolder(Path(source)).model_file, run):
             raise UserError("is what the new run begins with", file=run.path, fix="Choose another --out.")
     names = (*data.train, *data.valid, *data.synthetic, *data.target_text, *data.mix, *data.valid_general)
+    names += tuple(data.train_alignments)
     for file in (*chain.from_iterable(map(sides, names)), *map(Path, data.images)):
         if _is_replaced(file, run):
             fix = "Copy it elsewhere, or choose another --out."

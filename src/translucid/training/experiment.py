@@ -33,7 +33,7 @@ from translucid.training.display import Display, clock
 from translucid.training.frozen import freeze, sizes
 from translucid.training.fuzzy_matches import with_matches
 from translucid.training.gpu_memory import explained_when_full, refuse_too_large
-from translucid.training.guided_alignment import taught_head
+from translucid.training.guided_alignment import GuidedLoss, taught_head
 from translucid.training.labels import LabelledDataset
 from translucid.training.precision import choose_precision
 from translucid.training.progress import Progress
@@ -294,8 +294,9 @@ def _trainer(
         validated_on=data.validated_on,
         # The initial model cannot use pieces that it has never read.
         begins_ready=bool(state) or not lacks_pieces(configuration),
-        taught=taught_head(configuration),
     )
+    if taught := taught_head(configuration):
+        trainer.weights.loss = GuidedLoss(trainer.weights, taught, options.guided_alignment)
     _show_size(trainer, tokenizer, console)
     return trainer
 

@@ -8,7 +8,7 @@ piece is uniform over the source pieces that it is linked to; other rows are 0 (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -22,6 +22,7 @@ from translucid.models.protocol import SequenceModel
 from translucid.runs.configuration import Configuration
 from translucid.runs.guided_alignment import taught_reading
 from translucid.training.objective import Loss
+from translucid.training.weights import Weights
 
 SMALLEST = 1e-9
 """Smaller weights count as this one, because Luong's local attention has weights of 0."""
@@ -66,13 +67,18 @@ class TaughtHead:
         return AlignmentLoss(-(weights * log_weights.index_select(0, places)).sum(), weights.sum())
 
     def _log_weights(self, record: Mapping[str, Tensor], mask: Tensor) -> Tensor:
-        """Return log A [B, T, S] in float32."""
-        if (whole := record.get(f"{self.attention}.weights")) is not None:
-            return whole[:, self.head].float().clamp(min=SMALLEST).log()
-        query, key = (record[f"{self.attention}.{kind}"][:, self.head] for kind in ("queries", "keys"))
+        """Return log A [B, T, S], at least in float32."""
+        if f"{self.attention}.weights" in record:
+            return _exact(record[f"{self.attention}.weights"][:, self.head]).clamp(min=SMALLEST).log()
+        query, key = (_exact(record[f"{self.attention}.{kind}"][:, self.head]) for kind in ("queries", "keys"))
         with torch.autocast(query.device.type, enabled=False):
-            scores = scaled_dot_product(query.float(), key.float())
+            scores = scaled_dot_product(query, key)
         return scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min).log_softmax(-1)
+
+
+def _exact(x: Tensor) -> Tensor:
+    """Return x in float32, or in float64 if that is its type; large projections return bfloat16 in training."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def taught_head(configuration: Configuration) -> TaughtHead | None:
@@ -85,12 +91,11 @@ def taught_head(configuration: Configuration) -> TaughtHead | None:
 class GuidedLoss:
     """The loss of a batch, with the alignment loss of a head."""
 
-    def __init__(
-        self, model: SequenceModel, loss_of: Callable[[Batch, float], Loss], head: TaughtHead, weight: float
-    ) -> None:
-        """Add `weight` times the alignment loss to what `loss_of` returns for the model."""
-        self.model, self.loss_of, self.head, self.weight = model, loss_of, head, weight
-        self.names = head.points(model)
+    def __init__(self, weights: Weights, head: TaughtHead, weight: float) -> None:
+        """Add `weight` times the alignment loss of a head to the loss of a model in training."""
+        assert isinstance(weights.model, SequenceModel)
+        self.model, self.loss_of, self.head, self.weight = weights.model, weights.loss, head, weight
+        self.names = head.points(self.model)
 
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch."""

@@ -1,0 +1,248 @@
+"""Guided alignment: the loss of a head, its gradient, its links, and the runs that are trained with it."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from translucid import Translator
+from translucid.attention.points import recording, recording_weights
+from translucid.cli.main import run as command
+from translucid.corpora.phrasebook import generate
+from translucid.data.batching import LinkedPieces
+from translucid.data.linked_pairs import LinkedPair
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.engines.piece_links import learn_links
+from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.kernels.rounding import rounded_products
+from translucid.models.build import build_model
+from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora, read_corpora
+from translucid.runs.guided_alignment import taught_reading
+from translucid.runs.run_folder import RunFolder
+from translucid.training.guided_alignment import GuidedLoss, TaughtHead
+from translucid.training.objective import batch_loss
+from translucid.training.word_links import with_links
+
+PAIRS = [LinkedPair.of(Pair(p.source, p.target), p.alignment) for p in generate(104, max_words=8)]
+LINKED = Corpora.of(PAIRS[:100], PAIRS[100:])
+QUIET = Console(quiet=True)
+TWO_LAYERS = ["model.encoder_layers=1", "model.decoder_layers=2", "model.heads=2", "model.feed_forward=16"]
+MODELS = {
+    "transformer": TWO_LAYERS,
+    "bahdanau": ["model.kind=recurrent", "model.attention=bahdanau"],
+    "luong": ["model.kind=recurrent", "model.attention=luong-general", "model.input_feeding=true"],
+    "local": ["model.kind=recurrent", "model.attention=luong-dot", "model.window=2"],
+    "attention-only": ["model.kind=attention-only", *TWO_LAYERS[:2]],
+}
+GUIDED = "training.guided_alignment=0.5"
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=150), seed=1)
+
+
+@pytest.fixture(scope="module")
+def corpus(tokenizer):
+    return EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100, starts=WordStarts.of(tokenizer))
+
+
+class InTraining:
+    """A model and its loss, as `Weights` has them."""
+
+    def __init__(self, *settings):
+        self.options = resolve(assignments=["model.width=8", "model.dropout=0", *settings]).model
+        self.model = build_model(self.options, 150, 150).train()
+        self.loss = partial(batch_loss, self.model)
+
+    @property
+    def head(self):
+        return TaughtHead(taught_reading(self.options))
+
+
+def numpy_loss(weights, batch):
+    """-sum_t sum_s G_ts log A_ts of a batch, in float64, given the attention weights A [B, T, S]."""
+    total = 0.0
+    sources = batch.source.size(1)
+    places = zip(batch.links.places.tolist(), batch.links.weights.tolist(), strict=True)
+    for place, share in places:
+        row, source = divmod(place, sources)
+        pair, target = divmod(row, batch.labels.size(1))
+        total -= share * np.log(max(weights[pair, target, source], 1e-9))
+    return total
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_loss_is_the_cross_entropy_of_one_head_to_the_links(kind, corpus):
+    """The weights come from the exact path here, those of the loss from queries and keys."""
+    trained = InTraining(*MODELS[kind])
+    batch = corpus.batch([3, 8, 1])
+    with recording_weights(trained.model) as maps:
+        plain = batch_loss(trained.model, batch, 0.1)
+    weights = maps["decoder.0.cross"][:, 0].double().detach().numpy()
+    guided = GuidedLoss(trained, trained.head, 0.7)(batch, 0.1)
+    assert guided.cross_entropy == pytest.approx(plain.cross_entropy.item(), rel=1e-6)
+    added = (guided.smoothed - plain.smoothed).item()
+    assert added == pytest.approx(0.7 * numpy_loss(weights, batch), rel=1e-4)
+    assert added > 1
+
+
+def test_the_gradient_is_that_of_finite_differences(corpus):
+    trained = InTraining(*TWO_LAYERS)
+    trained.model.double()
+    batch = corpus.batch([3, 8, 1])
+    batch = batch._replace(links=LinkedPieces(batch.links.places, batch.links.weights.double()))
+    guided = GuidedLoss(trained, trained.head, 3.0)
+    weight = trained.model.decoder[0].cross_attention.query.weight
+    guided(batch).smoothed.backward()
+    for place in ((0, 0), (2, 5), (3, 7)):
+        differences = []
+        for step in (1e-5, -1e-5):
+            with torch.no_grad():
+                weight[place] += step
+                differences.append(guided(batch).smoothed.item())
+                weight[place] -= step
+        estimate = (differences[0] - differences[1]) / 2e-5
+        assert weight.grad[place].item() == pytest.approx(estimate, rel=1e-5, abs=1e-8)
+
+
+def test_a_batch_has_the_loss_of_its_pairs(corpus):
+    trained = InTraining(*TWO_LAYERS)
+    guided, plain = GuidedLoss(trained, trained.head, 1.0), trained.loss
+    rows = [3, 8, 1, 40]
+    alone = [guided(corpus.batch([row])).smoothed - plain(corpus.batch([row])).smoothed for row in rows]
+    together = guided(corpus.batch(rows)).smoothed - plain(corpus.batch(rows)).smoothed
+    torch.testing.assert_close(together, sum(alone), rtol=1e-4, atol=1e-4)
+
+
+def test_attention_stays_on_the_fused_path(corpus):
+    trained = InTraining(*TWO_LAYERS)
+    with recording(trained.model, trained.head.points(trained.model)) as record, rounded_products():
+        trained.loss(corpus.batch([1]))
+    assert [*record] == ["decoder.0.cross.queries", "decoder.0.cross.keys"]
+
+
+def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
+    told = tmp_path / "told"
+    train(told, GUIDED, "model.decoder_layers=2", "training.max_steps=21", data=LINKED)
+    losses = [row["alignment_loss"] for row in RunFolder(told).metrics() if row["kind"] == "validation"]
+    assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
+    translator = Translator.load(told, "cpu", "torch")
+    assert translator.configuration.alignment == AlignmentOptions(layer=0, head=0)
+    ids = translator.pipeline.pairs(PAIRS[:3])
+    taught, mean = (
+        learn_links(translator.model, [pair.ids for pair in ids], translator.device, taught=reading)
+        for reading in (AlignmentOptions(layer=0, head=0), None)
+    )
+    assert not np.array_equal(taught.weights, mean.weights)
+
+
+@pytest.mark.parametrize("dropout", ["0", "0.1"])
+def test_a_training_goes_on_exactly(dropout, train, tmp_path):
+    settings = [GUIDED, f"data.subword_dropout={dropout}", "training.validate_every=3", "data.placeholders=0.3"]
+    train(tmp_path / "whole", *settings, "training.max_steps=6", data=LINKED)
+    train(tmp_path / "parts", *settings, "training.max_steps=3", data=LINKED)
+    train(tmp_path / "parts", *settings, "training.max_steps=6", data=LINKED, resume=True)
+    whole, parts = (RunFolder(tmp_path / name).model_digest() for name in ("whole", "parts"))
+    assert whole == parts
+
+
+def files(folder):
+    """The pairs as pairs.tsv with pairs.links, and as linked.jsonl."""
+    rows = [{**p._asdict(), "alignment": " ".join(f"{s}-{t}" for s, t in sorted(p.links))} for p in PAIRS]
+    (folder / "linked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "pairs.tsv").write_text("".join(f"{row['source']}\t{row['target']}\n" for row in rows))
+    (folder / "pairs.links").write_text("".join(row["alignment"] + "\n" for row in rows))
+    return folder
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_links_come_from_files(reverse, tmp_path):
+    folder = files(tmp_path)
+    given = [f"data.valid=[{folder}/pairs.tsv]", f"data.reverse={reverse}", GUIDED]
+    pharaoh = [f"data.train=[{folder}/pairs.tsv]", f"data.train_alignments=[{folder}/pairs.links]"]
+    digests = set()
+    for source in ([f"data.train=[{folder}/linked.jsonl]"], pharaoh):
+        corpora = read_corpora(resolve(assignments=[*source, *given]).data, 1, with_links=True)
+        (corpus,) = corpora.train
+        for pair, wanted in zip(corpus, PAIRS, strict=True):
+            wanted = wanted.swapped if reverse else wanted
+            assert pair == wanted and pair.links == wanted.links
+        digests.add(corpora.digest)
+    (folder / "pairs.links").write_text((folder / "pairs.links").read_text().replace("0-0", ""))
+    digests.add(read_corpora(resolve(assignments=[*pharaoh, *given]).data, 1, with_links=True).digest)
+    assert len(digests) == 3
+
+
+def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
+    configuration = resolve(assignments=[GUIDED])
+    plain = [Pair(p.source, p.target) for p in generate(1100, max_words=8)]
+    corpora = Corpora([PAIRS[:50], plain[:1000]], plain[1000:], "digest")
+    told = with_links(configuration, corpora, QUIET)
+    assert told.digest != corpora.digest and told.train[0] is corpora.train[0]
+    (_, linked), valid = told.train, told.valid
+    assert [*linked] == plain[:1000] and [*valid] == plain[1000:]
+    right = wrong = 0
+    for pair, phrase in zip([*linked, *valid], generate(1100, max_words=8), strict=True):
+        right += len(pair.links & {*phrase.alignment})
+        wrong += len(pair.links - {*phrase.alignment})
+    assert right > 4500 and wrong < 0.1 * right
+    monkeypatch.delattr("translucid.training.word_links.statistical_links")
+    assert [pair.links for pair in with_links(configuration, corpora, QUIET).train[1]] == [p.links for p in linked]
+    assert with_links(resolve(), corpora, QUIET) is corpora
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["model.kind=recurrent", "model.attention=none"], "model.attention is none"),
+        (["training.compile=true"], "training.compile and training.guided_alignment"),
+        (["training.sharded=true"], "training.sharded and training.guided_alignment"),
+        (["data.train=[a.tsv,b.tsv]", "data.train_alignments=[a.links]"], "names 1 files for 2"),
+        (["data.train=[a.tsv]", "data.train_alignments=[a]", "data.skip_bad=true"], "skip_bad"),
+    ],
+)
+def test_what_it_does_not_go_with_is_said(settings, message):
+    with pytest.raises(UserError, match=message):
+        resolve(assignments=[GUIDED, *settings])
+
+
+@pytest.mark.parametrize("preset", ["caption-soft", "lm-lstm", "classifier"])
+def test_it_is_for_translators(preset):
+    with pytest.raises(UserError, match="guided_alignment is for translators"):
+        resolve(preset=preset, assignments=[GUIDED])
+
+
+def test_links_without_guided_alignment_are_an_error():
+    with pytest.raises(UserError, match="is for training.guided_alignment"):
+        resolve(assignments=["data.train=[a.tsv]", "data.train_alignments=[a.links]"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [*lines[:2], "0-0 1:1", *lines[3:]], "pairs.links:3: is not a line of word links"),
+        (lambda lines: [*lines[:4], "0-99", *lines[5:]], "pairs.links:5: links 0-99, but the pair has"),
+        (lambda lines: lines[:-1], "pairs.links: holds 103 lines for 104 sentence pairs"),
+        (lambda lines: [*lines, "0-0"], "pairs.links: holds 105 lines for 104 sentence pairs"),
+    ],
+)
+def test_bad_link_files_are_reported(change, message, tmp_path, capsys):
+    folder = files(tmp_path)
+    lines = (folder / "pairs.links").read_text().splitlines()
+    (folder / "pairs.links").write_text("\n".join(change(lines)) + "\n")
+    given = ["--train", folder / "pairs.tsv", "--valid", folder / "linked.jsonl", "--out", folder / "run"]
+    given += ["--train-alignments", folder / "pairs.links", "--set", GUIDED]
+    assert command([str(argument) for argument in ["train", *given]]) == 2
+    said = capsys.readouterr().err
+    assert message in " ".join(said.split()) and "Traceback" not in said
+    assert not (folder / "run").exists()

@@ -28,6 +28,7 @@ from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.guided_alignment import taught_reading
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 from translucid.training.guided_alignment import GuidedLoss, TaughtHead
 from translucid.training.objective import batch_loss
 from translucid.training.word_links import with_links
@@ -152,8 +153,9 @@ def test_a_training_goes_on_exactly(dropout, train, tmp_path):
     train(tmp_path / "whole", *settings, "training.max_steps=6", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=3", data=LINKED)
     train(tmp_path / "parts", *settings, "training.max_steps=6", data=LINKED, resume=True)
-    whole, parts = (RunFolder(tmp_path / name).model_digest() for name in ("whole", "parts"))
-    assert whole == parts
+    whole, parts = (load_tensors(tmp_path / name / "state/checkpoint.safetensors") for name in ("whole", "parts"))
+    assert whole[0].keys() == parts[0].keys()
+    assert all(torch.equal(tensor, parts[0][name]) for name, tensor in whole[0].items())
 
 
 def files(folder):
@@ -223,7 +225,7 @@ def test_it_is_for_translators(preset):
 
 
 def test_links_without_guided_alignment_are_an_error():
-    with pytest.raises(UserError, match="is for training.guided_alignment"):
+    with pytest.raises(UserError, match=r"is for training\.guided_alignment"):
         resolve(assignments=["data.train=[a.tsv]", "data.train_alignments=[a.links]"])
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import shutil
 import struct
 
 import numpy as np
@@ -13,6 +14,7 @@ import yaml
 from tests.interop.test_huggingface_export import made
 from tests.probes.engines import run_engine
 from tests.probes.foreign import sentences
+from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.text_pipeline import TextPipeline
 from translucid.decoding.decoding_options import DecodingOptions
@@ -306,3 +308,37 @@ def test_the_command_measures_on_pairs(student, corpus, tmp_path, capsys):
     file.write_text(file.read_text().replace("valid: []", f"valid: [{corpus / 'test.tsv'}]"))
     assert run(command) == 0
     assert {"config.yml", "vocab.enes.spm"} < {file.name for file in (tmp_path / "out").iterdir()}
+
+
+def test_an_export_can_be_imported_with_its_rounded_weights(student, factors, folder, tmp_path):
+    import_model(folder, tmp_path / "run", source_language="en", target_language="es")
+    imported = Translator.load(tmp_path / "run", "cpu", "torch")
+    expected = simulated(student[0], factors).state_dict()
+    kept = [1, *range(3, 150)]  # the export has no rows for padding and for the start token
+    for name, weights in imported.model.state_dict().items():
+        ours = expected[name]
+        if len(ours) == 150:
+            weights, ours = weights[kept], ours[kept]
+        assert torch.equal(weights, ours), name
+    assert imported.tokenizer.encode_source(TEXTS) == student[1].encode_source(TEXTS)
+    again = tmp_path / "again"
+    export_firefox(imported.model, imported.tokenizer, again, factors, languages=("en", "es"))
+    before, after = (read_items((place / "model.enes.intgemm.alphas.bin").read_bytes()) for place in (folder, again))
+    assert before["encoder_l1_ffn_W1"] == after["encoder_l1_ffn_W1"]
+
+
+@pytest.mark.parametrize("name", ["cut", "version", "count", "shape", "type"])
+def test_damaged_files_are_refused(folder, tmp_path, name):
+    content = bytearray((folder / "model.enes.intgemm.alphas.bin").read_bytes())
+    places = {"version": (0, 2), "count": (8, 1 << 62), "shape": (16 + 16, 1 << 40), "type": (16 + 8, 0x10001)}
+    if name == "cut":
+        content = content[:3000]
+    else:
+        place, number = places[name]
+        struct.pack_into("<Q", content, place, number)
+    for file in folder.glob("*.spm"):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "model.enes.intgemm.alphas.bin").write_bytes(content)
+    with pytest.raises(UserError, match=r"is damaged, or no .bin file of Firefox"):
+        import_model(tmp_path, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -14,8 +14,8 @@ from tests.probes.foreign import SHORT, marian_file, sentences
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.interop.importing import import_model
-from translucid.interop.marian import read_vocabulary
 from translucid.interop.marian_export import export_marian
+from translucid.interop.marian_files import read_vocabulary
 from translucid.interop.pieces import pieces_of
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.build import build_model
@@ -229,7 +229,7 @@ def pickled(folder):
         (lambda f: (f / "vocab.yml").write_text("</s>: 0\n<unk>: 0\n"), "two pieces the same row"),
         (lambda f: (f / "vocab.yml").write_text("a: 0\n"), "has no <unk> or no </s>"),
         (lambda f: (f / "target.spm").unlink(), "target.spm: is missing"),
-        (lambda f: shutil.copy(f / "model.npz", f / "other.npz"), "holds 2 .npz files"),
+        (lambda f: shutil.copy(f / "model.npz", f / "other.npz"), "holds 2 model files"),
     ],
 )
 def test_what_is_not_whole_is_one_line(tmp_path, break_it, said):

@@ -13,7 +13,7 @@ from translucid.interop import huggingface, pieces
 from translucid.interop.ctranslate2 import read_pieces, vocabulary_of
 from translucid.interop.huggingface_rows import M2M100, Rows, fairseq_rows, kept, marian_rows
 from translucid.interop.imported import Keys
-from translucid.interop.marian import read_vocabulary
+from translucid.interop.marian_files import read_vocabulary
 from translucid.interop.pieces import (
     NEVER,
     Vocabulary,

@@ -34,7 +34,8 @@ def import_model(
     """Make a run from another toolkit's model.
 
     Args:
-        given: a Hugging Face or CTranslate2 folder, an .npz file of Marian, or the folder with it.
+        given: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, or the folder with
+            it.
         out: the run folder to make.
         source_language: the code of the source language, unless another one is requested later.
         target_language: the code of the target language.

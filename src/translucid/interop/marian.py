@@ -1,4 +1,4 @@
-"""Import an .npz file of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344) and its vocabularies.
+"""Import an .npz file of Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344), or Firefox's .bin, and vocabularies.
 
 Marian stores matrices as inputs times outputs, PyTorch as outputs times inputs. The configuration within the file
 describes the model. The decoder's first input has a position, but no embedding.
@@ -6,10 +6,6 @@ describes the model. The decoder's first input has a position, but no embedding.
 
 from __future__ import annotations
 
-import io
-import json
-import re
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +17,10 @@ from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
-from translucid.ground.reading import refuse_strange
-from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file
+from translucid.interop.imported import Imported, Keys, all_are
 from translucid.interop.joined_layers import SIDES, Names, joined
+from translucid.interop.marian_files import find_vocabularies, model_file_of, read_arrays
 from translucid.interop.pieces import Vocabulary, adapted_models, read_sentencepiece, vocabulary_weights
-from translucid.kernels.machine import refuse_more_than_memory
 from translucid.runs.settings import parse_yaml
 
 CONFIGURATION = "special:model.yml"
@@ -37,21 +32,18 @@ _NORMS = {
     "pre": {"transformer-preprocess": "n", "transformer-postprocess": "da", "transformer-postprocess-top": "n"},
 }
 
-_LINE = re.compile(r"(.*?):\s*(\d{1,9})\s*", re.DOTALL)
-_HEXADECIMAL = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
-
 
 def from_marian(given: Path) -> Imported:
-    """Read an .npz file, or the folder that has one.
+    """Read an .npz file, a .bin file of Firefox's, or the folder that has one.
 
     Raises:
         UserError: the file is incomplete, damaged, or has a model of an unsupported kind.
     """
-    file = _model_file(given)
-    arrays = _arrays(file)
+    file = model_file_of(given)
+    arrays = read_arrays(file)
     keys = _configuration(arrays, file)
     model = _shape(keys)
-    sources, targets = _vocabularies(keys, file)
+    sources, targets = find_vocabularies(keys, file)
     sizes = _sizes(keys)
     shared = bool(keys.values.get("tied-embeddings-all") or keys.values.get("tied-embeddings-src"))
     source = _ordered(sources.ids, sizes[0], sources.file)
@@ -116,33 +108,6 @@ def units(decoder: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Yield our name of each SSRU with theirs; `decoder` as for `layers`."""
     for i, number in enumerate(decoder):
         yield f"decoder.{i}.ssru", f"decoder_l{number}_rnn"
-
-
-def _model_file(path: Path) -> Path:
-    """Return the .npz file of a folder, or the given file."""
-    if not path.is_dir():
-        return path
-    files = sorted(path.glob("*.npz"))
-    if len(files) != 1:
-        names = ", ".join(file.name for file in files[:5])
-        raise UserError(f"holds {len(files)} .npz files: {names}", file=path, fix="Give one of them.")
-    return files[0]
-
-
-def _arrays(file: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays without unpickling, after checking that they fit in memory."""
-    refuse_strange(file, file.parent)
-    arrays = {}
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            refuse_more_than_memory(sum(member.file_size for member in members), file, verb="holds")
-            for member in members:
-                content = io.BytesIO(archive.read(member))
-                arrays[member.filename.removesuffix(".npy")] = np.load(content, allow_pickle=False)
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise UserError(f"is damaged, or no .npz file ({error})", file=file, fix="Get the file again.") from error
-    return arrays
 
 
 def _configuration(arrays: dict[str, NDArray[Any]], file: Path) -> Keys:
@@ -291,73 +256,3 @@ def _decoder_layers(keys: Keys) -> list[int]:
     if not isinstance(tied, list) or len(tied) != depth or not all_are(int, tied) or not {*tied} <= {*numbers}:
         keys.unsupported("transformer-tied-layers", tied)
     return tied
-
-
-class _Part:
-    """The vocabulary of one side: its list of pieces, and its SentencePiece model."""
-
-    def __init__(self, file: Path, side: str) -> None:
-        self.file = file
-        self.model = file if file.suffix == ".spm" else file.parent / f"{side}.spm"
-        if not self.model.exists():
-            raise UserError("is missing: it cuts text into the pieces of the vocabulary", file=self.model)
-        if file.suffix == ".spm":
-            self.ids = {piece.piece: row for row, piece in enumerate(read_sentencepiece(file).pieces)}
-        else:
-            self.ids = read_vocabulary(read_file(file, LONGEST_JSON), file)
-
-
-def _vocabularies(keys: Keys, file: Path) -> tuple[_Part, _Part]:
-    """Find the vocabularies that decoder.yml or the model names, or those beside it."""
-    folder = file.parent
-    named: Any = None
-    decoder = folder / "decoder.yml"
-    if decoder.exists():
-        named = Keys(parse_yaml(read_file(decoder, 1 << 20).decode("utf-8", "replace")), decoder).values.get("vocabs")
-    # The paths are those of another machine: only the names are used.
-    candidates = [folder / Path(str(name)).name for name in (named or keys.values.get("vocabs") or [])]
-    if not candidates or not all(map(Path.exists, candidates)):
-        candidates = sorted(folder.glob("*vocab*.yml")) or sorted(folder.glob("*.spm"))
-    if not 1 <= len(candidates) <= 2:
-        fix = "Put a decoder.yml beside it that names them under vocabs."
-        raise UserError(f"{len(candidates)} vocabularies stand beside it, and it needs one or two", file=file, fix=fix)
-    return _Part(candidates[0], "source"), _Part(candidates[-1], "target")
-
-
-def read_vocabulary(content: bytes, file: Path) -> dict[str, int]:
-    """Return the row of each piece of a `vocab.yml`, line by line: PyYAML drops pieces that it takes for other syntax.
-
-    Raises:
-        UserError: a line has no piece and row, or two pieces have the same row.
-    """
-    ids: dict[str, int] = {}
-    key = None
-    text = content.decode("utf-8", "replace").removeprefix("---")
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        if not line:
-            continue
-        if line.startswith("? "):  # YAML's syntax for a long key, whose value is on the next line
-            key = line[2:]
-            continue
-        match = _LINE.fullmatch(line if key is None else f"{key}{line}")
-        if match is None:
-            raise UserError("is not a piece and its row", file=file, line=number, fix="Get the file again.")
-        key = None
-        ids[_plain(match[1].strip())] = int(match[2])
-    if len({*ids.values()}) != len(ids):
-        raise UserError("gives two pieces the same row", file=file, fix="Get the file again.")
-    return ids
-
-
-def _plain(key: str) -> str:
-    """Return a key without its quotes and escapes."""
-    if len(key) >= 2 and key[0] == key[-1] == "'":
-        return key[1:-1].replace("''", "'")
-    if len(key) >= 2 and key[0] == key[-1] == '"':
-        escaped = _HEXADECIMAL.sub(r"\1\\u00\2", key)  # JSON has no \x41
-        try:
-            return str(json.loads(escaped, strict=False))
-        except ValueError:  # an escape that only YAML has
-            return re.sub(r"\\(.)", r"\1", key[1:-1])
-    return key

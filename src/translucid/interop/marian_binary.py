@@ -1,4 +1,4 @@
-"""Write the binary files of the fork of Marian that Firefox runs: models with 8-bit weights, and lexical shortlists.
+"""The binary files of the fork of Marian that Firefox runs: models with 8-bit weights, and lexical shortlists.
 
 A model file has a version, the headers of all items, their names, their shapes, and their contents, which begin at
 multiples of 256 bytes. All numbers are little-endian.
@@ -6,16 +6,17 @@ multiples of 256 bytes. All numbers are little-endian.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _FLOAT32, _INT8, _INTGEMM8 = 0x0404, 0x0101, 0x4101
 """Numbers of types. The last one, matrices of 8 bits, has another number in Marian 1.12."""
-_VERSION = 1
+_VERSION, _HEADER = 1, struct.Struct("<QQQQ")
 _ALIGNED = 256
 _MAGIC = 0xF11A48D5013417F5
 """The first number of a binary shortlist."""
@@ -63,12 +64,55 @@ def model_file(items: Sequence[Item]) -> bytes:
     parts = [struct.pack("<QQ", _VERSION, len(items))]
     for item, content in zip(items, contents, strict=True):
         name_length = len(item.name.encode()) + 1
-        parts.append(struct.pack("<QQQQ", name_length, item.type, len(item.shape), len(content)))
+        parts.append(_HEADER.pack(name_length, item.type, len(item.shape), len(content)))
     parts += [item.name.encode() + b"\0" for item in items]
     parts += [struct.pack(f"<{len(item.shape)}i", *item.shape) for item in items]
     header = b"".join(parts)
     padding = -(len(header) + 8) % _ALIGNED
     return b"".join([header, struct.pack("<Q", padding), bytes(padding), *contents])
+
+
+def read_model_file(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model file by their names; matrices of 8 bits become float32.
+
+    Raises:
+        ValueError: the file is damaged, or has another format.
+    """
+    try:
+        version, count = struct.unpack_from("<QQ", content)
+        if version != _VERSION or count > len(content) // _HEADER.size:
+            raise ValueError("it has another format")
+        headers = [_HEADER.unpack_from(content, 16 + _HEADER.size * i) for i in range(count)]
+        place, names, shapes = 16 + _HEADER.size * count, [], []
+        for length, *_ in headers:
+            names.append(content[place : place + length].rstrip(b"\0").decode())
+            place += length
+        for _, _, dimensions, _ in headers:
+            shapes.append(struct.unpack_from(f"<{dimensions}i", content, place))
+            place += 4 * dimensions
+        place += 8 + struct.unpack_from("<Q", content, place)[0]
+        arrays = {}
+        for name, shape, (_, kind, _, length) in zip(names, shapes, headers, strict=True):
+            arrays[name] = _array(name, kind, shape, content[place : place + length])
+            place += length
+    except struct.error as error:
+        raise ValueError("it is cut short") from error
+    return arrays
+
+
+def _array(name: str, kind: int, shape: tuple[int, ...], content: bytes) -> NDArray[Any]:
+    """Return the array of an item."""
+    if min(shape, default=0) < 1:
+        raise ValueError(f"{name} has the shape {shape}")
+    size = math.prod(shape)
+    if kind in (_FLOAT32, _INT8):
+        return np.frombuffer(content, "<f4" if kind == _FLOAT32 else "i1", size).reshape(shape)
+    if kind != _INTGEMM8:
+        raise ValueError(f"{name} has the type {kind:#x}, which only Marian itself reads")
+    numbers = np.frombuffer(content, np.int8, size)
+    (factor,) = struct.unpack_from("<f", content, size)
+    stored = numbers.reshape(shape) if "Wemb" in name else numbers.reshape(shape[::-1]).T
+    return stored.astype(np.float32) / np.float32(factor)
 
 
 def shortlist_file(size: int, always: Iterable[int], by_source: Mapping[int, Iterable[int]], end: int) -> bytes:

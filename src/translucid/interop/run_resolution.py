@@ -72,7 +72,7 @@ def kind_of(given: Path) -> Literal["ctranslate2", "huggingface", "marian"]:
         return "ctranslate2"
     if (given / "config.json").exists():
         return "huggingface"
-    if given.suffix == ".npz" or (given.is_dir() and any(given.glob("*.npz"))):
+    if given.suffix in (".npz", ".bin") or any([*given.glob("*.npz"), *given.glob("model.*.bin")]):
         return "marian"
     fix = "Hugging Face's have config.json, vocabularies and weights; CTranslate2's model.bin; Marian's are .npz files."
     raise UserError("holds no model that can be imported", file=given, fix=fix)

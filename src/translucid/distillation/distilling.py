@@ -269,7 +269,7 @@ class _Distillation:
         return {**flat, "the validation pairs": digest(self.folder / "valid.tsv")}
 
     def _check_int8(self) -> Results:
-        source, target = self.request.languages
+        source, target = self.request.configuration.data.languages
         check = check_int8(
             self.request.out, console=self.console, source=source, target=target, device=self.request.device
         )
@@ -290,7 +290,7 @@ class _Distillation:
 
     def _report(self) -> Results:
         request, test = self.request, self.folder / "test.tsv"
-        source, target = request.languages
+        source, target = request.configuration.data.languages
         report = Report(request.out, request.teachers, request.bounds, self.console)
         measurements = report.measure([str(test)] if test.exists() else None, source=source, target=target)
         self.console.print(report.table(measurements))

@@ -35,6 +35,7 @@ WHERE = {
     "learning rate": "training/schedule.py",
     "gradient accumulation": "training/trainer.py",
     "knowledge distillation": "training/stay_close.py",
+    "sequence-level knowledge distillation": "distillation/distilling.py",
     "catastrophic forgetting": "training/stay_close.py",
     "gradual unfreezing": "training/layers.py",
     "self-critical": "training/self_critical.py",

@@ -91,6 +91,9 @@ class Student(NamedTuple):
             metavar="SHARE", help="The share of the loss from the teacher's probabilities of each piece.", max=1, min=0
         ),
     ] = 0.0
+    align: Annotated[
+        bool, Option(help="Link the words of the pairs, and teach the links to one head (guided alignment).")
+    ] = True
     settings: option.Set = None
     report: Annotated[
         bool, Option(help="Finally check int8, measure teacher and student, and keep the fastest way to translate.")
@@ -164,6 +167,7 @@ def _request(
         bounds=Bounds.of(student.latency, student.size),
         preset=student.preset,
         config=student.config,
+        align=student.align,
         shares_vocabulary=student.vocabulary == "teacher",
         word_level=student.word_level,
         settings=tuple(student.settings or ()),

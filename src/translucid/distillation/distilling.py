@@ -1,4 +1,4 @@
-"""A distillation from beginning to end, or from where an earlier run of it was interrupted.
+"""Sequence-level knowledge distillation from beginning to end, or from where an earlier run of it was interrupted.
 
 back-translate   text of the target language becomes pairs, if there is any
 translate        the teacher translates all sources, and a hypothesis of each is chosen
@@ -23,9 +23,9 @@ from translucid.distillation.int8 import check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
 from translucid.distillation.reverse_scores import ReverseScoreJob
-from translucid.distillation.sources import sentences, write_sources
+from translucid.distillation.sources import sentences, summary_of_sources, write_sources
 from translucid.distillation.stages import Results, Stage, Stages
-from translucid.distillation.student import chosen_preset, student_configuration, train_student
+from translucid.distillation.student import LINKS, chosen_preset, student_configuration, train_student
 from translucid.distillation.teacher import teacher_job
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, counting
@@ -75,7 +75,9 @@ def distill(
     """
     request.check()
     console = console or Console(stderr=True)
-    planned = [TRANSLATE, FILTER, ALIGN, TRAIN]
+    planned = [TRANSLATE, FILTER, TRAIN]
+    if request.align:
+        planned.insert(2, ALIGN)
     if request.target_text:
         planned.insert(0, BACK_TRANSLATE)
     if report:
@@ -107,7 +109,9 @@ class _Distillation:
         results[TRANSLATE.name] = stages.run(TRANSLATE, self._identity_of_translation(), self._translate)
         results[FILTER.name] = stages.run(FILTER, self._identity_of_filter(), self._filter)
         pairs = {name: digest for name, digest in stages.digests(FILTER).items() if name in STUDENT_PAIRS}
-        results[ALIGN.name] = stages.run(ALIGN, pairs, self._align)
+        if request.align:
+            results[ALIGN.name] = stages.run(ALIGN, pairs, self._align)
+            pairs |= stages.digests(ALIGN)
 
         def train() -> Results:
             return train_student(request, self._preset, self.files, console=self.console, command=command)
@@ -127,7 +131,10 @@ class _Distillation:
     def files(self) -> dict[str, list[Path]]:
         """The files of the student's training, by setting."""
         train = [self.folder / name for name in STUDENT_PAIRS if (self.folder / name).stat().st_size]
-        return {"data.train": train, "data.valid": [self.folder / "valid.tsv"]}
+        files = {"data.train": train, "data.valid": [self.folder / "valid.tsv"]}
+        if self.request.align:
+            files[LINKS] = [file.with_suffix(".align") for file in train]
+        return files
 
     @property
     def _preset(self) -> str | None:
@@ -194,7 +201,7 @@ class _Distillation:
             collected = write_sources(
                 request, synthetic, folder / "sources.tsv", folder / "valid.tsv", folder / "test.tsv"
             )
-        self.console.print(f"{collected.pairs.summary()}; {collected.texts.summary()}", soft_wrap=True)
+        self.console.print(summary_of_sources(collected.to_json()), soft_wrap=True)
         self._run_job(TRANSLATE, teacher_job(request), "sources.tsv", "decoded.tsv", collected.lines)
         return collected.to_json()
 
@@ -291,7 +298,11 @@ class _Distillation:
     def _report(self) -> Results:
         request, test = self.request, self.folder / "test.tsv"
         source, target = request.configuration.data.languages
-        report = Report(request.out, request.teachers, request.bounds, self.console)
+        notes = [
+            f"Sentences to translate: {summary_of_sources(self.stages.results(TRANSLATE))}.",
+            f"Learned from {summary_of(self.stages.results(FILTER))}.",
+        ]
+        report = Report(request.out, request.teachers, request.bounds, self.console, notes)
         measurements = report.measure([str(test)] if test.exists() else None, source=source, target=target)
         self.console.print(report.table(measurements))
         for note in report.notes(measurements):

@@ -48,7 +48,9 @@ def pareto_front(systems: Sequence[Measured], measurements: Measurements) -> lis
 class Report:
     """The report on a student, in the folder `distillation` of its run."""
 
-    def __init__(self, student: Path, teachers: Sequence[Path], bounds: Bounds, console: Console) -> None:
+    def __init__(
+        self, student: Path, teachers: Sequence[Path], bounds: Bounds, console: Console, data: Sequence[str] = ()
+    ) -> None:
         """Describe a report, and measure nothing yet.
 
         Args:
@@ -56,7 +58,9 @@ class Report:
             teachers: the run folders of the teacher, or of an ensemble.
             bounds: the bounds on the student.
             console: shows the progress.
+            data: notes on the data from which the student has learned.
         """
+        self.data = data
         self.folder, self.student, self.teachers = student / FOLDER, student, teachers
         self.bounds, self.console = bounds, console
 
@@ -158,6 +162,7 @@ class Report:
         """Yield the conditions of the measurement, and whether the bounds are met."""
         teachers = " + ".join(run.name for run in self.teachers)
         yield f"Teacher: {teachers}. Student: {self.student.name}. Test sentences: {measurements.sentences:,}."
+        yield from self.data
         yield f"{measurements.machine}; load average at most {measurements.busy:.1f}."
         yield (
             "ms: median time for a sentence that is translated alone. Sentences/s and source words/s: many sentences "

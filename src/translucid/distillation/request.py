@@ -59,6 +59,8 @@ class Request:
     keep_references: bool | None = None
     """Whether the student also learns from the pairs themselves; by default up to `SMALL` pairs."""
     filter_worst: float = WORST
+    align: bool = True
+    """Whether words are linked, and the student learns the links in one head (guided alignment)."""
     bounds: Bounds = UNBOUNDED
     """The bounds on the time and the size of the student."""
     preset: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -41,8 +42,18 @@ class Collected(NamedTuple):
         """Return the numbers as plain values."""
         by_kind = {}
         for name, skipped in (("pairs", self.pairs), ("text", self.texts)):
-            by_kind[name] = {"kept": skipped.kept, "left out": dict(skipped.reasons)}
+            by_kind[name] = {"kept": skipped.kept, "left out": dict(skipped.reasons.most_common())}
         return by_kind
+
+
+def summary_of_sources(counts: dict[str, Any]) -> str:
+    """Return the numbers of `Collected.to_json` as a line."""
+    parts = []
+    for name, unit in (("pairs", "pair"), ("text", "sentence")):
+        skipped = Skipped(unit, counts[name]["kept"], Counter(counts[name]["left out"]))
+        if skipped.kept or skipped.reasons:
+            parts.append(skipped.summary())
+    return "; ".join(parts)
 
 
 def write_sources(request: Request, synthetic: Path | None, file: Path, valid: Path, test: Path) -> Collected:
@@ -68,7 +79,7 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
     if test_pairs:
         write_pairs(test, test_pairs)
     held_out = {pair.source.strip() for pair in (*corpora.valid, *test_pairs)}
-    collected = Collected(Skipped(), Skipped("sentence"))
+    collected = Collected(Skipped(), Skipped())
     seen = DigestSet()
     with output(file) as stream:
         for pair in _pairs(request, corpora, held_out, seen, collected.pairs):
@@ -82,7 +93,7 @@ def write_sources(request: Request, synthetic: Path | None, file: Path, valid: P
                 stream.write(f"{sentence}\t\n".encode())
     if not collected.lines:
         name = next(iter((*request.pairs, *request.text)), None)
-        reasons = f"{collected.pairs.summary()}; {collected.texts.summary()}"
+        reasons = summary_of_sources(collected.to_json())
         raise UserError(f"nothing is left to translate ({reasons})", file=name, fix="Check the files.")
     _refuse_other_direction(request, file)
     return collected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from translucid.models.model_options import TransformerOptions
 from translucid.runs.configuration import Configuration, resolve
 from translucid.runs.presets import recipe, recipes
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.settings import read_settings
 from translucid.runs.staging import configuration_to_resume, configuration_to_train
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.experiment import prepared
 from translucid.training.post_training import measure_trained
 
 STUDENTS = {"student-base": 5_000_000, "student-tiny": 20_000, "student-demo": 0}
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
+LINKS, GUIDED = "data.train_alignments", 0.1
+"""The setting of the files with word links, and the weight of guided alignment."""
 SCALE, WEIGHT = 4, 4
 """Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""
 POSITION = 2
@@ -82,6 +87,16 @@ def student_configuration(
     Raises:
         UserError: a setting is wrong, or one of the resumed training has changed.
     """
+    config = recipe(request.config) if request.config else None
+    configured = partial(
+        configuration_to_train,
+        earlier,
+        request.device,
+        file=config,
+        preset=preset,
+        assignments=[*_guided(request, config), *request.settings],
+        shipped=config in recipes().values(),
+    )
     source, target = request.configuration.data.languages
     overrides: dict[str, Any] = {"data.source_language": source, "data.target_language": target}
     if request.shares_vocabulary:
@@ -91,16 +106,20 @@ def student_configuration(
         overrides["training.distillation_weight"] = request.word_level
     for key, names in files.items():
         overrides[key] = list(map(str, names))
-    config = recipe(request.config) if request.config else None
-    return configuration_to_train(
-        earlier,
-        request.device,
-        overrides,
-        file=config,
-        preset=preset,
-        assignments=request.settings,
-        shipped=config in recipes().values(),
-    )
+    links = overrides.pop(LINKS, None)
+    configuration = configured(overrides)
+    if links and getattr(configuration.training, "guided_alignment", 0):
+        configuration = configured({**overrides, LINKS: links})
+    return configuration
+
+
+def _guided(request: Request, config: Path | None) -> list[str]:
+    """Return the setting for guided alignment, unless it is not wanted, or the file of settings has another."""
+    named = read_settings(config).get("training") if config else None
+    known = "guided_alignment" in TrainingOptions.model_fields
+    if not request.align or not known or "guided_alignment" in (named or {}):
+        return []
+    return [f"training.guided_alignment={GUIDED}"]
 
 
 def train_student(

@@ -9,9 +9,13 @@ from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 
 
-@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "classifier"])  # which writes nothing
-def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset):
-    options = resolve(preset=preset).model
+CASES = [(name, []) for name in PRESETS if name != "classifier"]  # which writes nothing
+CASES += [("tiny", ["model.decoder=ssru"]), ("caption-transformer", ["model.decoder=ssru"])]
+
+
+@pytest.mark.parametrize(("preset", "settings"), CASES)
+def test_the_maps_that_a_model_gives_are_those_that_it_promises(preset, settings):
+    options = resolve(preset=preset, assignments=settings).model
     options = options.model_copy(update={"width": 24, **({"feed_forward": 16} if hasattr(options, "heads") else {})})
     source = end = torch.tensor([[3]])
     if options.reads == "images":

@@ -8,7 +8,6 @@ from translucid.models.build import build_model
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import PRESETS
 
-
 CASES = [(name, []) for name in PRESETS if name != "classifier"]  # which writes nothing
 CASES += [("tiny", ["model.decoder=ssru"]), ("caption-transformer", ["model.decoder=ssru"])]
 

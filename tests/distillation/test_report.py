@@ -227,6 +227,14 @@ def test_what_is_no_bound_is_refused(bound):
         Bounds.of(bound)
 
 
+def test_a_busy_machine_is_mentioned(tmp_path, monkeypatch):
+    monkeypatch.setattr("translucid.distillation.report.cores", lambda: 4)
+    report = Report(tmp_path, [tmp_path], Bounds(), QUIET)
+    quiet, busy = (" ".join(report.notes(measurements(busy=load))) for load in (5.0, 5.1))
+    assert "load average at most 5.0." in quiet and "other programs were running" in busy
+    assert "met by" not in quiet
+
+
 def test_the_plot_fills_the_systems_of_the_front_and_names_each_once():
     systems = [measured(40.0, 9.0), measured(39.0, 3.0, beam=1), measured(38.0, 5.0, quantization="int8")]
     every = measurements(*systems)

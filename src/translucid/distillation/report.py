@@ -67,6 +67,7 @@ class Report:
     def measure(
         self,
         test: list[str] | None = None,
+        train: list[str] | None = None,
         *,
         source: str | None = None,
         target: str | None = None,
@@ -78,6 +79,7 @@ class Report:
 
         Args:
             test: files of test pairs; the validation pairs of the student by default.
+            train: files of training pairs, from which shortlists are learned; those of the student by default.
             source: the code of the source language, for multilingual models.
             target: the code of the target language.
             sentences: the largest number of test sentences.
@@ -87,7 +89,7 @@ class Report:
         Raises:
             UserError: a run is damaged, or files do not exist.
         """
-        tuning = Tuning.of(self.student, console=self.console, valid=test, source=source, target=target)
+        tuning = Tuning.of(self.student, console=self.console, train=train, valid=test, source=source, target=target)
         pairs = tuning.corpora.valid[:sentences]
         if not pairs:
             raise UserError("there are no sentences to measure with", file=self.student, fix="Give them with --test.")
@@ -163,7 +165,10 @@ class Report:
         teachers = " + ".join(run.name for run in self.teachers)
         yield f"Teacher: {teachers}. Student: {self.student.name}. Test sentences: {measurements.sentences:,}."
         yield from self.data
-        yield f"{measurements.machine}; load average at most {measurements.busy:.1f}."
+        busy = ""
+        if measurements.busy > cores() + 1:  # the measurement itself keeps all cores at work
+            busy = ": other programs were running, so compare the systems with one another only"
+        yield f"{measurements.machine}; load average at most {measurements.busy:.1f}{busy}."
         yield (
             "ms: median time for a sentence that is translated alone. Sentences/s and source words/s: many sentences "
             "together. Systems were timed in turn, in rounds; the median of the rounds counts."

@@ -42,6 +42,7 @@ def test_a_student_learns_from_what_the_teacher_writes(distill, teacher, files):
     student = RunFolder(distill.out).configuration()
     assert student.data.train[0] == str(distill.folder / "distilled.tsv")
     assert Translator.load(distill.out, "cpu").translate("I like soccer").text is not None
+    assert student.training.guided_alignment and student.data.train_alignments[0].endswith("distilled.align")
     links = (distill.folder / "distilled.align").read_text().splitlines()
     assert len(links) == len(rows(distill.folder / "distilled.tsv"))
 
@@ -97,8 +98,11 @@ def test_an_ensemble_packed_text_and_held_out_pairs(distill, call, teacher, file
     packed.write_bytes(gzip.compress((files / "text.txt").read_bytes()))
     out = tmp_path / "other"
     given = ["--pairs", files / "pairs.tsv", "--text", packed, "--out", out, "--choose", "best", "--beam", 1]
+    given.append("--no-align")
     done = call("distill", teacher, teacher, *given, "--no-report", "--set", "training.max_steps=1", "model.width=16")
     assert done.code == 0, done.err
+    assert not RunFolder(out).configuration().training.guided_alignment
+    assert not (out / "distillation" / "distilled.align").exists()
     valid = {row[0] for row in rows(out / "distillation" / "valid.tsv")}
     assert valid and not valid & {row[0] for row in rows(out / "distillation" / "decoded.tsv")}
 

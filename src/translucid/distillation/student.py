@@ -19,7 +19,6 @@ from translucid.runs.presets import recipe, recipes
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import read_settings
 from translucid.runs.staging import configuration_to_resume, configuration_to_train
-from translucid.runs.training_options import TrainingOptions
 from translucid.training.experiment import prepared
 from translucid.training.post_training import measure_trained
 
@@ -108,7 +107,7 @@ def student_configuration(
         overrides[key] = list(map(str, names))
     links = overrides.pop(LINKS, None)
     configuration = configured(overrides)
-    if links and getattr(configuration.training, "guided_alignment", 0):
+    if links and configuration.training.guided_alignment:
         configuration = configured({**overrides, LINKS: links})
     return configuration
 
@@ -116,8 +115,7 @@ def student_configuration(
 def _guided(request: Request, config: Path | None) -> list[str]:
     """Return the setting for guided alignment, unless it is not wanted, or the file of settings has another."""
     named = read_settings(config).get("training") if config else None
-    known = "guided_alignment" in TrainingOptions.model_fields
-    if not request.align or not known or "guided_alignment" in (named or {}):
+    if not request.align or "guided_alignment" in (named or {}):
         return []
     return [f"training.guided_alignment={GUIDED}"]
 

@@ -19,7 +19,7 @@ from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import read_lines
 from translucid.distillation.aligning import AlignmentJob
 from translucid.distillation.filtering import DISTILLED, REFERENCE, Counts, by_rules, by_scores, summary_of
-from translucid.distillation.int8 import check_int8
+from translucid.distillation.int8 import FINE_TUNED, check_int8
 from translucid.distillation.report import Report
 from translucid.distillation.request import SMALL, Request
 from translucid.distillation.reverse_scores import ReverseScoreJob
@@ -43,7 +43,7 @@ TRANSLATE = Stage("translate", "translating", ("sources.tsv", "decoded.tsv", "va
 FILTER = Stage("filter", "filtering", ("clean.tsv", "scores.txt", "distilled.tsv", "references.tsv"))
 ALIGN = Stage("align", "linking words", ("distilled.align", "references.align"))
 TRAIN = Stage("train", "training the student")
-INT8 = Stage("int8", "checking weights of 8 bits")
+INT8 = Stage("int8", "checking weights of 8 bits", (FINE_TUNED,), repeatable=True)
 REPORT = Stage("measure", "measuring", ("report.md",), repeatable=True)
 STUDENT_PAIRS = "distilled.tsv", "references.tsv"
 """The files of pairs that the student learns from; the second is empty without references."""

@@ -9,6 +9,7 @@ A stage that was interrupted is started again; what it has written so far decide
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ class Stage(NamedTuple):
     doing: str
     """What the progress bar says."""
     files: tuple[str, ...] = ()
-    """The files that the stage writes into the folder; their content is part of its results."""
+    """The files that the stage writes into the folder, whose content is part of its results; or a temporary folder."""
     repeatable: bool = False
     """Whether the stage is repeated without asking when its inputs have changed, because it takes little time."""
 
@@ -127,7 +128,7 @@ class Stages:
         self.console.print(self.label(stage))
         self._write(stage, StageRecord(identity=identity))
         results = work()
-        digests = {name: digest(self.folder / name) for name in stage.files if (self.folder / name).exists()}
+        digests = {name: digest(self.folder / name) for name in stage.files if (self.folder / name).is_file()}
         self._write(stage, StageRecord(identity=identity, results=results, digests=digests))
         return results
 
@@ -173,8 +174,11 @@ class Stages:
             # The record first: a crash in between must not leave it beside the files of other inputs.
             self._record_file(later).unlink(missing_ok=True)
             for name in later.files:
-                for file in self.folder.glob(f"*{name}*"):
-                    file.unlink(missing_ok=True)
+                for path in self.folder.glob(f"*{name}*"):
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    else:
+                        path.unlink(missing_ok=True)
 
 
 def _as_json(identity: dict[str, Any]) -> dict[str, Any]:

@@ -103,5 +103,10 @@ def test_the_fine_tuning_has_the_settings_of_the_student_but_for_its_length_and_
     same = ("optimizer", "batch_tokens", "label_smoothing", "seed", "precision", "freeze")
     assert all(getattr(options, name) == getattr(student_options, name) for name in same)
     assert configuration.data == RunFolder(student).configuration().data
-    # Valid as a whole, as if a user had given it.
+    # Valid as a whole, as if a user had given it, and also for a student with the vocabulary of its teachers.
+    type(options).model_validate(options.model_dump())
+    taught = student_options.model_copy(update={"teachers": ["a"], "distillation_weight": 0.5})
+    folder = RunFolder(student)
+    folder.save_configuration(folder.configuration().model_copy(update={"training": taught}))
+    options = fine_tuning_configuration(student, 300).training
     type(options).model_validate(options.model_dump())

@@ -166,6 +166,7 @@ def fine_tuning_configuration(student: Path, updates: int) -> Configuration:
         # They belong to the initialisation of the student, which may have been fine-tuned itself.
         "l2_sp": 0.0,
         "distillation_weight": 0.0,
+        "teachers": [],
         "adapter_rank": 0,
         "sharded": False,
     }

@@ -82,6 +82,16 @@ def test_two_processes_learn_what_one_learns(corpus, alone, tmp_path):
         torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-3)
 
 
+def test_two_processes_learn_word_links_as_one_does(corpus, tmp_path):
+    guided = ["--set", "training.guided_alignment=2", "--set", "data.subword_dropout=0.1"]
+    finish(start(corpus, tmp_path / "two", *guided))
+    assert run(arguments(corpus, tmp_path / "one", *guided)) == 0
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)
+    both = [RunFolder(tmp_path / name).metrics() for name in ("two", "one")]
+    two, one = ([row["alignment_loss"] for row in rows if row["kind"] == "validation"] for rows in both)
+    assert two == pytest.approx(one, rel=1e-4) and two[1] < two[0]
+
+
 def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
     """With what is frozen, differences of low rank, and what the first model says."""
     more = ["--init-from", str(alone), "--valid-general", str(corpus / "train.tsv"), "--set", "training.adapter_rank=2"]

@@ -89,6 +89,9 @@ class TextDataset:
         starts = self._word_starts(tokenizer)
         store = CorpusStore(start.run.corpus_folder, starts)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
+        if stored.pairs.links and not len(stored.pairs.links.words):
+            what = "no training pair has word links between words that the tokenizer separates"
+            raise UserError(what, fix="Set training.guided_alignment=0, or give links with --train-alignments.")
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
         sizes = stored.sizes
         if data.subword_dropout:

@@ -6,8 +6,9 @@
 RUN must be exportable (`translucid export --to marian` says why if it is not). Marian scores the pairs and translates
 their sources with two threads, greedy and with beam 5, float32 and int8 (`pymarian convert --gemm-type intgemm8`), in
 the same batches (64 sentences, sorted by length). Translucid translates with CTranslate2 and two threads, float32 and
-int8, as `translate` does; a student with an SSRU, which CTranslate2 can't run, with our own search. The engines run in
-turn; the rate is that of the best round. Loading the model and a warm-up are not counted.
+int8, as `translate` does; a student with an SSRU, which CTranslate2 can't run, with ONNX Runtime in float32. No engine
+has a rule against loops. The engines run in turn; the rate is that of the best round. Loading the model and a warm-up
+are not counted.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.engines.ctranslate2.conventions import Quantization, is_supported
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.engine import Engine
+from translucid.engines.onnx.searching import OnnxEngine
 from translucid.interop.marian_export import export_marian
 
 THREADS = 2
@@ -87,7 +89,7 @@ def marian(folder: Path, lines: Path, beam: int, kind: str, python: str) -> tupl
 
 
 def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) -> tuple[float, list[str]]:
-    options = translator.configuration.decoding.model_copy(update={"beam": beam})
+    options = translator.configuration.decoding.model_copy(update={"beam": beam, "max_loops": 0})
     mine = replace(translator, engine=engine)
     list(mine.stream(texts[:64], options, split=False))
     started = time.perf_counter()
@@ -96,10 +98,10 @@ def ours(translator: Translator, engine: Engine, texts: list[str], beam: int) ->
 
 
 def engines_of(translator: Translator) -> dict[str, Engine]:
-    """Return CTranslate2 by the type of its weights, or our own search for a student that CTranslate2 can't run."""
+    """Return CTranslate2 by the type of its weights, or ONNX Runtime for a student that CTranslate2 can't run."""
     torch_engine, tokenizer = translator.torch_engine, translator.tokenizer
     if not is_supported(translator.model.options):
-        return {"float32": torch_engine}
+        return {"float32": OnnxEngine.of(torch_engine, tokenizer, threads=THREADS)}
     engines: dict[str, Engine] = {}
     for kind in get_args(Quantization):
         engines[kind] = CTranslate2Engine.of(torch_engine, tokenizer, quantization=kind, threads=THREADS)

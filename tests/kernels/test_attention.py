@@ -42,7 +42,7 @@ def with_gradients(path, dtype, *rest, keys=S, **options):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("longest", [0, 128])
 def test_values_and_gradients_are_those_of_plain(mask, causal, dtype, longest, monkeypatch):
-    monkeypatch.setattr(attention, "LONGEST", longest)
+    monkeypatch.setattr(attention, "LONGEST", up_to(longest))
     keys = T if causal else S
     mask = masks(keys)[mask]
     with reference_mode("attention"):
@@ -55,6 +55,11 @@ def test_values_and_gradients_are_those_of_plain(mask, causal, dtype, longest, m
             assert (one - other).norm() < 0.01 * other.norm()
         else:
             torch.testing.assert_close(one, other.to(dtype))
+
+
+def up_to(longest):
+    """The longest memory of which the products are taken, in both dtypes."""
+    return {torch.bfloat16: longest, torch.float32: longest}
 
 
 def products(query, key, value, mask):
@@ -87,13 +92,15 @@ def test_within_plain_there_is_no_kernel():
         assert fast_attention(*parts) is not None
 
 
-def test_products_are_taken_of_short_memories_in_bfloat16_in_training_alone(monkeypatch):
+def test_products_are_taken_of_short_memories_in_training_alone(monkeypatch):
     taken = []
     monkeypatch.setattr(_Products, "apply", lambda query, *rest: taken.append(query.dtype) or query)
-    monkeypatch.setattr(attention, "LONGEST", 7)
+    monkeypatch.setattr(attention, "LONGEST", {torch.bfloat16: 7, torch.float32: 6})
     short, long = drawn(torch.bfloat16)[1], drawn(torch.bfloat16, keys=8)[1]
     fast_attention(*long)
-    fast_attention(*drawn(torch.float32)[1])
+    fast_attention(*drawn(torch.float32)[1])  # 7 keys
+    fast_attention(*drawn(torch.float64)[1])
+    fast_attention(*(part[0, 0] for part in drawn(torch.float32, keys=6)[1]))  # a single matrix
     fast_attention(short[0], *(part[:1] for part in short[1:]))  # one memory for all
     fast_attention(short[0], short[1], short[2][:1])
     fast_attention(short[0], short[1][:1], short[2])
@@ -103,13 +110,14 @@ def test_products_are_taken_of_short_memories_in_bfloat16_in_training_alone(monk
         fast_attention(*short)
     assert not taken
     fast_attention(*short)
-    assert taken == [torch.bfloat16]
+    fast_attention(*drawn(torch.float32, keys=6)[1])
+    assert taken == [torch.bfloat16, torch.float32]
 
 
 def test_rounded_products_of_long_memories_go_to_the_fused_kernel_in_float32(monkeypatch):
     taken = []
     fused = torch.nn.functional.scaled_dot_product_attention
-    monkeypatch.setattr(attention, "LONGEST", 0)
+    monkeypatch.setattr(attention, "LONGEST", {})
     monkeypatch.setattr(
         attention.F, "scaled_dot_product_attention", lambda q, *x, **y: taken.append(q.dtype) or fused(q, *x, **y)
     )
@@ -125,7 +133,7 @@ def test_rounded_products_of_long_memories_go_to_the_fused_kernel_in_float32(mon
 @pytest.mark.parametrize("causal", [True, False])
 def test_heads_within_rounded_products_are_nearly_the_plain_ones(causal, longest, monkeypatch):
     monkeypatch.setattr(linear, "LARGE", 0)
-    monkeypatch.setattr(attention, "LONGEST", longest)
+    monkeypatch.setattr(attention, "LONGEST", up_to(longest))
     layer, x = MultiHeadAttention(16, 4), torch.randn(4, 9, 16, requires_grad=True)
     padding = torch.ones(4, 1, 1, 9, dtype=torch.bool)
     padding[2, ..., 6:] = False

@@ -3,9 +3,9 @@
     P = softmax(s Q K^T),  C = P V,  s = 1 / sqrt(d)
 
 PyTorch's fused kernel computes C tile by tile, with a running maximum and sum for each row, and never has all of P in
-memory (Dao et al. 2022, arXiv 2205.14135). It runs everywhere except for inputs in bfloat16 on a CPU: there it gains
-nothing from that dtype, and for short memories it is slower than batched products of all heads. These keep P for the
-backward pass:
+memory (Dao et al. 2022, arXiv 2205.14135). It runs everywhere except for short memories on a CPU: there it is slower
+than batched products of all heads, above all in bfloat16, from which it gains nothing. These keep P for the backward
+pass:
 
     dV = P^T dC,   dP = dC V^T,   dS = P * (dP - rows' sums of P * dP),   dQ = s dS K,   dK = s dS^T Q
 
@@ -31,8 +31,8 @@ from torch.autograd.function import once_differentiable
 from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.rounding import rounding
 
-LONGEST = 128
-"""The longest memory for which storing the weights is cheap: those of 4,096 queries in 4 heads take 4 MB."""
+LONGEST = {torch.bfloat16: 128, torch.float32: 28}
+"""The longest memory for which `_Products` is faster. In bfloat16, the weights of 4,096 queries in 4 heads take 4 MB."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,10 @@ def _same_on_a_sample(attend: Callable[[Tensor, Tensor, Tensor, Tensor], tuple[T
 def _products_are_faster(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether `_Products` is faster than PyTorch's kernel for these inputs."""
     return (
-        query.dtype == torch.bfloat16
-        and query.device.type == "cpu"
-        and key.size(-2) <= LONGEST
+        query.device.type == "cpu"
+        and not torch.compiler.is_compiling()
+        and key.size(-2) <= LONGEST.get(query.dtype, 0)
+        and query.dim() > 2
         and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]  # the batched products do not broadcast
         and torch.is_grad_enabled()  # without gradients PyTorch's kernel stores nothing and is faster
         and not torch.is_autocast_enabled("cpu")

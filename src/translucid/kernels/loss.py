@@ -87,7 +87,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float) -> Sums:
-        gradients = _Gradients(torch.empty_like(features), weight.new_zeros(len(weight), weight.size(1) + 1))
+        gradients = _Gradients(torch.empty_like(features), _empty_gradient(weight))
         sums = _sums(features, weight, bias, labels, e, gradients)
         ctx.save_for_backward(gradients.features, gradients.weight[:, :-1], gradients.weight[:, -1])
         ctx.mark_non_differentiable(sums.right, sums.correct)
@@ -97,7 +97,16 @@ class _ChunkedLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, *of_counts: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
-        return d_features * gradient, d_weight * gradient, d_bias * gradient, None, None
+        return d_features * gradient, (d_weight * gradient).contiguous(), d_bias * gradient, None, None
+
+
+def _empty_gradient(weight: Tensor) -> Tensor:
+    """Return zeros [V, D + 1] for a weight [V, D] and its bias."""
+    rows, columns = len(weight), weight.size(1) + 1
+    if weight.device.type == "cpu":
+        # Products with D + 1 columns are slower than those with as many rows: on AVX2, 85 instead of 97 GFLOP/s.
+        return weight.new_zeros(columns, rows).t()
+    return weight.new_zeros(rows, columns)
 
 
 @fast_products()
@@ -141,7 +150,7 @@ def _sums_on_cpu(
         if gradients:
             exp[at] -= (1 - e) * z  # z dl, except for the term e / V
             gradients.features[first : first + ROWS] = (exp @ w_factor[:, :-1]) / z[:, None]
-            gradients.weight.add_(exp.t() @ factor(chunk / z[:, None]))
+            gradients.weight.add_((factor(chunk / z[:, None]).t() @ exp).t())
     if gradients and e:  # the term e / V of dl, for all chunks at once
         gradients.features.sub_(e / vocabulary * w_sum[:-1])
         gradients.weight.sub_(e / vocabulary * x.sum(0))

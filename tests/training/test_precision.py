@@ -38,7 +38,7 @@ def test_the_faster_one_unless_a_resumed_run_has_another(monkeypatch, gain, befo
 
 def test_the_reason_names_the_measurement(monkeypatch):
     assert (
-        str(chosen(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 2.0 times as fast as float32)"
+        str(chosen(monkeypatch, 1.96)) == "bfloat16 (measured here: bfloat16 multiplies 1.96 times as fast as float32)"
     )
     assert str(chosen(monkeypatch, 0.5, "bfloat16")).startswith("bfloat16 (as before; measured here: ")
     assert str(chosen(monkeypatch, 0.1, "bfloat16")).startswith("float32 (measured here: ")
@@ -64,7 +64,7 @@ def test_a_resumed_run_keeps_its_choice_and_both_starts_are_recorded(train, tmp_
         monkeypatch.setattr(module, "gain_of_rounding", lambda device, gain=gain: gain)
         output = io.StringIO()
         train(tmp_path / "run", f"training.max_steps={steps}", resume=steps > 1, said=output)
-        assert f"multiplies {gain:.1f} times" in output.getvalue()
+        assert f"multiplies {gain:.2f} times" in output.getvalue()
     for line in (tmp_path / "run" / "provenance.jsonl").read_text().splitlines():
         names.append(json.loads(line)["precision"])
     assert [name["bfloat16"] for name in names] == [True, True]

@@ -50,7 +50,7 @@ def choose_precision(
     if workers:
         gain = min(workers.gather(gain))
     if device.type == "cpu":
-        reason = f"measured here: bfloat16 multiplies {gain:.1f} times as fast as float32"
+        reason = f"measured here: bfloat16 multiplies {gain:.2f} times as fast as float32"
     else:
         reason = "the GPU has instructions for bfloat16" if gain else "the device has no instructions for bfloat16"
     if before == "bfloat16":

@@ -32,7 +32,7 @@ from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.rounding import rounding
 
 LONGEST = {torch.bfloat16: 128, torch.float32: 28}
-"""The longest memory for which `_Products` is faster. In bfloat16, the weights of 4,096 queries in 4 heads take 4 MB."""
+"""The longest memory for which `_Products` is faster. In bfloat16, 4,096 queries in 4 heads have 4 MB of weights."""
 
 
 @dataclass(frozen=True)

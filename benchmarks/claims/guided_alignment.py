@@ -32,7 +32,6 @@ from translucid.inspection.statistical_alignment import statistical_links
 from translucid.lessons.demonstration import SIZES
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
-from translucid.training import guided_alignment, text
 
 WEIGHT = 0.1
 COMMAND = "python benchmarks/claims/guided_alignment.py"
@@ -125,18 +124,11 @@ def trained(
         configuration = resolve(preset="demo", assignments=settings)
         run = train_once(runs / name.replace(" ", "-"), configuration, train, valid)
     else:
-        guided = [*settings, f"training.guided_alignment={WEIGHT}"]
-        teach(layer)
+        guided = [*settings, f"training.guided_alignment={WEIGHT}", f"training.guided_layer={layer}"]
         configuration = resolve(preset="demo", assignments=guided)
         run = train_once(runs / f"{name.replace(' ', '-')}-{layer}", configuration, train, valid)
         name = f"{name}, layer {layer}"
     return readings(run, name, layer, tested)
-
-
-def teach(layer: int) -> None:
-    """Let guided alignment teach another layer than it does."""
-    for module in (guided_alignment, text):
-        module.taught_reading = lambda model: AlignmentOptions(layer=layer, head=0)  # type: ignore[attr-defined]
 
 
 def readings(run: RunFolder, name: str, layer: int | None, tested: Tested) -> list[Row]:

@@ -11,6 +11,7 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.limits import find_loop, length_limit
+from translucid.decoding.maps import cross_attention
 from translucid.decoding.search import TorchEngine
 from translucid.engines.ctranslate2.convert import export_ctranslate2, save_ctranslate2
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
@@ -232,3 +233,16 @@ def test_an_ssru_is_refused(tokenizer, tmp_path):
     ):
         export_ctranslate2(model, tokenizer, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_an_export_returns_the_attention_of_the_taught_head(layer, tokenizer, tmp_path):
+    model = model_of(tokenizer, decoder_layers=2)
+    export_ctranslate2(model, tokenizer, tmp_path / "out", "float32", attention_layer=layer)
+    (source,) = sources_of(tokenizer, 1)
+    exported = ctranslate2.Translator(str(tmp_path / "out"))
+    pieces, options = [tokenizer.source_pieces(source)], {"beam_size": 1, "max_decoding_length": 8}
+    (found,) = exported.translate_batch(pieces, return_attention=True, return_end_token=True, **options)
+    target = [tokenizer.target_vocabulary.index(piece) for piece in found.hypotheses[0]]
+    weights = cross_attention(model, torch.tensor([source]), torch.tensor([target]), layer, 0)[0]
+    torch.testing.assert_close(torch.tensor(found.attention[0]), weights, rtol=0, atol=1e-4)

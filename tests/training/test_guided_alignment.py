@@ -61,13 +61,13 @@ class InTraining:
     """A model and its loss, as `Weights` has them."""
 
     def __init__(self, *settings):
-        self.options = resolve(assignments=["model.width=8", "model.dropout=0", *settings]).model
-        self.model = build_model(self.options, 150, 150).train()
+        self.configuration = resolve(assignments=["model.width=8", "model.dropout=0", *settings])
+        self.model = build_model(self.configuration.model, 150, 150).train()
         self.loss = partial(batch_loss, self.model)
 
     @property
     def head(self):
-        return TaughtHead(taught_reading(self.options))
+        return TaughtHead(taught_reading(self.configuration))
 
 
 def numpy_loss(weights, batch):
@@ -140,6 +140,7 @@ def test_a_training_teaches_the_head_and_the_run_reads_it(train, tmp_path):
     assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
     translator = Translator.load(told, "cpu", "torch")
     assert translator.configuration.alignment == AlignmentOptions(layer=1, head=0)
+    assert translator.configuration.training.guided_layer == 1
     ids = translator.pipeline.pairs(PAIRS[:3])
     taught, mean = (
         learn_links(translator.model, [pair.ids for pair in ids], translator.device, taught=reading)
@@ -208,6 +209,7 @@ def test_pairs_without_links_are_linked_by_statistics_once(monkeypatch):
     ("settings", "message"),
     [
         (["model.kind=recurrent", "model.attention=none"], "model.attention is none"),
+        (["model.decoder_layers=2", "training.guided_layer=2"], "the layers are 0 to 1"),
         (["training.compile=true"], "training.compile and training.guided_alignment"),
         (["training.sharded=true"], "training.sharded and training.guided_alignment"),
         (["data.train=[a.tsv,b.tsv]", "data.train_alignments=[a.links]"], "names 1 files for 2"),

@@ -41,7 +41,7 @@ _FIXED = (
 _FIXED_LATER = (
     "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
     "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
-    "training.teachers", "training.guided_alignment",
+    "training.teachers", "training.guided_alignment", "training.guided_layer",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
@@ -165,7 +165,7 @@ class Configuration(OptionGroup):
             if isinstance(self.model, TransformerOptions) and self.model.elmo:
                 yield "training.compile is not for models with model.elmo"
         if self.training.guided_alignment:
-            yield from problems_of_model(self.model)
+            yield from problems_of_model(self.model, self.training.guided_layer)
         elif self.data.train_alignments:
             yield "data.train_alignments is for training.guided_alignment: set that to 0.1, for instance"
         if self.training.self_critical:

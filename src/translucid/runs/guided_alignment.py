@@ -19,28 +19,33 @@ if TYPE_CHECKING:
     from translucid.runs.configuration import Configuration
 
 
-def problems_of_model(model: ModelOptions) -> Iterator[str]:
-    """Yield why guided alignment is not for a model."""
+def problems_of_model(model: ModelOptions, layer: int | None) -> Iterator[str]:
+    """Yield why guided alignment of a decoder layer, or of the last one, is not for a model."""
     if not isinstance(model, TransformerOptions | RecurrentOptions | AttentionOnlyOptions):
         yield "training.guided_alignment is for translators: Transformers, recurrent ones or attention-only"
     elif not _cross_attentions(model):
         yield "training.guided_alignment is for models with attention, and model.attention is none"
+    elif layer is not None and layer >= _cross_attentions(model):
+        yield f"training.guided_layer={layer}: the layers are 0 to {_cross_attentions(model) - 1}"
 
 
-def taught_reading(model: ModelOptions) -> AlignmentOptions:
+def taught_reading(configuration: Configuration) -> AlignmentOptions:
     """Return the reading of the head that guided alignment teaches.
 
-    It is the first head of the last decoder layer, which aligns better here than that of the last layer but one, which
-    Garg et al. 2019 (arXiv 1909.02074, section 5.3) teach (docs/claims/19-guided-alignment.md).
+    By default, it is the first head of the last decoder layer, which aligns better here than that of the last layer but
+    one, which Garg et al. 2019 (arXiv 1909.02074, section 5.3) teach (docs/claims/19-guided-alignment.md).
     """
-    return AlignmentOptions(layer=_cross_attentions(model) - 1, head=0)
+    layer = configuration.training.guided_layer
+    if layer is None:
+        layer = _cross_attentions(configuration.model) - 1
+    return AlignmentOptions(layer=layer, head=0)
 
 
 def taught_readings(configuration: Configuration) -> list[AlignmentOptions]:
     """Return the readings of the taught head, from both sides and from one; none without guided alignment."""
     if not configuration.training.guided_alignment:
         return []
-    reading = taught_reading(configuration.model).of(taught=False)
+    reading = taught_reading(configuration).of(taught=False)
     return [reading, reading.model_copy(update={"both": False})]
 
 

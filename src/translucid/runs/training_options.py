@@ -93,6 +93,8 @@ class TrainingOptions(OptionGroup):
     """For translators with attention: the weight of the cross-entropy between word links and one head of the
     cross-attention, from which word alignments are then read (Garg et al. 2019); 0.1 is usual (docs/training.md). The
     links are those of data.train_alignments, or of statistics."""
+    guided_layer: int | None = Field(None, ge=0, le=255)
+    """The decoder layer of that head; the last one if not given, and then set when a training begins."""
     clip_norm: float = Field(1.0, gt=0, le=MANY)
     """The largest norm of the gradient; longer gradients are scaled down to it."""
     averaging: float = Field(0.999, ge=0, lt=1)

@@ -85,7 +85,7 @@ def taught_head(configuration: Configuration) -> TaughtHead | None:
     """Return the head that a training with guided alignment teaches; None without guided alignment."""
     if not configuration.training.guided_alignment:
         return None
-    return TaughtHead(taught_reading(configuration.model))
+    return TaughtHead(taught_reading(configuration))
 
 
 class GuidedLoss:

@@ -54,8 +54,10 @@ class TextDataset:
             UserError: the model should learn terms, and there is no dictionary of the target language.
         """
         if configuration.training.guided_alignment:
-            reading = taught_reading(configuration.model)
-            configuration = configuration.model_copy(update={"alignment": reading})
+            # The run keeps both: the layer is taught and read also if a later version has another default.
+            reading = taught_reading(configuration)
+            training = configuration.training.model_copy(update={"guided_layer": reading.layer})
+            configuration = configuration.model_copy(update={"alignment": reading, "training": training})
         self.configuration, self.corpora = configuration, corpora
         self._lemmas = Lemmas(configuration.data.languages[1]) if configuration.data.terms else None
 

@@ -27,7 +27,10 @@ class OnnxModel:
         self.reads = {value.name for value in self.encoder.get_inputs()}
         self.inputs = {value.name for value in self.decoder.get_inputs()}
         self.encoded = [value.name for value in self.encoder.get_outputs()]
-        self.outputs = [value.name for value in self.decoder.get_outputs()]
+        self.has_positions = "position" in self.inputs
+        written = [value.name for value in self.decoder.get_outputs()]
+        self.carried = [name.removeprefix(AFTER) for name in written if name.startswith(AFTER)]
+        self.outputs = [*(AFTER + name for name in self.carried), "values", "end", "pieces"]
 
     def start(self, sentences: Sequence[list[int]], pad: int) -> State:
         """Encode source ids, each with the end token at its end, and return the state before the first token."""
@@ -83,12 +86,11 @@ class State:
             **self.memory,
             **self.past,
         }
-        if "position" in self.model.inputs:
+        if self.model.has_positions:
             values["position"] = np.array([self.length])
         outputs = self.model.decoder.run(self.model.outputs, values)
-        after = dict(zip(self.model.outputs, outputs, strict=True))
-        log_probs, pieces, end = (after.pop(name) for name in ("values", "pieces", "end"))
-        self.past = {name.removeprefix(AFTER): value for name, value in after.items()}
+        *after, log_probs, end, pieces = outputs
+        self.past = dict(zip(self.model.carried, after, strict=True))
         self.length += 1
         shape = (*tokens.shape, count)
         return log_probs.reshape(shape), pieces.reshape(shape), end.reshape(tokens.shape)

@@ -118,9 +118,11 @@ class _Beam:
         self.limit = np.array(limits)  # [B]
         penalties = [length_penalty(float(length), options.length_penalty) for length in range(max(limits) + 2)]
         self.penalties = np.array(penalties, np.float32)
+        self.lowest_limit = min(limits)
         self.longest_penalty = self.penalties[self.limit + 1][:, None]  # [B, 1]
         self.width = np.full((count, 1), options.beam)  # [B, 1] the number of slots without a finished hypothesis
         self.scores = np.full((count, options.nbest), -np.inf, np.float32)  # [B, n] of the finished ones, sorted
+        self.any_finished = False
         self.state = model.start(sentences, special.pad)
         self.total = np.zeros((count, 1), np.float32)
         self.parent = self.sentence[:, None]
@@ -143,36 +145,51 @@ class _Beam:
         self.history = np.concatenate([self.history[rows, slot], token[:, :, None]], 2)
         self.gains = np.concatenate([self.gains[rows, slot], values[rows, slot, place][:, :, None]], 2)
         self.parent = slot + rows * slots
-        kept = (total > -np.inf) & (np.arange(total.shape[1]) < self.width)
-        kept &= total / self.longest_penalty >= self.scores[:, -1:]
+        kept = total > -np.inf
+        if self.any_finished:
+            kept &= (np.arange(total.shape[1]) < self.width) & self._may_be_among_the_best()
         ends = kept & (token == self.rules.special.end)
         live = kept & ~ends
         if ends.any():
             self._finish(ends)
-            live &= total / self.longest_penalty >= self.scores[:, -1:]
+            live &= self._may_be_among_the_best()
         if not live.all():
             self._compact(live)
+
+    def _may_be_among_the_best(self) -> NDArray[np.bool_]:
+        """Return which hypotheses [B, K] may still reach the score of the n-th best finished one."""
+        reachable: NDArray[np.bool_] = self.total / self.longest_penalty >= self.scores[:, -1:]
+        return reachable
 
     def _predict(self) -> tuple[Floats, Ints]:
         """Return the log-probabilities [B, K, M] of the likeliest next tokens, and the tokens; -inf where forbidden."""
         rules = self.rules
         values, pieces, end = self.state.advance(self.token, self.parent, rules.candidates)
-        if not np.isfinite(values[:, :, 0]).all():
+        for forbidden in rules.forbidden(self.history, pieces):
+            values[forbidden] = -np.inf
+        highest = values.max(2)
+        if self.history.shape[2] >= self.lowest_limit or not np.isfinite(highest).all():
+            self._leave_only_the_end(values, pieces, end, highest)
+        return values, pieces
+
+    def _leave_only_the_end(self, values: Floats, pieces: Ints, end: Floats, highest: Floats) -> None:
+        """Leave only the end token at the limit, and where the rules leave no token, in place.
+
+        Raises:
+            UserError: the model's log-probabilities are not finite.
+        """
+        stop = (highest == -np.inf) | (self.limit[:, None] <= self.history.shape[2])
+        if not np.isfinite(np.where(stop, end, highest)).all():
             raise UserError(
                 "the model's predictions are not numbers (NaN or infinite)",
                 fix="Its weights are damaged or its training has diverged; use an earlier checkpoint.",
             )
-        for forbidden in rules.forbidden(self.history, pieces):
-            values[forbidden] = -np.inf
-        # Only the end token is left at the limit, and where the rules leave no token.
-        stop = (values.max(2) == -np.inf) | (self.limit[:, None] <= self.history.shape[2])
-        if stop.any():
-            values[stop], pieces[stop] = -np.inf, rules.special.end
-            values[stop, 0] = end[stop]
-        return values, pieces
+        values[stop], pieces[stop] = -np.inf, self.rules.special.end
+        values[stop, 0] = end[stop]
 
     def _finish(self, ends: NDArray[np.bool_]) -> None:
         """Keep the hypotheses where `ends` [B, K], and raise the score that others have to reach."""
+        self.any_finished = True
         score = self.total / self.penalties[self.history.shape[2]]
         for row, slot in zip(*ends.nonzero(), strict=True):
             tokens, gains = self.pieces[self.history[row, slot, :-1]].tolist(), self.gains[row, slot].tolist()

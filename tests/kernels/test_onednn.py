@@ -131,6 +131,18 @@ def test_products_are_timed_in_turn_on_one_thread_and_the_fastest_try_counts(mon
     assert "".join(calls) == "ab" * (1 + onednn.TRIES)
 
 
+def test_more_tries_follow_while_the_ratio_is_doubtful(monkeypatch):
+    clock = [0.0]
+    durations = iter([1, 1, *[14, 10] * (onednn.TRIES + 2), 14, 5])
+    monkeypatch.setattr(onednn.time, "perf_counter", lambda: clock[0])
+
+    def product():
+        clock[0] += next(durations)
+
+    assert fastest(product, product) == [14, 5]
+    assert not list(durations)
+
+
 def test_measuring_leaves_the_random_state():
     before = torch.get_rng_state()
     onednn.sample_factors()

@@ -26,7 +26,9 @@ from translucid.kernels.dispatch import uses_reference
 CLEARLY = 1.4
 """The ratio of two speeds from which the faster product is chosen. On the processors we know, the true ratios are near
 1 or above 2, so noise does not change the choice."""
-TRIES = 7
+DOUBTFUL = 1.15, 1.75
+"""Ratios between these are noise, so more tries follow: each process of a machine has to choose the same."""
+TRIES, MOST_TRIES = 7, 70
 _MATMUL: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _lock, _timing = Lock(), Lock()
 _inside = 0
@@ -97,18 +99,20 @@ def sample_factors() -> tuple[Tensor, Tensor]:
 
 
 def fastest(*products: Callable[[], Tensor]) -> list[float]:
-    """Return the seconds of the fastest of several tries of each product; the products take turns on one thread."""
+    """Return the seconds of the fastest try of each product; the products take turns on one thread."""
     seconds = [float("inf")] * len(products)
     threads = torch.get_num_threads()
     # On a busy machine, several threads mostly wait for each other, which hides the difference between two products.
     torch.set_num_threads(1)
     try:
-        for attempt in range(1 + TRIES):
+        for attempt in range(1 + MOST_TRIES):
             for index, product in enumerate(products):
                 started = time.perf_counter()
                 product()
                 if attempt:  # the first one sets the libraries up
                     seconds[index] = min(seconds[index], time.perf_counter() - started)
+            if attempt >= TRIES and not DOUBTFUL[0] < max(seconds) / min(seconds) < DOUBTFUL[1]:
+                break
     finally:
         torch.set_num_threads(threads)
     return seconds

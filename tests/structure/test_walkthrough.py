@@ -5,6 +5,7 @@ as they answer; what `make` does is left out.
 """
 
 import contextlib
+import gzip
 import io
 import re
 import shlex
@@ -88,6 +89,8 @@ class Reader:
             elif {"--model", "--init-from"} & {*arguments}:
                 small = []
             arguments = [*arguments, "--set", *LIMITS, *small]
+        if arguments[0] == "distill":
+            arguments = [*arguments, "--set", *LIMITS, *SMALL]
         self.capfd.readouterr()
         code = run(arguments)
         return Outcome(code, *self.capfd.readouterr())
@@ -182,6 +185,7 @@ def files_of_the_readme() -> None:
     for name, first, after in (("pairs", 0, 600), ("general", 300, 500), ("dev", 600, 640), ("test", 640, 660)):
         Path(f"{name}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs[first:after]))
     Path("huge.txt").write_text("".join(f"{source}\n" for source, _ in pairs[660:690]))
+    Path("more.en.gz").write_bytes(gzip.compress("".join(f"{source}\n" for source, _ in pairs[720:740]).encode()))
     Path("articles.txt").write_text("".join(f"{source}\n" for source, _ in pairs[:600]))
     for name in ("ours", "memory"):
         Path(f"{name}.tmx").write_text(tmx(pairs[700:720]))

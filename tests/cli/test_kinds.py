@@ -49,7 +49,7 @@ def test_trains_resumes_translates_evaluates_and_shows(call, corpus, pairs, tmp_
     assert call("evaluate", run, "--test", pairs, "--beam", 2, "--json").code == 0
     tuned = call("tune", run, "--sentences", 5)
     assert tuned.code == 0, tuned.err
-    assert tuned.out.count("seen pieces") == 1
+    assert "seen pieces" in tuned.out
     shown = call("look", run, "I like soccer")
     assert shown.code == 0, shown.err
     aligned = call("translate", run, "--alignments", "I like soccer")

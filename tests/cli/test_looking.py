@@ -161,7 +161,7 @@ def test_evaluate_finds_and_keeps_the_best_way_to_align(call, small_run, gold, t
     ways = json.loads(done.out)["alignment"]
     assert [way["aer"] for way in ways] == sorted(way["aer"] for way in ways)
     kept = yaml.safe_load((run / "config.yaml").read_text())["alignment"]
-    assert kept == {name: ways[0][name] for name in ("learned", "layer", "method", "shift", "both")}
+    assert kept == {name: ways[0][name] for name in ("learned", "layer", "head", "method", "shift", "both")}
     shown = call("evaluate", run, "--test", gold, "--alignments", gold)
     assert "← used" in shown.out
 

@@ -11,7 +11,7 @@ from translucid.cli.main import run
 from translucid.cli.memory_learning import _trained
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.tuned import Tuned
-from translucid.engines.tuning import _Tuning
+from translucid.engines.tuning import Tuning
 from translucid.ground.console import Console
 from translucid.jobs.captioning import CaptionJob
 from translucid.jobs.classifying import ClassifyJob
@@ -44,7 +44,7 @@ def save_tuning(out):
     tokenizer = SimpleNamespace(target_word_starts=lambda: [True], target_opening=[])
     folder = SimpleNamespace(path=out)
     tuning = SimpleNamespace(folder=folder, configuration=resolve(), model=None, tokenizer=tokenizer)
-    _Tuning.save(tuning, SimpleNamespace(tells=True, tuned=Tuned()), 1.0, None)
+    Tuning.save(tuning, SimpleNamespace(tells=True, tuned=Tuned()), 1.0, None)
 
 
 class ReachedError(Exception):

@@ -94,7 +94,7 @@ def test_so_many_sentences_and_pairs_are_enough(run, tried, console, tmp_path, m
     (tmp_path / "valid.tsv").write_text("I like soccer\tme gusta\n" * 1001)
     counts = []
 
-    def learned(model, ids, device, advance):
+    def learned(model, ids, device, advance, *, taught):
         counts.append((len(ids), str(device)))
         advance(1)
         return Links()
@@ -121,7 +121,9 @@ def test_so_many_sentences_and_pairs_are_enough(run, tried, console, tmp_path, m
 
 def test_pairs_too_long_for_the_model_are_neither_tried_nor_learned_from(tmp_path, tried, console, monkeypatch):
     run = run_at(tmp_path / "run", positions="learned", max_length=12)
-    monkeypatch.setattr(tuning, "learn_links", lambda model, ids, *_: lengths.append([*map(list, ids)]) or Empty())
+    monkeypatch.setattr(
+        tuning, "learn_links", lambda model, ids, *_, taught: lengths.append([*map(list, ids)]) or Empty()
+    )
 
     class Empty:
         def shortlist(self, *_):

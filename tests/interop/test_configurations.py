@@ -253,6 +253,7 @@ def test_marians_options_follow_from_its_configuration(tmp_path):
         "nonlinearity": "swish",
         "positions": "sinusoidal-tensor2tensor",
         "zero_start": True,
+        "decoder": "self-attention",
     }
     assert marian._shape(keys_of(tmp_path, MARIAN)) == wanted
     harmless = {

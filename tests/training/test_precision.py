@@ -24,7 +24,7 @@ def chosen(monkeypatch, gain, before=None, asked="auto", device=CPU, workers=Non
     ("gain", "before", "name"),
     [
         (2.0, None, "bfloat16"),
-        (1.2, None, "float32"),
+        (0.9, None, "float32"),
         (0.2, None, "float32"),
         (0.5, "bfloat16", "bfloat16"),  # noise, or another machine: as before
         (0.1, "bfloat16", "float32"),

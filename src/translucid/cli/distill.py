@@ -42,9 +42,7 @@ class Data(NamedTuple):
     ] = None
     valid: Annotated[list[str] | None, option.files("Validation pairs; some of --pairs if not given.")] = None
     test: Annotated[list[str] | None, option.files("Test pairs, for the report.")] = None
-    overwrite: Annotated[
-        bool, Option("--overwrite", help="Repeat stages whose inputs have changed; replace a run in --out.")
-    ] = False
+    overwrite: option.Overwrite = False
 
 
 class Teaching(NamedTuple):

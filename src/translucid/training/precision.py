@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 
-from translucid.kernels.onednn import CLEARLY
 from translucid.kernels.rounding import gain_of_rounding
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.workers import Workers
@@ -58,8 +57,8 @@ def choose_precision(
     elif before == "float32":
         least = FAR
     else:
-        least = CLEARLY
-    bfloat16 = gain >= least
-    if bfloat16 != (gain >= CLEARLY):
+        least = 1.0
+    bfloat16 = gain > least
+    if bfloat16 != (gain > 1):
         reason = f"as before; {reason}"
     return Precision(bfloat16, reason)

@@ -22,11 +22,14 @@ from translucid.corpora.phrasebook import generate
 from translucid.corpora.scenes.writing import write_corpus
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
+from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.settings import parse_yaml
 from translucid.training.experiment import run_experiment
 
+# As jobs do: MKL would read a later setting only in processes that a test starts, and their last digits would differ.
+same_sums_on_any_threads()
 ROOT = Path(__file__).resolve().parent.parent
 # Models that have learned next to nothing never end a sentence, and most of the time would go into what they write.
 SHORT = ["decoding.max_length_ratio=1", "decoding.max_length_extra=4"]

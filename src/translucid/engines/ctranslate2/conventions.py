@@ -25,8 +25,11 @@ def is_supported(options: object) -> bool:
 
 
 def position_rows(options: Any) -> int:
-    """Return the rows of a Transformer's table of positions, and thus the most tokens of a sentence, by its options."""
-    return int(options.longest or min(options.max_length, POSITIONS))
+    """Return the rows of a Transformer's table of positions, and thus the most tokens of a sentence, by its options.
+
+    Other models have no table; their conversion is refused later.
+    """
+    return int(options.longest or min(getattr(options, "max_length", POSITIONS), POSITIONS))
 
 
 def layer_names(layers: Mapping[str, int], *, pre: bool) -> Iterator[tuple[str, list[str]]]:

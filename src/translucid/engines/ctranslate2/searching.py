@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -191,19 +192,17 @@ class CTranslate2Engine:
             difference = cls.difference_from(torch_engine(), tokenizer)
             save_difference(folder, difference)
 
-        def opened(folder: Path) -> CTranslate2Engine:
-            return cls(
-                folder,
-                tokenizer=tokenizer,
-                torch_engine=torch_engine,
-                longest=configuration.model.longest,
-                positions=position_rows(configuration.model),  # `convert` has refused models without them
-                device=device,
-                considered=tuned.considered,
-                threads=threads,
-                compute_type=half_precision(device, tuned.quantization),
-            )
-
+        opened = partial(
+            cls,
+            tokenizer=tokenizer,
+            torch_engine=torch_engine,
+            longest=configuration.model.longest,
+            positions=position_rows(configuration.model),
+            device=device,
+            considered=tuned.considered,
+            threads=threads,
+            compute_type=half_precision(device, tuned.quantization),
+        )
         return open_converted("ctranslate2", made_from, convert, opened)
 
     @classmethod

@@ -7,6 +7,7 @@ import pytest
 from translucid.distillation.stages import Stage, Stages
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
+from translucid.ground.lock import locked_folder
 
 FIRST = Stage("first", "doing the first", ("first.txt",))
 SECOND = Stage("second", "doing the second", ("second.txt",))
@@ -93,7 +94,12 @@ def test_a_stage_that_takes_little_time_is_repeated_without_asking(stages):
 
 
 def test_a_damaged_record_and_a_second_process_are_reported(stages):
-    with stages().locked(), pytest.raises(UserError, match="another distillation is at work"), stages().locked():
+    folder = stages().folder
+    with (
+        locked_folder(folder, "distillation"),
+        pytest.raises(UserError, match="another distillation is at work"),
+        locked_folder(folder, "distillation"),
+    ):
         pass
     (stages().folder / "first.json").write_text(json.dumps({"identity": 3}))
     with pytest.raises(UserError, match="can't be read as the record of a stage"):

@@ -38,7 +38,7 @@ def edited(monkeypatch):
     monkeypatch.setattr(equation, "attend", attend)
     monkeypatch.setattr(multi_head, "attend", attend)
     monkeypatch.setattr(agreement, "equations_digest", lambda: "edited")
-    monkeypatch.setattr("translucid.engines.ctranslate2.searching.equations_digest", lambda: "edited")
+    monkeypatch.setattr("translucid.engines.converted.equations_digest", lambda: "edited")
 
 
 def test_the_engines_agree_on_a_model_as_it_is(trained):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engines.test_ctranslate2_calls import Pieces
-from translucid.engines import agreement
+from translucid.engines import agreement, converted
 from translucid.engines.ctranslate2 import searching
 from translucid.engines.ctranslate2.searching import CTranslate2Engine
 from translucid.engines.tuned import Tuned
@@ -70,7 +70,7 @@ def test_a_conversion_is_for_all_that_it_depends_on(tmp_path, monkeypatch):
     found.append(fingerprint(tuned=Tuned(considered="seen pieces")))
     for name in ("__version__", "equations_digest", "digest"):
         with monkeypatch.context() as patched:
-            patched.setattr(searching, name, "0" if name == "__version__" else lambda *_: "0")
+            patched.setattr(converted, name, "0" if name == "__version__" else lambda *_: "0")
             found.append(fingerprint())
     with monkeypatch.context() as patched:
         patched.setattr(ctranslate2, "__version__", "0")

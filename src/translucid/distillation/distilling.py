@@ -30,6 +30,7 @@ from translucid.distillation.teacher import teacher_job
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.ground.lock import locked_folder
 from translucid.ground.reading import digest
 from translucid.jobs.back_translating import BackTranslationJob, pairs_made
 from translucid.jobs.job import AnyJob, identity_of
@@ -87,7 +88,7 @@ def distill(
     if not stages.begun(TRAIN):
         run.refuse_to_lose(overwrite)
     student_configuration(request, chosen_preset(request, 0), {})  # a wrong setting is reported before hours of work
-    with stages.locked():
+    with locked_folder(request.folder, "distillation"):
         return _Distillation(request, stages, console).run_all(command)
 
 

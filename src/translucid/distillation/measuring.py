@@ -26,7 +26,7 @@ from translucid.ground.reading import read_at_most
 ROUNDS = 3
 """The number of times that each system is timed; the median counts."""
 SECONDS = 1.0
-"""The time for single sentences, and again for batches, of a system in a round."""
+"""The time for single sentences of a system in a round; batches get the same time."""
 ALONE = 40
 """The most sentences that are translated one at a time in a round."""
 FEWEST_ALONE = 5
@@ -199,7 +199,7 @@ def measure(
         console: shows the progress.
         language: the code of the target language, if it is known.
         rounds: the number of rounds.
-        seconds: the time for single sentences, and again for batches, of a system in a round.
+        seconds: the time for single sentences of a system in a round; batches get the same time.
     """
     sources = sources_of(pairs)
     measurements = measurements.model_copy(update={"count": len(systems)})
@@ -263,7 +263,7 @@ def _timed(system: System, texts: Sequence[str], for_all: float, seconds: float)
         system: the system.
         texts: sentences in random order.
         for_all: the time in which the system translates all of them, roughly.
-        seconds: the time for single sentences, and again for batches.
+        seconds: the time for single sentences; batches get the same time.
     """
     system.translate(texts[:1])  # its memory has been displaced from the processor's cache by other systems
     alone = []

@@ -23,7 +23,8 @@ def draw_report(measurements: Measurements, front: Sequence[Measured]) -> Figure
     figure = new_figure(9, 4.8)
     axes = figure.subplots()
     # Between two systems of the front, the faster one is the best within the time.
-    times, scores = [each.milliseconds for each in front], [measurements.score(each) for each in front]
+    times = [system.milliseconds for system in front]
+    scores = list(map(measurements.score, front))
     axes.step(times, scores, where="post", color="grey", linewidth=1, zorder=1)
     colours: dict[str, str] = {}
     for system in measurements.systems:
@@ -53,7 +54,8 @@ def draw_report(measurements: Measurements, front: Sequence[Measured]) -> Figure
 def _handles(measurements: Measurements, colours: dict[str, str]) -> list[Line2D]:
     """Return the entries of the legend: a line for each name, a marker for each beam, and the front."""
     handles = [Line2D([], [], color=colour, linewidth=4, label=name) for name, colour in colours.items()]
-    for beam in sorted({system.beam for system in measurements.systems}, reverse=True):
+    beams = {system.beam for system in measurements.systems}
+    for beam in sorted(beams, reverse=True):
         label = "greedy" if beam == 1 else f"beam {beam}"
         marker = _MARKERS.get(beam, "s")
         handles.append(Line2D([], [], marker=marker, color="black", linestyle="none", label=label))

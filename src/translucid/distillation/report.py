@@ -84,7 +84,7 @@ class Report:
             target: the code of the target language.
             sentences: the largest number of test sentences.
             rounds: the number of times that each system is timed.
-            seconds: the time for single sentences, and again for batches, of a system each time.
+            seconds: the time for single sentences of a system each time; batches get the same time.
 
         Raises:
             UserError: a run is damaged, or files do not exist.
@@ -181,7 +181,7 @@ class Report:
             yield f"{self.bounds}: {answer}."
 
     def adopt(self, chosen: Measured) -> None:
-        """Let `translate`, `evaluate` and `serve` use a student's engine, weights, candidates and beam from now on."""
+        """Save the engine, weights, candidates and beam of a student as the defaults of its run."""
         shortlist = None
         if chosen.tuned.considered != "all pieces":
             shortlist = Shortlists.read(self.folder / SHORTLISTS).lists[chosen.tuned.considered]

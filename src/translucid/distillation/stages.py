@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from translucid.ground.atomic import write_atomically
@@ -66,28 +64,6 @@ class Stages:
             overwrite: whether stages are repeated if their inputs have changed.
         """
         self.folder, self.stages, self.console, self.overwrite = folder, list(stages), console, overwrite
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Make the folder, and keep other distillations out of it.
-
-        Raises:
-            UserError: another distillation uses it, or it can't be written.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / ".lock", timeout=0)
-            lock.acquire()
-        except Timeout as error:
-            fix = "Wait until it ends, or choose another --out."
-            raise UserError("another distillation is at work in this folder", file=self.folder, fix=fix) from error
-        except OSError as error:
-            what = f"can't be written ({error.strerror})"
-            raise UserError(what, file=self.folder, fix="Choose another --out.") from error
-        try:
-            yield
-        finally:
-            lock.release()
 
     def label(self, stage: Stage) -> str:
         """Return what the progress bar of a stage says, such as `2 of 7: translating`."""

@@ -10,14 +10,20 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from translucid import __version__
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.engines.agreement import equations_digest
 from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
+from translucid.ground.reading import digest
+from translucid.runs.configuration import Configuration
+from translucid.runs.run_folder import RunFolder
 
 KEPT = 8
 """The number of models of a kind in the cache; the one that was used least recently is removed."""
@@ -52,6 +58,38 @@ def open_converted(
         with suppress(OSError):  # without space or a home folder, the model is not kept
             keep(kind, fingerprint, partial(shutil.copytree, made), KEPT)
         return opened(made)
+
+
+def conversion_identity(
+    run: RunFolder,
+    configuration: Configuration,
+    tokenizer: Tokenizer,
+    *,
+    shortlist: Path | None,
+    adapter: str | None,
+    versions: Sequence[str] = (),
+    code: Iterable[Path],
+) -> dict[str, object]:
+    """Return whatever the numbers of a converted model depend on: an edited equation or another version changes it.
+
+    Args:
+        run: the run folder.
+        configuration: the configuration of the run.
+        tokenizer: the tokenizer of the run.
+        shortlist: the file with the candidates, if there is one.
+        adapter: the fingerprint of the model's adapter, if any.
+        versions: the versions of the packages of the engine.
+        code: the files that convert the model.
+    """
+    return {
+        "model": run.model_digest(),
+        "adapter": adapter,
+        "shape": configuration.model.model_dump(),
+        "tokenizer": tokenizer.fingerprint,
+        "shortlist": shortlist and digest(shortlist),
+        "by": [__version__, *versions, *map(digest, code)],
+        "equations": equations_digest(),
+    }
 
 
 def save_difference(folder: Path, difference: float) -> None:

@@ -74,7 +74,7 @@ def link_files(options: DataOptions) -> dict[str, LinkFile]:
     """Return the file with the word links of each training file that has one.
 
     Raises:
-        UserError: bad lines would be skipped, after which the lines no longer correspond.
+        UserError: `data.skip_bad` is set; skipped lines would shift the pairs against their links.
     """
     files = dict(zip(options.train, options.train_alignments, strict=False))
     for name in (*options.train, *options.synthetic, *options.mix):

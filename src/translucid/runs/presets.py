@@ -76,6 +76,13 @@ def _language(suits: str, model: dict[str, Any], **training: Any) -> Preset:
     return Preset(suits, settings)
 
 
+_BASE_TRAINING = {
+    "learning_rate": 0.0007,
+    "warmup": 4000,
+    "batch_tokens": 25000,
+    "max_steps": 100000,
+    "validate_every": 2000,
+}
 _LSTM_TRAINING = {"batch_tokens": 4480, "learning_rate": 0.005, "warmup": 200}
 
 PRESETS: dict[str, Preset] = {
@@ -136,13 +143,7 @@ PRESETS: dict[str, Preset] = {
                 "norm": "post",
             },
             "data": {"tokenizer": {"vocabulary": 32000}},
-            "training": {
-                "learning_rate": 0.0007,
-                "warmup": 4000,
-                "batch_tokens": 25000,
-                "max_steps": 100000,
-                "validate_every": 2000,
-            },
+            "training": _BASE_TRAINING,
         },
     ),
     "tiny": Preset(
@@ -163,13 +164,7 @@ PRESETS: dict[str, Preset] = {
         {
             "model": _blocks(512, heads=8, feed_forward=2048, layers=6, dropout=0.1),
             "data": {"tokenizer": {"vocabulary": 32000}},
-            "training": {
-                "learning_rate": 0.0007,
-                "warmup": 4000,
-                "batch_tokens": 25000,
-                "max_steps": 100000,
-                "validate_every": 2000,
-            },
+            "training": _BASE_TRAINING,
         },
     ),
     "rnn-none": _recurrent("none", "before attention: one vector carries the sentence (Sutskever et al. 2014)"),

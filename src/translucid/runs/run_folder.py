@@ -10,13 +10,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from translucid import __version__
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.atomic import replace, write_atomically
 from translucid.ground.errors import UserError
+from translucid.ground.lock import LOCK, locked_folder
 from translucid.ground.reading import digest, refuse_strange
 from translucid.runs.configuration import Configuration, validated
 from translucid.runs.settings import LONGEST, read_settings, with_current_names
@@ -341,31 +340,21 @@ class RunFolder:
             UserError: another training uses the folder, or it can't be written.
         """
         self.refuse_strange_files()
-        file = self.path / ".lock"
-        lock = FileLock(file, timeout=0)
+        file = self.path / LOCK
         is_new_lock, is_new_folder = not file.exists(), not self.path.exists()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except Timeout as error:
-            fix = "Wait until it ends, or choose another --out."
-            raise UserError("another training is at work in this folder", file=self.path, fix=fix) from error
-        except OSError as error:
-            what = f"can't be written ({error.strerror})"
-            raise UserError(what, file=self.path, fix="Choose another --out.") from error
-        try:
-            yield
-        except UserError:
-            # A refusal leaves nothing behind. Nobody waits for the lock, so its file may be removed while it is held.
-            if is_new_lock:
-                with suppress(OSError):  # Windows removes it only when it is released
-                    file.unlink()
-            if is_new_folder:
-                with suppress(OSError):  # the folder is not empty
-                    self.path.rmdir()
-            raise
-        finally:
-            lock.release()
+        with locked_folder(self.path, "training"):
+            try:
+                yield
+            except UserError:
+                # A refusal leaves nothing behind. Nobody waits for the lock, so its file may be removed while it is
+                # held.
+                if is_new_lock:
+                    with suppress(OSError):  # Windows removes it only when it is released
+                        file.unlink()
+                if is_new_folder:
+                    with suppress(OSError):  # the folder is not empty
+                        self.path.rmdir()
+                raise
 
     def add_metrics(self, row: dict[str, Any]) -> None:
         """Append a row to `metrics.jsonl`."""

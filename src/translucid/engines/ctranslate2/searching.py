@@ -26,18 +26,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import ctranslate2
 
-from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis, in_order
 from translucid.decoding.limits import find_loop, length_limit, length_penalty
-from translucid.engines.agreement import equations_digest, largest_difference
-from translucid.engines.converted import load_difference, open_converted, save_difference
+from translucid.engines.agreement import largest_difference
+from translucid.engines.converted import conversion_identity, load_difference, open_converted, save_difference
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
 from translucid.engines.ctranslate2.opening import half_precision, open_translator
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about, between_steps
-from translucid.ground.reading import digest
 from translucid.ground.special import SPELLED
 from translucid.kernels.machine import cores
 
@@ -173,17 +171,16 @@ class CTranslate2Engine:
         """
         shortlist = tuned.shortlist(run.path)
         here = Path(__file__).parent
-        # Whatever the converted numbers depend on: an edited equation or another version invalidates the cache.
-        made_from = {
-            "model": run.model_digest(),
-            "adapter": adapter,
-            "shape": configuration.model.model_dump(),
-            "tokenizer": tokenizer.fingerprint,
-            "shortlist": shortlist and digest(shortlist),
-            "quantization": tuned.quantization,
-            "by": [__version__, ctranslate2.__version__, digest(here / "convert.py"), digest(here / "conventions.py")],
-            "equations": equations_digest(),
-        }
+        identity = conversion_identity(
+            run,
+            configuration,
+            tokenizer,
+            shortlist=shortlist,
+            adapter=adapter,
+            versions=[ctranslate2.__version__],
+            code=[here / "convert.py", here / "conventions.py"],
+        )
+        made_from = identity | {"quantization": tuned.quantization}
 
         def convert(folder: Path) -> None:
             from translucid.engines.ctranslate2.convert import save_ctranslate2

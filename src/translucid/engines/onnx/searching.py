@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import BY_WORDS, CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
-from translucid.engines.agreement import equations_digest, largest_difference
-from translucid.engines.converted import load_difference, open_converted, save_difference
+from translucid.engines.agreement import largest_difference
+from translucid.engines.converted import conversion_identity, load_difference, open_converted, save_difference
 from translucid.engines.ctranslate2.conventions import POSITIONS
 from translucid.engines.onnx.conventions import refuse_unsupported
 from translucid.engines.tuned import Tuned
 from translucid.ground.cancellation import asked_about
-from translucid.ground.reading import digest
+from translucid.ground.iteration import batched
 from translucid.ground.special import SpecialTokens
 from translucid.kernels.machine import cores
 from translucid.models.model_options import TransformerOptions
@@ -145,15 +144,8 @@ class OnnxEngine:
         refuse_unsupported(configuration.model)
         considered: CandidateVocabulary = "all pieces" if tuned.considered in BY_WORDS else tuned.considered
         shortlist = tuned.shortlist(run.path) if considered == tuned.considered else None
-        made_from = {
-            "model": run.model_digest(),
-            "adapter": adapter,
-            "shape": configuration.model.model_dump(),
-            "tokenizer": tokenizer.fingerprint,
-            "shortlist": shortlist and digest(shortlist),
-            "by": [__version__, *(digest(file) for file in sorted(Path(__file__).parent.glob("*.py")))],
-            "equations": equations_digest(),
-        }
+        code = sorted(Path(__file__).parent.glob("*.py"))
+        made_from = conversion_identity(run, configuration, tokenizer, shortlist=shortlist, adapter=adapter, code=code)
 
         def convert(folder: Path) -> None:
             _save(torch_engine(), tokenizer, folder, considered)
@@ -197,9 +189,9 @@ class OnnxEngine:
         done(len(sentences) - len(accepted) - len(left))
         accepted.sort(key=lambda number: -len(sentences[number]))  # sentences of similar length need little padding
         size = max(1, min(ROWS // options.beam, BATCH))
-        batches = [accepted[first : first + size] for first in range(0, len(accepted), size)]
-        searched = self._search([[sentences[i] for i in batch] for batch in batches], options)
-        for batch, nbest_lists in zip(batches, searched, strict=True):
+        batches = list(batched(accepted, size))
+        of_batches = [list(map(sentences.__getitem__, batch)) for batch in batches]
+        for batch, nbest_lists in zip(batches, self._search(of_batches, options), strict=True):
             for number, hypotheses in zip(batch, nbest_lists, strict=True):
                 results[number] = hypotheses
             done(len(batch))

@@ -7,9 +7,9 @@ from torch import nn
 from tests.devices.emulated import Emulation
 from translucid.kernels import loss as kernel
 from translucid.kernels import reference_mode
-from translucid.kernels.loss import chunked_loss
+from translucid.kernels.loss import SoftTargets, Target, chunked_loss
 from translucid.kernels.rounding import rounded_products
-from translucid.training.objective import reference_loss, smoothed_loss
+from translucid.training.objective import loss_of_target, reference_loss, smoothed_loss
 
 
 def inputs(rows=23, width=6, vocabulary=11, dtype=torch.float32):
@@ -18,20 +18,26 @@ def inputs(rows=23, width=6, vocabulary=11, dtype=torch.float32):
     return features, nn.Linear(width, vocabulary).to(dtype), torch.randint(vocabulary, (rows,))
 
 
-def gradients(features, output, labels, smoothing):
-    loss = smoothed_loss(features, output, labels, smoothing)
+def soft_targets(rows=23, vocabulary=11, count=4):
+    tokens = torch.stack([torch.randperm(vocabulary)[:count] for _ in range(rows)])
+    return SoftTargets(tokens, torch.rand(rows, count).softmax(1))
+
+
+def gradients(features, output, labels, smoothing, soft=None):
+    loss = loss_of_target(features, output, Target(labels, smoothing, soft, 0.3 if soft else 0.0))
     return loss, torch.autograd.grad(loss.smoothed * 3, [features, output.weight, output.bias])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [1, 7, 512])
-def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, monkeypatch):
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_values_and_gradients_are_those_of_plain(dtype, smoothing, rows, is_soft, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)
-    drawn = inputs(dtype=dtype)
-    loss, found = gradients(*drawn, smoothing)
+    drawn, soft = inputs(dtype=dtype), soft_targets() if is_soft else None
+    loss, found = gradients(*drawn, smoothing, soft)
     with reference_mode():
-        expected, exact = gradients(*drawn, smoothing)
+        expected, exact = gradients(*drawn, smoothing, soft)
     assert type(loss.smoothed.grad_fn) is not type(expected.smoothed.grad_fn)
     torch.testing.assert_close(loss.smoothed, expected.smoothed, check_dtype=False)
     assert loss.cross_entropy == pytest.approx(float(expected.cross_entropy), rel=1e-5)
@@ -61,10 +67,11 @@ def test_rounded_products_give_nearly_the_same(smoothing, rows, monkeypatch):
 @pytest.mark.parametrize("bias", [-200.0, 61.0, 200.0])
 def test_extreme_logits_are_no_different(bias):
     features, output, labels = inputs()
-    loss, found = gradients(features, output, labels, 0.1)
+    soft = soft_targets()
+    loss, found = gradients(features, output, labels, 0.1, soft)
     with torch.no_grad():
         output.bias += bias
-    extreme, same = gradients(features, output, labels, 0.1)
+    extreme, same = gradients(features, output, labels, 0.1, soft)
     torch.testing.assert_close(extreme.smoothed, loss.smoothed, rtol=1e-4, atol=1e-4)
     assert extreme.correct == loss.correct
     for one, other in zip(same, found, strict=True):
@@ -97,7 +104,7 @@ def test_gradients_that_nobody_wants_are_not_made(monkeypatch):
 
 def test_counts_have_no_gradient():
     features, output, labels = inputs()
-    sums = chunked_loss(features, output.weight, output.bias, labels, 0.1)
+    sums = chunked_loss(features, output.weight, output.bias, Target(labels, 0.1))
     assert sums.smoothed.requires_grad and not sums.right.requires_grad and not sums.correct.requires_grad
 
 
@@ -113,25 +120,29 @@ def test_second_derivatives_are_refused_by_the_chunks_and_right_within_plain():
         slope().backward()
     with reference_mode():
         slope().backward()
-    assert reference_loss(features, output, labels, 0.1).smoothed.requires_grad
     assert features.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_chunks_on_a_gpu_have_the_values_and_gradients_of_plain(monkeypatch, smoothing):
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_chunks_on_a_gpu_have_the_values_and_gradients_of_plain(monkeypatch, smoothing, is_soft):
     monkeypatch.setattr(kernel, "LOGITS_ON_GPU", 40)  # three rows of eleven pieces
     torch.manual_seed(1)
     x, labels = torch.randn(10, 6), torch.randint(11, (10,))
     output = nn.Linear(6, 11)
     weights = [x.requires_grad_(), output.weight, output.bias]
-    expected = reference_loss(x, output, labels, smoothing)
+    soft = soft_targets(10) if is_soft else None
+    expected = reference_loss(x, output, Target(labels, smoothing, soft, 0.3 if soft else 0.0))
     gradients = torch.autograd.grad(expected.smoothed * 3, weights)
     with Emulation("cuda") as emulation:
         on_gpu = nn.Linear(6, 11)
         on_gpu.load_state_dict(output.state_dict())
         on_gpu.to(emulation.device)
         features = x.detach().to(emulation.device).requires_grad_()
-        found = smoothed_loss(features, on_gpu, labels.to(emulation.device), smoothing)
+        if soft:
+            soft = SoftTargets(*(part.to(emulation.device) for part in soft))
+        target = Target(labels.to(emulation.device), smoothing, soft, 0.3 if soft else 0.0)
+        found = loss_of_target(features, on_gpu, target)
         found_gradients = torch.autograd.grad(found.smoothed * 3, [features, on_gpu.weight, on_gpu.bias])
         assert float(found.smoothed.detach()) == pytest.approx(float(expected.smoothed), rel=1e-5)
         assert float(found.cross_entropy) == pytest.approx(float(expected.cross_entropy), rel=1e-5)

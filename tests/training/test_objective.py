@@ -7,20 +7,21 @@ from torch import nn
 from translucid.data.batching import Batch
 from translucid.kernels import loss as kernel
 from translucid.kernels import reference_mode
+from translucid.kernels.loss import Target
 from translucid.models.model_options import TransformerOptions
 from translucid.models.transformer import Transformer
 from translucid.training import objective
-from translucid.training.objective import batch_loss, reference_loss, smoothed_loss
+from translucid.training.objective import batch_loss, loss_of_target, reference_loss, smoothed_loss
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("path", [reference_loss, smoothed_loss])
+@pytest.mark.parametrize("path", [reference_loss, loss_of_target])
 @pytest.mark.parametrize("rows", [1, 7, 512])
 def test_both_paths_are_the_loss_of_torch(path, smoothing, rows, monkeypatch):
     monkeypatch.setattr(kernel, "ROWS", rows)
     features, output, labels = torch.randn(23, 6, requires_grad=True), nn.Linear(6, 11), torch.randint(11, (23,))
     parameters = [features, *output.parameters()]
-    loss = path(features, output, labels, smoothing)
+    loss = path(features, output, Target(labels, smoothing))
     found = torch.autograd.grad(loss.smoothed, parameters)
     logits = output(features)
     expected = nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="sum")

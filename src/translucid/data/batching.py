@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from translucid.ground.special import SPECIAL
+from translucid.kernels.loss import SoftTargets
 from translucid.kernels.transfer import pinned, upload
 
 
@@ -40,6 +41,8 @@ class Batch(NamedTuple):
     computes it."""
     links: LinkedPieces | None = None
     """The word links of the pairs, for guided alignment."""
+    soft_targets: SoftTargets | None = None
+    """The most probable tokens of teachers at each of `places`, for distillation."""
 
     def rows(self, rows: slice) -> Batch:
         """Return some rows of a batch that has one target for each source."""
@@ -56,14 +59,17 @@ class Batch(NamedTuple):
         lengths = self.source.ne(SPECIAL.pad).sum(1).tolist() if is_ids else ()
         places = self.labels.flatten().ne(SPECIAL.pad).nonzero().squeeze(1)
         links = self.links and LinkedPieces(*map(pinned, self.links))
-        return Batch(pinned(self.source), pinned(self.targets_in), pinned(self.labels), pinned(places), lengths, links)
+        soft = self.soft_targets and SoftTargets(*map(pinned, self.soft_targets))
+        source, targets_in, labels = (pinned(side) for side in self[:3])
+        return Batch(source, targets_in, labels, pinned(places), lengths, links, soft)
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
         source, targets_in, labels = (upload(side, device) for side in (self.source, self.targets_in, self.labels))
         places = None if self.places is None else upload(self.places, device)
         links = self.links and LinkedPieces(*(upload(part, device) for part in self.links))
-        return Batch(source, targets_in, labels, places, self.lengths, links)
+        soft = self.soft_targets and SoftTargets(*(upload(part, device) for part in self.soft_targets))
+        return Batch(source, targets_in, labels, places, self.lengths, links, soft)
 
 
 def plan_epoch(

@@ -22,6 +22,10 @@ Five ideas make it cheap:
 
 On a GPU, 4 would wait for the device, and 2 and 5 gain nothing. Its chunks are larger, since many short kernels are
 slow.
+
+Soft targets q (Hinton et al. 2015, arXiv 1503.02531), the probabilities that teachers give to a few tokens c_k, with a
+sum of 1, take a share a of the loss: the loss above times 1 - a, plus a * (log z - sum_k q_k l_ck). They change dl only
+at these tokens.
 """
 
 from __future__ import annotations
@@ -47,6 +51,19 @@ SAFE = 60.0
 """The largest absolute value of a row's highest logit for which exp and 1 / z are safe in float32."""
 
 
+class SoftTargets(NamedTuple):
+    """The most probable tokens of teachers at n target positions."""
+
+    tokens: Tensor
+    """The tokens [n, K] int64; those of a position differ."""
+    probabilities: Tensor
+    """Their probabilities [n, K]; those of a position sum to 1."""
+
+    def rows(self, rows: slice) -> SoftTargets:
+        """Return those of some positions."""
+        return SoftTargets(self.tokens[rows], self.probabilities[rows])
+
+
 class Sums(NamedTuple):
     """Sums over all rows, each []."""
 
@@ -66,11 +83,33 @@ def chunks_suit(features: Tensor, output: nn.Linear) -> bool:
     return features.device.type != "cpu" or same
 
 
-def chunked_loss(features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Sums:
-    """Return the sums for features [n, D] and labels [n], given W [V, D] and b [V]."""
+class Target(NamedTuple):
+    """The distribution that the model learns at each of n positions."""
+
+    labels: Tensor
+    """The correct tokens [n] int64."""
+    smoothing: float
+    """e."""
+    soft: SoftTargets | None = None
+    share: float = 0.0
+    """a; 0 without soft targets."""
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """The shares of the loss of the labels, and of the uniform distribution."""
+        hard = 1 - self.share
+        return hard * (1 - self.smoothing), hard * self.smoothing
+
+    def rows(self, rows: slice) -> Target:
+        """Return that of some positions."""
+        return self._replace(labels=self.labels[rows], soft=self.soft and self.soft.rows(rows))
+
+
+def chunked_loss(features: Tensor, weight: Tensor, bias: Tensor, target: Target) -> Sums:
+    """Return the sums for features [n, D], given W [V, D] and b [V]."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (features, weight, bias)):
-        return Sums(*_ChunkedLoss.apply(features, weight, bias, labels, smoothing))  # type: ignore[no-untyped-call]
-    return _sums(features, weight, bias, labels, smoothing, None)
+        return Sums(*_ChunkedLoss.apply(features, weight, bias, target))  # type: ignore[no-untyped-call]
+    return _sums(features, weight, bias, target, None)
 
 
 class _Gradients(NamedTuple):
@@ -86,9 +125,9 @@ class _ChunkedLoss(torch.autograd.Function):
     """The forward pass computes the gradients too, so that the logits need not be stored or computed again."""
 
     @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float) -> Sums:
+    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Target) -> Sums:
         gradients = _Gradients(torch.empty_like(features), _empty_gradient(weight))
-        sums = _sums(features, weight, bias, labels, e, gradients)
+        sums = _sums(features, weight, bias, target, gradients)
         ctx.save_for_backward(gradients.features, gradients.weight[:, :-1], gradients.weight[:, -1])
         ctx.mark_non_differentiable(sums.right, sums.correct)
         return sums
@@ -97,7 +136,7 @@ class _ChunkedLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, *of_counts: Tensor) -> tuple[Tensor | None, ...]:
         d_features, d_weight, d_bias = ctx.saved_tensors
-        return d_features * gradient, (d_weight * gradient).contiguous(), d_bias * gradient, None, None
+        return d_features * gradient, (d_weight * gradient).contiguous(), d_bias * gradient, None
 
 
 def _empty_gradient(weight: Tensor) -> Tensor:
@@ -110,32 +149,34 @@ def _empty_gradient(weight: Tensor) -> Tensor:
 
 
 @fast_products()
-def _sums(
-    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
-) -> Sums:
+def _sums(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
     """Return the sums, and fill `gradients` if they are given."""
     sums = _sums_on_cpu if features.device.type == "cpu" else _sums_on_gpu
-    return sums(features, weight, bias, labels, e, gradients)
+    return sums(features, weight, bias, target, gradients)
 
 
-def _sums_on_cpu(
-    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
-) -> Sums:
+def _sums_on_cpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
     """Compute the sums with the five ideas above."""
     rows, vocabulary = len(features), len(weight)
+    hard, uniform = target.weights
     x = torch.cat([features, features.new_ones(rows, 1)], 1)  # [n, D + 1]
     w = torch.cat([weight, bias[:, None]], 1)  # [V, D + 1]
     right, smoothed = features.new_zeros(()), features.new_zeros(())
-    correct = labels.new_zeros(())
+    correct = target.labels.new_zeros(())
     w_factor = factor(w)
     buffer = w_factor.new_empty(min(ROWS, rows), vocabulary)
     w_sum = w.sum(0)
     for first in range(0, rows, ROWS):
-        chunk, y = x[first : first + ROWS], labels[first : first + ROWS]
-        at = (torch.arange(len(chunk)), y)  # not scatter, which copies its whole target if that is bfloat16
+        part = slice(first, first + ROWS)
+        chunk, (y, _, soft, share) = x[part], target.rows(part)
+        row = torch.arange(len(chunk))
+        at = (row, y)  # not scatter, which copies its whole target if that is bfloat16
         logits = torch.mm(factor(chunk), w_factor.t(), out=buffer[: len(chunk)])
         at_label, highest = logits[at], logits.amax(1)
         correct += (at_label == highest).sum()
+        if soft:
+            at_soft = (row[:, None], soft.tokens)
+            expected = (soft.probabilities * logits[at_soft]).sum(1)  # sum_k q_k l_ck
         extreme = bool(highest.abs().max() > SAFE)
         if extreme:
             logits -= highest[:, None]
@@ -144,49 +185,61 @@ def _sums_on_cpu(
         log_z = z.log() + highest if extreme else z.log()
         chunk_right = (log_z - at_label).sum()
         right += chunk_right
-        smoothed += (1 - e) * chunk_right
-        if e:
-            smoothed += e * (log_z.sum() - (chunk @ w_sum).sum() / vocabulary)
+        smoothed += hard * chunk_right
+        if uniform:
+            smoothed += uniform * (log_z.sum() - (chunk @ w_sum).sum() / vocabulary)
+        if soft:
+            smoothed += share * (log_z - expected).sum()
         if gradients:
-            exp[at] -= (1 - e) * z  # z dl, except for the term e / V
-            gradients.features[first : first + ROWS] = (exp @ w_factor[:, :-1]) / z[:, None]
+            exp[at] -= hard * z  # z dl, except for the term of the uniform distribution
+            if soft:
+                exp[at_soft] -= (share * z[:, None] * soft.probabilities).to(exp.dtype)
+            gradients.features[part] = (exp @ w_factor[:, :-1]) / z[:, None]
             gradients.weight.add_((factor(chunk / z[:, None]).t() @ exp).t())
-    if gradients and e:  # the term e / V of dl, for all chunks at once
-        gradients.features.sub_(e / vocabulary * w_sum[:-1])
-        gradients.weight.sub_(e / vocabulary * x.sum(0))
+    if gradients and uniform:  # that term, for all chunks at once
+        gradients.features.sub_(uniform / vocabulary * w_sum[:-1])
+        gradients.weight.sub_(uniform / vocabulary * x.sum(0))
     return Sums(smoothed, right, correct)
 
 
-def _sums_on_gpu(
-    features: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, e: float, gradients: _Gradients | None
-) -> Sums:
+def _sums_on_gpu(features: Tensor, weight: Tensor, bias: Tensor, target: Target, gradients: _Gradients | None) -> Sums:
     """Compute the sums with PyTorch's kernels; products are in the dtype of autocast if that is on."""
     device = features.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     vocabulary, rows = len(weight), max(1, LOGITS_ON_GPU // len(weight))
+    hard, uniform = target.weights
     w_sum = weight.sum(0)
-    right, log_z = (torch.zeros((), device=features.device) for _ in range(2))
-    correct = labels.new_zeros(())
+    right, log_z, of_soft = (torch.zeros((), device=features.device) for _ in range(3))
+    correct = target.labels.new_zeros(())
     with torch.autocast(device, enabled=False):
         x, w, b = features.to(dtype), weight.to(dtype), bias.to(dtype)
         for first in range(0, len(x), rows):
-            chunk, y = x[first : first + rows], labels[first : first + rows, None]
+            part = slice(first, first + rows)
+            chunk, (labels, _, soft, share) = x[part], target.rows(part)
+            y = labels[:, None]
             logits = F.linear(chunk, w, b)
             log_p = logits.float().log_softmax(-1)
             at_label = log_p.gather(1, y)
             correct += (at_label == log_p.amax(1, keepdim=True)).sum()
             right -= at_label.sum()
             log_z += (logits.gather(1, y).float() - at_label).sum()  # log z = l_y - log p_y
+            if soft:
+                of_soft -= (soft.probabilities * log_p.gather(1, soft.tokens)).sum()
             if gradients:
-                dl = log_p.exp_().scatter_add_(1, y, torch.full_like(at_label, e - 1)).to(dtype)
-                gradients.features[first : first + rows] = dl @ w
+                dl = log_p.exp_().scatter_add_(1, y, torch.full_like(at_label, -hard))
+                if soft:
+                    dl.scatter_add_(1, soft.tokens, -share * soft.probabilities)
+                dl = dl.to(dtype)
+                gradients.features[part] = dl @ w
                 gradients.weight[:, :-1] += dl.t() @ chunk
                 gradients.weight[:, -1] += dl.sum(0, dtype=torch.float32)
         x_sum = features.sum(0, dtype=weight.dtype)
         sum_of_logits = x_sum @ w_sum + len(x) * bias.sum()
-        smoothed = (1 - e) * right + e * (log_z - sum_of_logits / vocabulary)
-        if gradients and e:
-            gradients.features.sub_(e / vocabulary * w_sum)
-            gradients.weight[:, :-1].sub_(e / vocabulary * x_sum)
-            gradients.weight[:, -1].sub_(e / vocabulary * len(x))
+        smoothed = hard * right + uniform * (log_z - sum_of_logits / vocabulary)
+        if target.soft:
+            smoothed = smoothed + target.share * of_soft
+        if gradients and uniform:
+            gradients.features.sub_(uniform / vocabulary * w_sum)
+            gradients.weight[:, :-1].sub_(uniform / vocabulary * x_sum)
+            gradients.weight[:, -1].sub_(uniform / vocabulary * len(x))
     return Sums(smoothed, right, correct)

@@ -41,7 +41,7 @@ _FIXED = (
 _FIXED_LATER = (
     "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
     "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
-    "training.teachers", "training.guided_alignment", "training.guided_layer",
+    "training.teachers", "training.soft_targets", "training.guided_alignment", "training.guided_layer",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 
@@ -148,6 +148,8 @@ class Configuration(OptionGroup):
         for name in ("distillation_weight", "teachers"):
             if getattr(self.training, name) and self.model.reads != "text":
                 yield f"training.{name} is for translators"
+        if self.training.soft_targets and self.data.subword_dropout:
+            yield "training.soft_targets are of fixed pieces, and data.subword_dropout cuts words differently each time"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
         if added and (self.model.reads != "text" or not begins):

@@ -78,6 +78,7 @@ class RunFolder:
         self.bad_lines_file = path / "bad-lines.jsonl"
         self.provenance_file = path / "provenance.jsonl"
         self.corpus_folder = path / "state" / "corpus"
+        self.soft_targets_folder = path / "state" / "soft-targets"
         self.images_folder = path / "state" / "images"
         self.texts_folder = path / "state" / "texts"
         self.next_corpus_folder = path / "state" / "corpus.next"

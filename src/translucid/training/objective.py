@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from translucid.attention.points import recording_weights
 from translucid.data.batching import Batch
-from translucid.kernels.loss import chunked_loss, chunks_suit
+from translucid.kernels.loss import Target, chunked_loss, chunks_suit
 from translucid.kernels.transfer import upload
 from translucid.models.classifier import Classifier
 from translucid.models.protocol import SequenceModel
@@ -106,16 +106,26 @@ def real_places(batch: Batch, pad: int) -> Tensor:
 
 
 def smoothed_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
-    """Return the loss of features [n, D] and labels [n] from the kernel, or from the equation if no kernel suits."""
+    """Return the loss of features [n, D] and labels [n]."""
+    return loss_of_target(features, output, Target(labels, smoothing))
+
+
+def loss_of_target(features: Tensor, output: nn.Linear, target: Target) -> Loss:
+    """Return the loss of features [n, D] from the kernel, or from the equation if no kernel suits."""
     if not chunks_suit(features, output):
-        return reference_loss(features, output, labels, smoothing)
-    sums = chunked_loss(features, output.weight, output.bias, labels, smoothing)
-    return Loss(sums.smoothed, sums.right.detach(), sums.correct, len(labels))
+        return reference_loss(features, output, target)
+    sums = chunked_loss(features, output.weight, output.bias, target)
+    return Loss(sums.smoothed, sums.right.detach(), sums.correct, len(target.labels))
 
 
-def reference_loss(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
-    """Return the loss of features [n, D] and labels [n] by the equation above, with all logits [n, V] in memory."""
-    return loss_of_log_p(output(features).float().log_softmax(-1), labels, smoothing)
+def reference_loss(features: Tensor, output: nn.Linear, target: Target) -> Loss:
+    """Return the loss of features [n, D] by the equations, with all logits [n, V] in memory."""
+    log_p = output(features).float().log_softmax(-1)
+    loss = loss_of_log_p(log_p, target.labels, target.smoothing)
+    if target.soft is None:
+        return loss
+    of_soft = -(target.soft.probabilities * log_p.gather(1, target.soft.tokens)).sum()
+    return loss._replace(smoothed=(1 - target.share) * loss.smoothed + target.share * of_soft)
 
 
 def loss_of_log_p(log_p: Tensor, labels: Tensor, smoothing: float) -> Loss:

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from translucid.api.ensemble_runs import EnsembleRuns
 from translucid.data.batching import Batch
+from translucid.kernels.loss import Target
 from translucid.models.protocol import SequenceModel
-from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.objective import Loss, batch_loss, loss_of_log_p, real_places
+from translucid.training.objective import Loss, batch_loss, loss_of_log_p, loss_of_target, real_places
+from translucid.training.soft_targets import teachers_of
 
 
 class L2SP:
@@ -58,20 +56,6 @@ class DistillationLoss:
         self.model, self.share = model, share
         self.teacher = (teacher or copy.deepcopy(model)).eval().requires_grad_(False)
 
-    @classmethod
-    def of(cls, model: SequenceModel, options: TrainingOptions, device: torch.device) -> Self:
-        """Return the loss that options ask for, with the mean of their teachers on a device, if they name any.
-
-        Raises:
-            UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
-        """
-        teacher = None
-        if options.teachers:
-            folder = RunFolder(Path(options.teachers[0]))
-            runs = EnsembleRuns.of(folder, folder.configuration(), folder.tokenizer(), options.teachers[1:])
-            teacher = runs.model().to(device)
-        return cls(model, options.distillation_weight, teacher)
-
     def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch; only the objective differs from that of `batch_loss`."""
         with torch.no_grad():
@@ -87,3 +71,33 @@ class DistillationLoss:
             return loss._replace(smoothed=(1 - self.share) * loss.smoothed + self.share * distillation)
 
         return batch_loss(self.model, batch, smoothing, loss_of)
+
+
+class SoftTargetLoss:
+    """The same mean, with the most probable tokens of teachers that the batch contains."""
+
+    def __init__(self, model: SequenceModel, share: float) -> None:
+        """Store the model that learns, and a."""
+        self.model, self.share = model, share
+
+    def __call__(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        """Return the loss of a batch."""
+
+        def loss_of(features: Tensor, output: nn.Linear, labels: Tensor, smoothing: float) -> Loss:
+            return loss_of_target(features, output, Target(labels, smoothing, batch.soft_targets, self.share))
+
+        return batch_loss(self.model, batch, smoothing, loss_of)
+
+
+def distillation_loss(
+    model: SequenceModel, options: TrainingOptions, device: torch.device
+) -> DistillationLoss | SoftTargetLoss:
+    """Return the loss of `training.distillation_weight`.
+
+    Raises:
+        UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
+    """
+    if options.soft_targets:
+        return SoftTargetLoss(model, options.distillation_weight)
+    teacher = teachers_of(options).to(device) if options.teachers else None
+    return DistillationLoss(model, options.distillation_weight, teacher)

@@ -38,6 +38,7 @@ from translucid.training.dataset import (
 from translucid.training.epochs import PairEpochs
 from translucid.training.guided_alignment import taught_head
 from translucid.training.regression_guard import GuardedValidator
+from translucid.training.soft_targets import with_soft_targets
 from translucid.training.validation import TextValidator, Validator
 
 TEXT = "the training text"
@@ -95,6 +96,8 @@ class TextDataset:
             what = "no training pair has word links between words that the tokenizer separates"
             raise UserError(what, fix="Set training.guided_alignment=0, or give links with --train-alignments.")
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
+        if options.soft_targets:
+            pairs = with_soft_targets(stored.pairs, stored.fingerprint, start, options)
         sizes = stored.sizes
         if data.subword_dropout:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]

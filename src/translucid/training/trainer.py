@@ -33,7 +33,7 @@ from translucid.training.random_states import random_states, restore_random_stat
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
 from translucid.training.self_critical import Reward, SelfCritical
-from translucid.training.stay_close import L2SP, DistillationLoss
+from translucid.training.stay_close import L2SP, distillation_loss
 from translucid.training.stream_loss import carried_by
 from translucid.training.validation import GENERAL, Validator
 from translucid.training.weights import create_weights, under
@@ -103,7 +103,7 @@ class Trainer:
         self.anchor = L2SP(self.weights.parameters, options.l2_sp) if options.l2_sp else None
         if options.distillation_weight:
             assert isinstance(self.weights.model, SequenceModel)
-            self.weights.loss = DistillationLoss.of(self.weights.model, options, device)
+            self.weights.loss = distillation_loss(self.weights.model, options, device)
         validator.bfloat16 = precision.bfloat16 and device.type == "cuda"
         self.optimizer = Optimizer(options, model, self.weights.parameters, bfloat16=precision.bfloat16)
 

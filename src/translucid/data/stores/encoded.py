@@ -20,6 +20,7 @@ from translucid.data.batching import Batch, shifted, side_by_side
 from translucid.data.filtering import Skipped
 from translucid.data.readers.corpus import Pair, SyntheticPair, sources_of, targets_of
 from translucid.data.stores.encoded_links import EncodedLinks, WordStarts, word_counts
+from translucid.data.stores.soft_targets import StoredSoftTargets
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -47,6 +48,8 @@ class EncodedCorpus:
     """The offset of each target sentence, [pairs + 1]."""
     links: EncodedLinks | None = None
     """The word links, for guided alignment."""
+    soft_targets: StoredSoftTargets | None = None
+    """The most probable tokens of teachers, for distillation."""
 
     @classmethod
     def encode(
@@ -111,7 +114,8 @@ class EncodedCorpus:
         source, _ = side_by_side(self.source_ids, self.source_offsets, chosen)
         targets_in, labels = shifted(self.target_ids, self.target_offsets, chosen)
         links = self.links.pieces(chosen, source, labels.numpy()) if self.links else None
-        return Batch(torch.from_numpy(source), targets_in, labels, links=links)
+        soft = self.soft_targets.of(chosen, self.target_offsets) if self.soft_targets else None
+        return Batch(torch.from_numpy(source), targets_in, labels, links=links, soft_targets=soft)
 
     def source(self, i: int) -> NDArray[np.integer]:
         """Return the ids of source sentence `i`, end token included."""

@@ -1,0 +1,123 @@
+"""Soft targets: the most probable tokens of the teachers at each target position, computed once and stored.
+
+Word-level distillation (Kim and Rush 2016, arXiv 1606.07947, section 3.1) needs the teachers' probabilities at the same
+positions in each epoch. A few tokens have nearly all of the probability (Tan et al. 2019, arXiv 1902.10461, keep 8), so
+these are stored, with probabilities that sum to 1, instead of computing all in each update.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from translucid.api.ensemble_runs import EnsembleRuns
+from translucid.data.batching import batches
+from translucid.data.stores.chunked import ChunkedFiles
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.soft_targets import StoredSoftTargets
+from translucid.ground.console import counting
+from translucid.models.protocol import SequenceModel
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.training_options import TrainingOptions
+from translucid.training.dataset import Initialization, sha256
+from translucid.training.objective import real_places
+
+CHUNK = 4096
+"""The number of pairs whose soft targets are stored at a time."""
+
+POSITIONS = 256
+"""The number of positions whose probabilities are in memory at a time: 10 MB for 10,000 pieces."""
+
+
+def teachers_of(options: TrainingOptions) -> SequenceModel:
+    """Load the mean of `training.teachers`, in evaluation mode, on the CPU.
+
+    Raises:
+        UserError: a teacher is damaged, or its vocabulary differs from that of the first one.
+    """
+    folder = RunFolder(Path(options.teachers[0]))
+    return EnsembleRuns.of(folder, folder.configuration(), folder.tokenizer(), options.teachers[1:]).model()
+
+
+def with_soft_targets(
+    pairs: EncodedCorpus, fingerprint: str, start: Initialization, options: TrainingOptions
+) -> EncodedCorpus:
+    """Return a corpus with its soft targets, which are computed unless the run folder has them.
+
+    Args:
+        pairs: the corpus.
+        fingerprint: a string that differs for other corpora.
+        start: the run folder and the device of the training.
+        options: the teachers and the number of tokens.
+
+    Raises:
+        UserError: a teacher can't be used, or the disk is full.
+    """
+    count = min(options.soft_targets, start.tokenizer.target_size)
+    digests = [RunFolder(Path(teacher)).model_digest() for teacher in options.teachers]
+    identity = sha256(json.dumps([fingerprint, digests, count]))
+    files = ChunkedFiles(start.run.soft_targets_folder, ("tokens", "probabilities"), _types)
+
+    def reopen() -> StoredSoftTargets | None:
+        opened = files.open(identity)
+        if opened is None:
+            return None
+        tokens, probabilities = (array.reshape(-1, count) for array in opened[0])
+        return StoredSoftTargets(tokens, probabilities)
+
+    def make() -> StoredSoftTargets | None:
+        if stored := start.reopened(reopen):
+            return stored
+        device = next(start.model.parameters()).device
+        teacher = teachers_of(options).to(device)
+        width = 2 if start.tokenizer.target_size <= 1 << 16 else 4
+        done = sum(chunk["pairs"] for chunk in files.begin(identity))
+        with counting(start.console, "computing the soft targets", len(pairs)) as advance:
+            advance(done)
+            for first in range(done, len(pairs), CHUNK):
+                rows = np.arange(first, min(first + CHUNK, len(pairs)))
+                tokens, probabilities = _soft_targets(teacher, pairs, rows, count, options.batch_tokens)
+                kind, _ = _types(width)
+                files.append([tokens.astype(kind).ravel(), probabilities.ravel()], {"pairs": len(rows)})
+                advance(len(rows))
+        files.end({"sizes": [len(pairs)]})
+        return reopen()
+
+    return replace(pairs, soft_targets=start.stored(make, reopen))
+
+
+def _types(width: int) -> list[np.dtype[Any]]:
+    return [np.dtype(f"u{width}"), np.dtype(np.float16)]
+
+
+@torch.no_grad()
+def _soft_targets(
+    teacher: SequenceModel, pairs: EncodedCorpus, rows: NDArray[np.int64], count: int, batch_tokens: int
+) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+    """Return the tokens and probabilities, each [tokens, K], of consecutive pairs."""
+    device = next(teacher.parameters()).device
+    begin = pairs.target_offsets[rows[0]]
+    tokens = np.empty((pairs.target_tokens(rows), count), np.int64)
+    probabilities = np.empty(tokens.shape, np.float16)
+    longest = np.maximum(*pairs.lengths_of(rows))
+    order = np.argsort(-longest, kind="stable").tolist()
+    for chosen in batches(order, longest.tolist(), batch_tokens):
+        # Positions of a batch are in the order of its pairs.
+        spans = [np.arange(*pairs.target_offsets[row : row + 2]) - begin for row in rows[chosen]]
+        batch = pairs.batch(rows[chosen]).prepared().to(device)
+        memory = teacher.encode(batch.source, batch.lengths)
+        features = teacher.features(memory, batch.targets_in).flatten(0, 1)
+        features = features.index_select(0, real_places(batch, teacher.pad))
+        places = torch.from_numpy(np.concatenate(spans))
+        # All probabilities of a batch are hundreds of megabytes, which take the system longer to provide than to fill.
+        for some, at in zip(features.split(POSITIONS), places.split(POSITIONS), strict=True):
+            best = teacher.output(some).float().softmax(-1).topk(count)
+            tokens[at] = best.indices.cpu().numpy()
+            probabilities[at] = best.values.cpu().numpy()
+    return tokens, probabilities

@@ -26,6 +26,9 @@ STUDENTS = {"student-base": 5_000_000, "student-tiny": 20_000, "student-demo": 0
 """The presets of students, the largest first, each with the least number of pairs for which it is chosen."""
 LINKS, GUIDED = "data.train_alignments", 0.1
 """The setting of the files with word links, and the weight of guided alignment."""
+SOFT_TARGETS = 16
+"""The number of tokens of the teachers that are stored for word-level distillation; they have nearly all of the
+probability."""
 SCALE, WEIGHT = 4, 4
 """Bytes of the scale of a row of int8 weights, and of a weight that is no int8."""
 POSITION = 2
@@ -93,7 +96,7 @@ def student_configuration(
         request.device,
         file=config,
         preset=preset,
-        assignments=[*_guided(request, config), *request.settings],
+        assignments=[*_guided(request, config), *_soft_targets(request, config), *request.settings],
         shipped=config in recipes().values(),
     )
     source, target = request.configuration.data.languages
@@ -118,6 +121,14 @@ def _guided(request: Request, config: Path | None) -> list[str]:
     if not request.align or "guided_alignment" in (named or {}):
         return []
     return [f"training.guided_alignment={GUIDED}"]
+
+
+def _soft_targets(request: Request, config: Path | None) -> list[str]:
+    """Return the setting for stored probabilities of the teachers, unless the file of settings decides."""
+    named = read_settings(config).get("training") if config else None
+    if not request.word_level or "soft_targets" in (named or {}):
+        return []
+    return [f"training.soft_targets={SOFT_TARGETS}"]
 
 
 def train_student(

@@ -149,7 +149,7 @@ class Configuration(OptionGroup):
             if getattr(self.training, name) and self.model.reads != "text":
                 yield f"training.{name} is for translators"
         if self.training.soft_targets and self.data.subword_dropout:
-            yield "training.soft_targets are of fixed pieces, and data.subword_dropout cuts words differently each time"
+            yield "training.soft_targets and data.subword_dropout do not go together: pieces differ in each epoch"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
         if added and (self.model.reads != "text" or not begins):

@@ -99,7 +99,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
     "caption-inspection.md": eyes,
-    "inspection.md": an_opus_model,
+    "interventions.md": an_opus_model,
 }
 """What is made before the blocks of a page run."""
 

@@ -62,7 +62,7 @@ def heads(run: option.Run, *, measuring: Measuring, output: Output, languages: o
     configuration = configuration_of(run)
     if configuration.model.reads != "text":
         what = "is no translator, and heads are measured by translation"
-        fix = "In Python, `handling` replaces heads of any model (docs/inspection.md)."
+        fix = "In Python, `handling` replaces heads of any model (docs/interventions.md)."
         raise UserError(what, file=run, fix=fix)
     configuration = configuration.between(*languages)
     options = configuration.searching({"beam": measuring.beam})

@@ -76,7 +76,7 @@ def patch(
     refuse_to_save(output.save, output.overwrite, KINDS)
     if configuration_of(run).model.reads != "text":
         what = "is no translator, and patching compares translations of two sentences"
-        fix = "In Python, `handling` replaces the states of any model (docs/inspection.md)."
+        fix = "In Python, `handling` replaces the states of any model (docs/interventions.md)."
         raise UserError(what, file=run, fix=fix)
     refuse_file_names([clean, other])
     words = _words(choice.words)

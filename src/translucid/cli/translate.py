@@ -156,7 +156,7 @@ def translate(
     unusual length, a missing number ...) are summarised on standard error; jsonl has those of each line.
 
     --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
-    were fitted to the whole model, are not used (docs/inspection.md).
+    were fitted to the whole model, are not used (docs/interventions.md).
 
     Documents (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) are recognised by their name. Only their text
     changes, and segments that have a translation keep it.

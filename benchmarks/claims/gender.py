@@ -250,8 +250,8 @@ def page(runs: Sequence[Path], pairs: Sequence[Pair]) -> str:
 {len(pairs)} minimal pairs of the phrasebook: a test sentence with `el` or `la` before a noun in its translation, and
 the same sentence with a noun of the other gender. Neither is a training sentence. States of the run on one sentence are
 put into the run on the other ([activation patching](../interventions.md#activation-patching)). The share, in per
-cent, is how far the log-odds of `el` and `la` move from one run to the other; the target prefix is the reference before the
-article. ± is the 95 % interval over sentences. In brackets: in how many per cent of the pairs this place has the
+cent, is how far the log-odds of `el` and `la` move from one run to the other; the target prefix is the reference before
+the article. ± is the 95 % interval over sentences. In brackets: in how many per cent of the pairs this place has the
 largest share of its layer.
 
 The models have the demo's size and {len(runs)} seeds. They prefer the right article for both sentences of {numbers}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = (
+    "tests/lessons/test_accessible.py",
     "tests/lessons/test_figures.py",
     "tests/lessons/test_live.py",
     "tests/serving/test_page*.py",
@@ -26,7 +27,8 @@ SECONDS = {
     "tests/documents/test_growth.py": 38,
     "tests/reliability/test_reliability.py": 32,
     "tests/serving/test_page_accessible.py": 30,
-    "tests/lessons/test_figures.py": 28,
+    "tests/lessons/test_accessible.py": 17,
+    "tests/lessons/test_figures.py": 11,
     "tests/serving/test_page_seeing.py": 27,
     "tests/serving/test_page_images.py": 21,
     "tests/lessons/test_notebooks.py": 21,

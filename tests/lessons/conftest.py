@@ -75,3 +75,23 @@ def saved(records, tmp_path_factory):
     folder.mkdir()
     save_pages(folder, records)
     return folder
+
+
+@pytest.fixture
+def lesson(context, saved):
+    """Open a lesson from its file; the page may report no error, and ask for nothing but files beside it."""
+    page = context.new_page()
+    problems, requests = [], []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+
+    def opened(name):
+        page.goto(f"{saved.as_uri()}/{name}.html")
+        page.wait_for_selector("#figure[data-ready]")
+        return page
+
+    yield opened
+    assert problems == []
+    assert all(url.startswith((saved.as_uri(), "data:")) for url in requests)
+    page.close()

@@ -7,37 +7,15 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
-from axe_playwright_python.base import AXE_SCRIPT
-from axe_playwright_python.sync_playwright import DEFAULT_OPTIONS
 from playwright.sync_api import expect
 
-from tests.probes.fonts import FONTS, set_in
+from tests.probes.sliders import slide
 from translucid.attention.points import recording, recording_weights
 from translucid.corpora.phrasebook import generate
 from translucid.decoding.maps import forced_pass
 from translucid.lessons.models import translated
-from translucid.lessons.recording import BOOK, LESSON
+from translucid.lessons.recording import BOOK
 from translucid.lessons.state_recording import PAIRS
-
-
-@pytest.fixture
-def lesson(context, saved):
-    """Open a lesson from its file; the page may report no error, and ask for nothing but files beside it."""
-    page = context.new_page()
-    problems, requests = [], []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-
-    def opened(name):
-        page.goto(f"{saved.as_uri()}/{name}.html")
-        page.wait_for_selector("#figure[data-ready]")
-        return page
-
-    yield opened
-    assert problems == []
-    assert all(url.startswith((saved.as_uri(), "data:")) for url in requests)
-    page.close()
 
 
 def numbers(page, where):
@@ -48,17 +26,6 @@ def numbers(page, where):
 
 PAINTED = """(labels) => labels.map((label) => [label.querySelector("span"), label.querySelector("rect")]
   .map((one, i) => getComputedStyle(one)[i ? "fill" : "backgroundColor"]))"""
-OVER = """(nodes) => nodes.filter((node) => {
-  const box = node.querySelector("rect").getBoundingClientRect();
-  const texts = [...node.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
-  return texts.some((one) => one.left < box.left || one.right > box.right);
-}).length"""  # nodes of a tree that are narrower than what stands in them
-
-
-def slide(page, label, value):
-    page.get_by_label(label, exact=True).evaluate(
-        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input', { bubbles: true })); }", value
-    )
 
 
 def choose(page, legend, label):
@@ -387,73 +354,3 @@ def test_beam(lesson, models):
     assert "kept" in page.inner_text(".said")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".node").nth(5)).to_be_attached()
-
-
-@pytest.mark.parametrize("font", FONTS)
-def test_what_stands_in_the_boxes_of_the_tree_fits(lesson, font):
-    page = lesson("beam")
-    set_in(page, font)
-    page.evaluate("""() => { // pieces as long as others have them
-      for (const search of lessonRecords.beam.sentences[0].searches) search.nodes[1][1] = "▁extraordinariamente";
-    }""")
-    slide(page, "beam K", 5)
-    assert page.locator(".search .node").evaluate_all(OVER) == 0
-    assert page.locator(".search .piece").nth(1).text_content().endswith("…")
-    last = page.locator(".search .node").last
-    slide(page, "step", int(page.get_by_label("step", exact=True).get_attribute("max")))
-    shown, whole = page.locator(".stage .scroll").bounding_box(), last.bounding_box()
-    assert whole["x"] + whole["width"] <= shown["x"] + shown["width"]  # the last step is scrolled into view
-
-
-def test_by_keyboard_alone(lesson):
-    """Tab reaches the choices, the arrows change them."""
-    page = lesson("memory")
-    before = page.locator(".memory .score").all_inner_texts()
-    page.get_by_label("Sentence").focus()
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    assert page.locator(".memory .score").all_inner_texts() != before
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    assert page.get_by_label("sharpness").input_value() == "1.25"
-
-
-def test_nothing_stands_out_of_the_page(context, saved):
-    page = context.new_page()
-    out = []
-    for file in sorted(saved.glob("*.html")):
-        page.goto(file.as_uri())
-        set_in(page, "wide")
-        for width in (1000, 360):
-            page.set_viewport_size({"width": width, "height": 800})
-            if page.evaluate("document.documentElement.scrollWidth") > width:
-                out.append((file.name, width))
-    page.close()
-    assert not out
-
-
-COLOURS = {"runOnly": ["color-contrast"]}
-OTHERS = {"rules": {"color-contrast": {"enabled": False}}}
-COLOURED = ("index", "alignment", "masks", "heads", "beam", "layers", "ablation")
-"""The lessons that have every kind of part between them; the rules about colours are tried on them, in the dark too."""
-
-
-def test_axe_finds_nothing(context, saved):
-    page = context.new_page()
-    found = {}
-    for name in ("index", *LESSON):
-        page.emulate_media(color_scheme="light")
-        page.goto(f"{saved.as_uri()}/{name}.html")
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        page.evaluate("document.querySelectorAll('.strip rect').forEach((one) => one.remove())")  # hundreds, all alike
-        page.evaluate(AXE_SCRIPT)
-        tried = [("light", OTHERS)]
-        if name in COLOURED:
-            tried = [("light", {}), ("dark", COLOURS)]
-        for scheme, rules in tried:
-            page.emulate_media(color_scheme=scheme)
-            for violation in page.evaluate("(rules) => axe.run(rules)", DEFAULT_OPTIONS | rules)["violations"]:
-                found[name, scheme, violation["id"]] = violation["nodes"][0]["target"]
-    page.close()
-    assert not found

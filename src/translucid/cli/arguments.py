@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+from translucid.data.readers.corpus_names import CorpusName
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs, refuse_documents, refuse_file_names
 from translucid.ground.atomic import is_stream, resolve_symlinks
 from translucid.ground.errors import UserError
@@ -17,31 +18,36 @@ from translucid.inspection import refuse_picture
 
 
 def pair_up(files: Sequence[str]) -> list[str]:
-    """Join the two sides of a Moses pair that the shell has expanded: `x.en x.de`, from `x.{en,de}`, is one corpus."""
+    """Join the two sides of a Moses pair that the shell has expanded: `x.en x.de`, from `x.{en,de}`, is one corpus.
+
+    The languages in the name of a corpus, as in `x.{en,de}:en-de`, stay.
+    """
     corpora: list[str] = []
     waiting: tuple[str, str, str] | None = None
-    for file in files:
+    for name in files:
+        corpus = CorpusName.parse(name)
+        file = corpus.files
         refuse_as_pairs(file)
         plain = file[:-3] if file.lower().endswith(".gz") else file
-        gz = file[len(plain) :]
+        ending = file[len(plain) :] + corpus.suffix
         # Braces name both sides; a name without an ending, such as `-`, is a corpus, too.
         if plain.lower().endswith((*PAIR_ENDINGS, "}")) or not Path(plain).suffix:
-            corpora.append(file)
+            corpora.append(name)
             continue
         stem, language = plain.rsplit(".", 1)
         if waiting is None:
-            waiting = stem, language, gz
-        elif waiting[0] == stem and waiting[2] == gz:
-            corpora.append(f"{stem}.{{{waiting[1]},{language}}}{gz}")
+            waiting = stem, language, ending
+        elif waiting[0] == stem and waiting[2] == ending:
+            corpora.append(f"{stem}.{{{waiting[1]},{language}}}{ending}")
             waiting = None
         else:
             break  # the file that waits has no partner, which is reported below
     if waiting is not None:
-        stem, language, gz = waiting
+        stem, language, ending = waiting
         raise UserError(
             "is one side of a corpus, its partner is missing",
-            file=f"{stem}.{language}{gz}",
-            fix=f"Give both sides, as {stem}.{{{language},xx}}{gz}, or a .tsv or .jsonl file.",
+            file=f"{stem}.{language}{ending}",
+            fix=f"Give both sides, as {stem}.{{{language},xx}}{ending}, or a .tsv or .jsonl file.",
         )
     return corpora
 

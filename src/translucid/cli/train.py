@@ -18,6 +18,10 @@ Fine-tune a run on your texts, with general pairs as four of five (docs/fine-tun
 
     translucid train --init-from runs/es --train mine.tsv --mix general.tsv=0.8 --out runs/mine
 
+Train one model for several languages, in both directions (docs/multilingual.md):
+
+    translucid train --train fr.tsv:en-fr de.tsv:en-de --valid dev.tsv:en-fr --both-directions --out runs/many
+
 Train a captioner (docs/captions.md), or a language model or classifier (docs/texts.md):
 
     translucid train --model caption-soft --train captions.tsv --images photographs.tar --out runs/eyes
@@ -82,6 +86,7 @@ class DataFiles(NamedTuple):
         list[str] | None, option.files("For guided alignment: word links, a file for each of --train.")
     ] = None
     images: Annotated[list[str] | None, option.files("For captions: folders and .tar files of images.")] = None
+    both_directions: Annotated[bool, Option("--both-directions", help="Learn both directions of all pairs.")] = False
     skip_bad: option.SkipBad = False
 
     def files(self) -> Files:
@@ -103,6 +108,8 @@ class DataFiles(NamedTuple):
             settings["data.train_alignments"] = self.train_alignments
         if self.images:
             settings["data.images"] = self.images
+        if self.both_directions:
+            settings["data.both_directions"] = True
         if self.skip_bad:
             settings["data.skip_bad"] = True
         return settings

@@ -13,6 +13,7 @@ with the corpus, and the billionth pair of an epoch is found without the pairs b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,6 +30,24 @@ def by_temperature(sizes: Sequence[int], temperature: float) -> list[float]:
     """Return the share of each corpus: proportional to its size at temperature 1, more equal at higher ones."""
     weights = np.array(sizes, float) ** (1 / temperature)
     return (weights / weights.sum()).tolist()
+
+
+def directions_by_temperature(sizes: Sequence[int], directions: Sequence[object], temperature: float) -> list[float]:
+    """Return the share of each corpus if directions, not corpora, are weighted by temperature.
+
+    Args:
+        sizes: the number of pairs of each corpus.
+        directions: the direction of each corpus. Corpora of one direction share its weight by their sizes.
+        temperature: T in the weights of `by_temperature`.
+    """
+    totals = Counter[object]()
+    for size, direction in zip(sizes, directions, strict=True):
+        totals[direction] += size
+    weights = dict(zip(totals, by_temperature([*totals.values()], temperature), strict=True))
+    shares = []
+    for size, direction in zip(sizes, directions, strict=True):
+        shares.append(weights[direction] * size / max(totals[direction], 1))
+    return shares
 
 
 def mixed_in(sizes: Sequence[int], shares: Sequence[float] | None, further: Sequence[float]) -> tuple[list[float], int]:

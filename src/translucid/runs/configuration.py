@@ -39,7 +39,7 @@ _FIXED = (
 )  # fmt: skip
 """Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
 _FIXED_LATER = (
-    "data.reverse", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
+    "data.reverse", "data.both_directions", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
     "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
     "training.teachers", "training.soft_targets", "training.guided_alignment", "training.guided_layer",
 )  # fmt: skip
@@ -57,10 +57,16 @@ _READERS = {
 
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
-    "subword_dropout", "placeholders", "weights", "temperature", "reverse", "synthetic", "target_text", "mix",
-    "valid_general", "train_alignments",
+    "subword_dropout", "placeholders", "weights", "temperature", "reverse", "both_directions", "synthetic",
+    "target_text", "mix", "valid_general", "train_alignments",
 )  # fmt: skip
 """Settings of `data` that only corpora of sentence pairs have."""
+
+_ONE_DIRECTION = (
+    ("data", "valid_general"), ("training", "init_encoder"), ("training", "init_decoder"), ("training", "elmo"),
+    ("training", "guided_alignment"),
+)  # fmt: skip
+"""Settings, by group, that a run with several directions can't have."""
 
 
 class Configuration(OptionGroup):
@@ -128,6 +134,10 @@ class Configuration(OptionGroup):
                 )
             if not tokenizer.joint:
                 yield "data.tokenizer.joint=false is for two languages, and running text has one vocabulary"
+        if self.data.is_multilingual:
+            for group, name in _ONE_DIRECTION:
+                if getattr(getattr(self, group), name):
+                    yield f"{group}.{name} is for a single direction, and data.train has several: leave it out"
         if self.data.images and not isinstance(model, CaptioningShape):
             yield "data.images is for captioners: choose a model that reads images, such as caption-soft"
 

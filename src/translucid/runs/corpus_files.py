@@ -14,17 +14,19 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
+from translucid.data.languages import Languages
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
 from translucid.data.readers.bad_lines import BadLines, OnBad
-from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, read_pairs, sides
+from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, sides
 from translucid.data.readers.texts import keep_texts, read_texts
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.data_options import DataOptions
+from translucid.runs.directions import DirectedCorpus
 from translucid.runs.guided_alignment import LinkFile, link_files
 
 Reader: TypeAlias = Callable[..., Iterator[Pair]]
-"""`read_pairs`, or `read_texts`, which yields pairs of a text and its label."""
+"""A function that reads the pairs of a corpus, or the pairs of a text and its label; it has the argument `on_bad`."""
 
 HELD_OUT = 1000
 """Training pairs that are held out if there is no validation file, but at most 2 % of them."""
@@ -48,6 +50,10 @@ class Corpora:
     """The SHA-256 of each file, training files first."""
     general: Sequence[Pair] = ()
     """Validation pairs for what the model could do before it was fine-tuned."""
+    directions: Sequence[Languages] = ()
+    """The languages of each of `train`, if files were read."""
+    valid_by_direction: Mapping[Languages, Sequence[Pair]] = field(default_factory=dict)
+    """The validation pairs of each direction of a multilingual run."""
 
     @classmethod
     def of(cls, train: Sequence[Pair], valid: Sequence[Pair]) -> Corpora:
@@ -73,17 +79,16 @@ class _Files:
 
     def __init__(
         self,
-        name: str,
+        read: Reader,
         held: Collection[str],
         bad: BadLines | None,
-        read: Reader,
         side: int = 0,
         links: LinkFile | None = None,
     ) -> None:
-        self.name, self.held, self.bad, self.read, self.side, self.links = name, held, bad, read, side, links
+        self.read, self.held, self.bad, self.side, self.links = read, held, bad, side, links
 
     def __iter__(self) -> Iterator[Pair]:
-        pairs = self.read(self.name, on_bad=self.bad)
+        pairs = self.read(on_bad=self.bad)
         if self.links:
             pairs = self.links.of(pairs)
         for pair in pairs:
@@ -97,12 +102,12 @@ def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterato
     Raises:
         UserError: a file or a line can't be read, as for `read_pairs`.
     """
-    pairs = read_pairs(*files, languages=(options.source_language, options.target_language), on_bad=on_bad)
-    return (pair.swapped for pair in pairs) if options.reverse else pairs
+    for corpus in options.corpora(files):
+        yield from corpus.pairs(on_bad)
 
 
-def _synthetic(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
-    return (SyntheticPair(*pair) for pair in read_pairs(file, on_bad=on_bad))
+def _synthetic(corpus: DirectedCorpus, on_bad: OnBad = None) -> Iterator[Pair]:
+    return (SyntheticPair(*pair) for pair in corpus.pairs(on_bad))
 
 
 def _target_texts(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
@@ -133,44 +138,65 @@ def read_corpora(
     """
     _refuse_missing(options, needs_training_text)
     bad = BadLines() if options.skip_bad else None
-    read: Reader = read_texts if texts else partial(pairs_of, options)
 
     def fit(pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
         return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
 
-    def validating(files: Sequence[str]) -> list[Pair]:
+    def reader(corpus: DirectedCorpus) -> Reader:
+        return partial(read_texts, corpus.name) if texts else corpus.pairs
+
+    def validating(files: Sequence[str]) -> dict[Languages, list[Pair]]:
         on_bad = bad.first.append if bad else None
-        pairs = list(fit(read(*files, on_bad=on_bad), Skipped()))
-        if files and not pairs:
+        pairs: dict[Languages, list[Pair]] = {}
+        for corpus in options.corpora(files):
+            pairs.setdefault(corpus.direction, []).extend(fit(reader(corpus)(on_bad=on_bad), Skipped()))
+        if files and not (pairs and all(pairs.values())):
             what, fix = ("texts", "Check the file.") if texts else ("sentence pairs", "See `translucid data stats`.")
             raise UserError(f"no {what} are left", file=files[0], fix=fix)
         return pairs
 
-    general = validating(options.valid_general)
+    general = list(chain.from_iterable(validating(options.valid_general).values()))
+    corpora = options.corpora(options.train)
     sources, targets = set[str](), set[str]()  # of the pairs that are held out
+    by_direction: dict[Languages, list[Pair]] = {}
     if options.valid:
-        valid: Sequence[Pair] = validating(options.valid)
+        by_direction = validating(options.valid)
+        valid: Sequence[Pair] = list(chain.from_iterable(by_direction.values()))
     else:
         valid = held_out or []
         if held_out is None:
-            valid = _hold_out(lambda skipped: fit(read(*options.train, on_bad=bad), skipped), seed, labels=texts)
+            every = partial(_every_pair, list(map(reader, corpora)), bad)
+            valid = _hold_out(lambda skipped: fit(every(), skipped), seed, labels=texts)
         for pair in valid:
             sources.add(pair.source)
             targets.add(pair.target)
     linked = link_files(options) if with_links else {}
-    train = [_Files(name, sources, bad, read, links=linked.get(name)) for name in options.train]
+
+    def links_of(corpus: DirectedCorpus) -> LinkFile | None:
+        file = linked.get(corpus.name)
+        return LinkFile(file, corpus.swapped) if file else None
+
+    train = [_Files(reader(corpus), sources, bad, links=links_of(corpus)) for corpus in corpora]
     # The source of synthetic pairs was written by a model, so only their targets can be compared.
-    for name in options.synthetic:
-        train.append(_Files(name, targets, bad, _synthetic, side=1, links=linked.get(name)))
-    train += [_Files(name, targets, bad, _target_texts, side=1) for name in options.target_text]
-    train += [_Files(name, sources, bad, read, links=linked.get(name)) for name in options.mix]
+    synthetic = options.corpora(options.synthetic, as_written=True)
+    for corpus in synthetic:
+        train.append(_Files(partial(_synthetic, corpus), targets, bad, side=1, links=links_of(corpus)))
+    train += [_Files(partial(_target_texts, name), targets, bad, side=1) for name in options.target_text]
+    mixed = options.corpora(options.mix)
+    train += [_Files(reader(corpus), sources, bad, links=links_of(corpus)) for corpus in mixed]
+    directions = [corpus.direction for corpus in (*corpora, *synthetic, *mixed)]
     hashes = _hashes([*options.train, *options.synthetic, *options.target_text, *options.mix])
     text = _digest_of_training_text(options, sources, hashes)
     if options.train_alignments:
         hashes |= _hashes(options.train_alignments)
         text = _joined_digest(text, hashes, options.train_alignments)
     hashes |= _hashes([*options.valid, *options.valid_general])
-    return Corpora(train, valid, text, not options.valid, bad, hashes, general)
+    return Corpora(train, valid, text, not options.valid, bad, hashes, general, directions, by_direction)
+
+
+def _every_pair(readers: Sequence[Reader], bad: BadLines | None) -> Iterator[Pair]:
+    for read in readers:
+        yield from read(on_bad=bad)
 
 
 def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
@@ -207,6 +233,9 @@ def _digest_of_training_text(options: DataOptions, held_out: Collection[str], ha
     for mark, names in uses:
         for name in names:
             text.update(mark)
+            if options.is_multilingual:
+                for corpus in options.corpora([name]):
+                    text.update(repr(corpus.direction).encode())
             for file in sides(name):
                 text.update(bytes.fromhex(hashes[str(file)]))
     return text.hexdigest()

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
+from translucid.data.readers.corpus_names import Direction
 from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
+from translucid.runs.directions import (
+    DirectedCorpus,
+    language_pieces,
+    languages_of,
+    missing_languages,
+    model_code,
+    readings,
+)
 
 _PRINTABLE = r"^\P{C}*$"
 """A pattern for text without control characters and other invisible ones."""
@@ -22,7 +33,8 @@ class DataOptions(OptionGroup):
 
     train: list[str] = Field(default_factory=list)
     """Training files: .tsv, .jsonl, .tmx, .po, .xliff or a Moses pair `name.{en,de}`, gzipped or not; for running text
-    also .txt and others."""
+    also .txt and others. The languages of a file may follow its name, as in `train.tsv:en-fr`. Files of several
+    directions train one multilingual model (docs/multilingual.md)."""
     valid: list[str] = Field(default_factory=list)
     """Validation files; without any, up to 1,000 training pairs, or texts, are held out."""
     train_alignments: list[str] = Field(default_factory=list)
@@ -42,6 +54,9 @@ class DataOptions(OptionGroup):
     """Validation files for what the model could do before it was fine-tuned; see training.max_regression."""
     reverse: bool = False
     """Learn to translate from the target to the source of the files, also in evaluation; `synthetic` stays as it is."""
+    both_directions: bool = False
+    """Learn to translate all files in both directions with one multilingual model, also in evaluation; `synthetic`
+    stays as it is."""
     images: list[str] = Field(default_factory=list)
     """Folders and .tar files with the captioned images; by default, the folders of the captions."""
     mirror: bool = False
@@ -56,7 +71,8 @@ class DataOptions(OptionGroup):
     """The weight of each training corpus in an epoch, in any unit, such as [3, 1]: those of `train` first, then those
     of `synthetic` and of `target_text`. By default, the weights are the sizes."""
     temperature: float = Field(1.0, ge=1)
-    """T of the weights size^(1/T) of the training corpora: above 1, small corpora are repeated more than large ones."""
+    """T of the weights size^(1/T) of the training corpora, or of the directions of a multilingual model: above 1, small
+    ones are repeated more than large ones (Arivazhagan et al. 2019)."""
     source_language: str | None = Field(None, pattern=_PRINTABLE)
     """The code of the source language of the files, such as `en`; for display, for splitting sentences, and to choose
     among the texts of a .tmx file."""
@@ -104,6 +120,76 @@ class DataOptions(OptionGroup):
         return both[::-1] if self.reverse else both
 
     @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions of the training corpora whose names have languages, without repetitions."""
+        corpora = [*self.corpora(self.train), *self.corpora(self.mix), *self.corpora(self.synthetic, as_written=True)]
+        directions = []
+        for corpus in corpora:
+            source, target = corpus.direction
+            if source and target and languages_of(corpus.name):
+                directions.append((source, target))
+        return tuple(dict.fromkeys(directions))
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the files are of several directions."""
+        return len(self.directions) > 1
+
+    @property
+    def corpus_weights(self) -> list[float] | None:
+        """The weight of each training corpus in each of its directions, if `weights` is set."""
+        if self.weights is None:
+            return None
+        names = iter(self.weights)
+        weights = []
+        for name, weight in zip(self.train, names, strict=False):
+            weights += [weight] * len(self.corpora([name]))
+        return [*weights, *names]
+
+    @property
+    def mixed_shares(self) -> list[float]:
+        """The share of an epoch that each corpus of `mix` has in each of its directions."""
+        shares = []
+        for name, share in self.mix.items():
+            count = len(self.corpora([name]))
+            shares += [share / count] * count
+        return shares
+
+    @property
+    def every_language(self) -> list[str]:
+        """The codes of all languages of a multilingual model."""
+        return sorted({*self.tokenizer.languages, *chain.from_iterable(self.directions)})
+
+    @property
+    def _chosen(self) -> Direction | None:
+        """The only direction in which files are read, if there is one."""
+        source, target = self.languages
+        if source is None or target is None:
+            return None
+        return model_code(source, self.tokenizer.languages), model_code(target, self.tokenizer.languages)
+
+    def corpora(self, names: Iterable[str], *, as_written: bool = False) -> list[DirectedCorpus]:
+        """Return the corpora that names of files stand for: one for each direction in which a file is read.
+
+        If the languages of a multilingual model are chosen, files of other languages are left out.
+
+        Args:
+            names: the names of files.
+            as_written: whether the options of the direction do not hold for them.
+        """
+        corpora = []
+        for name in names:
+            languages = languages_of(name, self.tokenizer.languages)
+            if languages is None:
+                corpora.append(DirectedCorpus(name, self.languages, self.reverse and not as_written))
+            elif as_written:
+                corpora.append(DirectedCorpus(name, languages, swapped=False))
+            else:
+                both = self.both_directions
+                corpora += readings(name, languages, chosen=self._chosen, reverse=self.reverse, both_directions=both)
+        return corpora
+
+    @property
     def chosen_languages(self) -> tuple[str | None, str | None] | None:
         """The codes of the languages that were chosen for a multilingual model; None for a model of a single pair."""
         return self.languages if self.tokenizer.languages else None
@@ -116,9 +202,10 @@ class DataOptions(OptionGroup):
         Raises:
             UserError: the model has a single pair of languages, and it is another one.
         """
-        known = self.tokenizer.languages
+        known = self.tokenizer.languages and self.every_language
         changes = {}
-        for side, code, before in zip(("source", "target"), (source, target), self.languages, strict=True):
+        sides = zip(("source", "target"), self._language_keys, (source, target), self.languages, strict=True)
+        for side, key, code, before in sides:
             if code and known:
                 code = find_code(code, known) or code
             if code in (None, before):
@@ -126,9 +213,60 @@ class DataOptions(OptionGroup):
             if before and not known:
                 what = f"the model has one {side} language, {before}, and {code} was asked for"
                 raise UserError(what, fix=f"Leave --{side}-language out.")
-            in_files = {"source": "target", "target": "source"}[side] if self.reverse else side
-            changes[f"{in_files}_language"] = code
+            changes[key] = code
         return self.model_copy(update=changes)
+
+    @model_validator(mode="after")
+    def _languages_of_corpora(self) -> DataOptions:
+        """Take the languages of the model from the names of its corpora."""
+        named = [*self.train, *self.synthetic, *self.mix, *self.valid, *self.valid_general]
+        if self.both_directions and self.reverse:
+            raise ValueError("data.both_directions and data.reverse do not go together: leave one out")
+        if self.both_directions or self.is_multilingual:
+            for problem in self._problems_of_directions(named):
+                raise ValueError(problem)
+        self._take_languages(self.directions)
+        for name in named:
+            if not self.tokenizer.languages and not self.corpora([name]):
+                raise ValueError(f"{name} has other languages than the other files: {' and '.join(self._chosen or ())}")
+        return self
+
+    def _take_languages(self, directions: Sequence[Direction]) -> None:
+        """Set the languages of the model, as far as they are not set."""
+        if not directions:
+            return
+        # The options are frozen for their users; here they are still being made.
+        if self.is_multilingual and not self.tokenizer.languages:
+            pieces = language_pieces(directions)
+            self.__dict__["tokenizer"] = self.tokenizer.model_copy(update={"languages": pieces})
+        sources, targets = map(set, zip(*directions, strict=True))
+        # A language that all directions have needs no choice.
+        for codes, key in zip((sources, targets), self._language_keys, strict=True):
+            if len(codes) == 1 and getattr(self, key) is None:
+                self.__dict__[key] = codes.pop()
+
+    @property
+    def _language_keys(self) -> tuple[str, str]:
+        """The names of the options with the source and the target language of the model."""
+        keys = "source_language", "target_language"
+        return keys[::-1] if self.reverse else keys
+
+    def _problems_of_directions(self, named: Sequence[str]) -> Iterator[str]:
+        """Yield what is wrong with the options of a run with several directions."""
+        yield from missing_languages(named)
+        for name in ("target_text", "fuzzy_matches", "terms", "subword_dropout"):
+            if getattr(self, name):
+                yield f"data.{name} is for a single direction, and data.train has several: leave it out"
+        if not self.valid and self.train:
+            yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"
+        if not self.tokenizer.joint:
+            yield "several directions need one vocabulary: set data.tokenizer.joint=true"
+        pieces = self.tokenizer.languages or language_pieces(self.directions)
+        for corpus in self.corpora([*named]):
+            needed = corpus.direction if self.tokenizer.told == "each on its own side" else corpus.direction[1:]
+            for code in needed:
+                if code not in pieces:
+                    yield f"{corpus.name}: the model does not learn to write {code}, only {', '.join(pieces)}"
 
     @model_validator(mode="after")
     def _fits_together(self) -> DataOptions:

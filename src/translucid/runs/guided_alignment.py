@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from translucid.data.linked_pairs import LinkedPair
 from translucid.data.readers.corpus import Pair, read_lines
+from translucid.data.readers.corpus_names import CorpusName
 from translucid.data.readers.file_kinds import ending_of
 from translucid.evaluation.alignment_error import AlignmentOptions, linked_to_gold
 from translucid.ground.errors import UserError
@@ -70,8 +71,8 @@ class LinkFile(NamedTuple):
             yield LinkedPair.of(pair, gold.to_learn())
 
 
-def link_files(options: DataOptions) -> dict[str, LinkFile]:
-    """Return the file with the word links of each training file that has one.
+def link_files(options: DataOptions) -> dict[str, str]:
+    """Return the file with the word links of each training corpus that has one, by the name of the corpus.
 
     Raises:
         UserError: `data.skip_bad` is set; skipped lines would shift the pairs against their links.
@@ -79,22 +80,19 @@ def link_files(options: DataOptions) -> dict[str, LinkFile]:
     files = dict(zip(options.train, options.train_alignments, strict=False))
     for name in (*options.train, *options.synthetic, *options.mix):
         if name not in files and _has_links(name):
-            files[name] = name
+            files[name] = CorpusName.parse(name).files
     if files and options.skip_bad:
         what = "has word links, with which data.skip_bad does not go together"
         raise UserError(what, file=next(iter(files)), fix="Correct the bad lines, and leave data.skip_bad out.")
-    by_corpus = {}
-    for name, links in files.items():
-        # data.reverse exchanges the sides of all files but those of `synthetic`.
-        by_corpus[name] = LinkFile(links, options.reverse and name not in options.synthetic)
-    return by_corpus
+    return files
 
 
 def _has_links(name: str) -> bool:
     """Whether the first record of a .jsonl file has word links."""
-    if ending_of(name) != ".jsonl":
+    file = CorpusName.parse(name).files
+    if ending_of(file) != ".jsonl":
         return False
     with suppress(ValueError):  # a bad line is reported when the pairs are read
-        record = json.loads(next(read_lines(name), ""))
+        record = json.loads(next(read_lines(file), ""))
         return isinstance(record, dict) and "alignment" in record
     return False

@@ -122,7 +122,7 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
         tokenizer = reserving(tokenizer, data.reserved)
     if not data.tokenizer.added:
         return tokenizer
-    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mix)])
+    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
     pairs = keep(of_domain, data.filter, Skipped())
     return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
 

@@ -100,6 +100,10 @@ class Display:
             end = f"  ({v.measures['bleu']:.1f}, on the rest {v.measures[GENERAL]:.1f}){end}"
         by_name = {"step": step, "loss": v.loss, "best": best, **v.measures}
         self.note(("validation", "bold"), figures, (score, "bold"), end, figures=by_name)
+        metric = "chrF" if "chrf" in v.measures else "BLEU"
+        for name, of_direction in v.directions.items():
+            losses = f"loss {of_direction.loss:.3f}  ppl {of_direction.perplexity:.2f}  acc {of_direction.accuracy:.1%}"
+            self.note(f"    {name:<7} {losses}  {metric} {of_direction.score:.1f}")
         for i in range(3 if v.samples else 0):
             # 7 and 11 are arbitrary: each validation should show other samples, and not three neighbours.
             sample = v.samples[(step // 7 + i * 11) % len(v.samples)]

@@ -246,7 +246,9 @@ def _trainer(
 ) -> Trainer:
     """Build the model and encode the corpus of a run, which is in `folder` for now; `state` is its checkpoint."""
     options, workers, console = configuration.training, setup.workers, setup.console
-    tokenizer = folder.tokenizer().between(*configuration.data.languages, configuration.data.tokenizer)
+    tokenizer = folder.tokenizer()
+    if not configuration.data.is_multilingual:
+        tokenizer = tokenizer.between(*configuration.data.languages, configuration.data.tokenizer)
     torch.manual_seed(options.seed)
     model = build_model(configuration.model, tokenizer.source_size, tokenizer.target_size, tokenizer.target_vocabulary)
     if state is None or options.l2_sp or options.distillation_weight:

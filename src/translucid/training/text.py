@@ -8,9 +8,10 @@ from functools import cached_property
 from itertools import chain, islice
 
 from translucid.data.filtering import Skipped, keep
+from translucid.data.languages import Languages
 from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import Pair
-from translucid.data.sampler import by_temperature, mixed_in
+from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
 from translucid.data.stores.encoded import EncodedCorpus, chunks
 from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.stores.store import CorpusStore, StoredCorpus
@@ -35,11 +36,12 @@ from translucid.training.dataset import (
     report_held_out,
     sha256,
 )
+from translucid.training.directions import DirectionsValidator, balanced
 from translucid.training.epochs import PairEpochs
 from translucid.training.guided_alignment import taught_head
 from translucid.training.regression_guard import GuardedValidator
 from translucid.training.soft_targets import with_soft_targets
-from translucid.training.validation import TextValidator, Validator
+from translucid.training.validation import TextValidator, Validator, validation_options
 
 TEXT = "the training text"
 """The name of its fingerprint in a checkpoint."""
@@ -73,8 +75,11 @@ class TextDataset:
             file = next(iter(data.train), None)
             fix = "See `translucid data stats`."
             raise UserError(f"no sentence pairs are left ({skipped.summary()})", file=file, fix=fix)
+        texts: Iterable[Pair] = chain(first, pairs)
+        if data.is_multilingual:
+            texts = balanced(corpora, data.filter, data.tokenizer.sample, self.configuration.training.seed)
         tokenizer, self.configuration = learn_vocabulary(
-            chain(first, pairs), self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
+            texts, self.configuration, console, tagged=bool(data.synthetic), reserved=data.reserved
         )
         # Encode until a chunk contains a pair that is short enough: usually only the first chunk.
         for chunk in chunks(corpora.kept(data.filter)):
@@ -114,40 +119,66 @@ class TextDataset:
             seed=options.seed,
             workers=start.workers,
         )
-        validator: Validator = self._validator(self.corpora.valid, start)
+        return TrainingData(
+            epochs, self._guarded_validator(start), {TEXT: stored.fingerprint}, stored.skipped, self._validated_on()
+        )
+
+    def _guarded_validator(self, start: Initialization) -> Validator:
+        """Return the validator, with a guard of general text if there is any."""
+        validator = self._whole_validator(start)
+        if not self.corpora.general:
+            return validator
         assert isinstance(validator, TextValidator)
+        general = self._validator(self.corpora.general, start, self.configuration.data.languages)
+        return GuardedValidator(validator, general, self.configuration.training.max_regression)
+
+    def _whole_validator(self, start: Initialization) -> TextValidator | DirectionsValidator:
+        """Return a validator of all validation pairs."""
+        data = self.configuration.data
+        if not data.is_multilingual:
+            return self._validator(self.corpora.valid, start, data.languages)
+        validators = {}
+        for direction, pairs in self.corpora.valid_by_direction.items():
+            validators[direction] = self._validator(pairs, start, direction)
+        return DirectionsValidator(validators, self.configuration.training.select_by)
+
+    def _validated_on(self) -> dict[str, str]:
+        """Return fingerprints, by name, of the validation data."""
+        options = self.configuration.training
         validation: list[object] = [*self.corpora.valid, options.validate_sentences]
         # The default options are left out, as in the checkpoints of runs that were saved without any.
-        if validator.decoding != DecodingOptions(beam=1):
-            validation.append(validator.decoding.model_dump(mode="json"))
+        decoding = validation_options(self.configuration.decoding)
+        if decoding != DecodingOptions(beam=1):
+            validation.append(decoding.model_dump(mode="json"))
+        if self.configuration.data.is_multilingual:
+            validation += [list(self.corpora.valid_by_direction), options.select_by]
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
         if self.corpora.general:
-            general = self._validator(self.corpora.general, start)
-            validator = GuardedValidator(validator, general, options.max_regression)
             validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
             validated_on |= with_original_names({"training.max_regression": str(options.max_regression)})
-        return TrainingData(epochs, validator, {TEXT: stored.fingerprint}, stored.skipped, validated_on)
+        return validated_on
 
-    def _validator(self, pairs: Sequence[Pair], start: Initialization) -> TextValidator:
-        """Return a validator for pairs, and say how many of them are too long for the loss.
+    def _validator(self, pairs: Sequence[Pair], start: Initialization, direction: Languages) -> TextValidator:
+        """Return a validator for pairs of one direction, and say how many of them are too long for the loss.
 
         Raises:
             UserError: all are too long.
         """
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
+        general = pairs is self.corpora.general
         validator = TextValidator(
             self._masked(pairs),
-            start.tokenizer,
+            start.tokenizer.between(*direction, data.tokenizer),
             decoding=self.configuration.decoding,
             max_tokens=longest,
             batch_tokens=options.batch_tokens,
             sentences=options.validate_sentences,
-            language=data.languages[1],
+            language=direction[1],
             starts=self._word_starts(start.tokenizer),
             # General pairs have no links.
-            taught=taught_head(self.configuration) if pairs is self.corpora.valid else None,
+            taught=None if general else taught_head(self.configuration),
         )
-        files = data.valid if pairs is self.corpora.valid else data.valid_general
+        files = data.valid_general if general else data.valid
         file = next(iter(files), "the held-out part")
         report_too_long("pairs", len(pairs), len(validator.corpus), longest, file, start.console)
         return validator
@@ -162,6 +193,13 @@ class TextDataset:
         if self._lemmas:
             corpora = [with_terms(corpus, self._lexicon, self._lemmas, data.terms, seed) for corpus in corpora]
         return corpora
+
+    def _tokenizers(self, tokenizer: Tokenizer) -> list[Tokenizer]:
+        """Return the tokenizer of each training corpus, with the piece of its language."""
+        data = self.configuration.data
+        if not data.is_multilingual:
+            return [tokenizer] * len(self.corpora.train)
+        return [tokenizer.between(*direction, data.tokenizer) for direction in self.corpora.directions]
 
     def _word_starts(self, tokenizer: Tokenizer) -> WordStarts | None:
         """Return the pieces that begin words, if guided alignment needs the words of pairs."""
@@ -180,10 +218,14 @@ class TextDataset:
     def _mixture(self, sizes: Sequence[int]) -> tuple[Sequence[float] | None, int | None]:
         """Return the share of each corpus in an epoch and the number of pairs in an epoch, or None for the defaults."""
         data = self.configuration.data
-        mixed = list(data.mix.values())
-        shares = data.weights
+        mixed = data.mixed_shares
+        shares = data.corpus_weights
         if data.temperature != 1:
-            shares = by_temperature(sizes[: len(sizes) - len(mixed)], data.temperature)
+            others = sizes[: len(sizes) - len(mixed)]
+            shares = by_temperature(others, data.temperature)
+            if data.is_multilingual:
+                directions = self.corpora.directions[: len(others)]
+                shares = directions_by_temperature(others, directions, data.temperature)
         if not mixed:
             return shares, None
         return mixed_in(sizes, shares, mixed)
@@ -205,7 +247,7 @@ class TextDataset:
                 with counting(start.console, "encoding the corpus", None) as advance:
                     target.build(
                         self._train,
-                        start.tokenizer,
+                        self._tokenizers(start.tokenizer),
                         self.configuration.data.filter,
                         identity=identity,
                         max_tokens=self.configuration.longest,

@@ -61,6 +61,8 @@ class Validation(NamedTuple):
     score: float
     """The score that selects the best model; higher is better, and the loss decides between equal scores."""
     samples: list[Sample]
+    directions: Mapping[str, Validation] = {}
+    """The figures of each direction of a multilingual model, by names such as `en-fr`."""
 
 
 class Validator(ABC):
@@ -191,6 +193,11 @@ _GREEDY = {"min_length", "max_length_ratio", "max_length_extra", "no_repeat_ngra
 """The decoding options that greedy search has."""
 
 
+def validation_options(decoding: DecodingOptions) -> DecodingOptions:
+    """Return the options of the greedy search of a validation, for a run with some decoding options."""
+    return DecodingOptions(beam=1, **decoding.model_dump(include=_GREEDY))
+
+
 class TextValidator(PairsValidator):
     """Measures a translator on sentence pairs."""
 
@@ -218,7 +225,7 @@ class TextValidator(PairsValidator):
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
-        self.decoding = DecodingOptions(beam=1, **decoding.model_dump(include=_GREEDY))
+        self.decoding = validation_options(decoding)
         self.taught = taught
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts)
         translated = pairs[:sentences]

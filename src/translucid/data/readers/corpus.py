@@ -1,4 +1,7 @@
-"""Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff files or Moses pairs `name.{en,de}`, gzipped or not."""
+"""Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff files or Moses pairs `name.{en,de}`, gzipped or not.
+
+The name of a corpus may end with the languages of its sides, as in `train.tsv:en-fr`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import NamedTuple
 
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
+from translucid.data.readers.corpus_names import CorpusName
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
 from translucid.data.readers.po import read_po
@@ -76,9 +80,10 @@ class PlacedPair(NamedTuple):
 
 def sides(file: str | Path) -> list[Path]:
     """Return the files of a corpus: two for a Moses pair, otherwise one."""
-    if moses := _MOSES.match(str(file)):
+    files = CorpusName.parse(str(file)).files
+    if moses := _MOSES.match(files):
         return [Path(f"{moses['head']}{moses[side]}{moses['tail']}") for side in ("source", "target")]
-    return [Path(file)]
+    return [Path(files)]
 
 
 def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[Pair]:
@@ -86,7 +91,8 @@ def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: 
 
     Args:
         files: corpora of any kind. `-` is standard input, .jsonl if its first line is an object, otherwise .tsv.
-        languages: source and target, for kinds of files that name the languages of their texts.
+        languages: source and target, for kinds of files that name the languages of their texts; those in the name of
+            a corpus win.
         on_bad: called with each line or unit that is not a pair, which is then skipped.
 
     Raises:
@@ -99,8 +105,9 @@ def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: 
 
 def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[PlacedPair]:
     """Yield the pairs of `read_pairs`, each with its place."""
-    for file in map(str, files):
-        for line, source, target in _numbered(file, languages, on_bad):
+    for name in map(str, files):
+        file = CorpusName.parse(name).files
+        for line, source, target in _numbered(name, languages, on_bad):
             yield PlacedPair(file, line, Pair(source, target))
 
 
@@ -118,6 +125,7 @@ def read_lines(file: str | Path) -> Iterator[str]:
 def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
     """Yield the number of the line, the source and the target of each pair."""
     path, *target_paths = sides(file)
+    languages = CorpusName.parse(file).languages or languages
     if target_paths:
         return _moses(path, target_paths[0], on_bad)
     match kind_of(path):
@@ -133,7 +141,7 @@ def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
             return read_po(path, on_bad)
         case ".xliff" | ".xlf":
             return read_xliff(path, languages, on_bad)
-    refuse_as_pairs(file)
+    refuse_as_pairs(str(path))
     raise UserError("is of no kind that can be read as sentence pairs", file=file, fix=_KINDS)
 
 

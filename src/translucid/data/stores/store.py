@@ -87,7 +87,7 @@ class CorpusStore:
     def build(
         self,
         corpora: Sequence[Iterable[Pair]],
-        tokenizer: Tokenizer,
+        tokenizers: Sequence[Tokenizer],
         wanted: Filter,
         *,
         identity: str,
@@ -100,9 +100,9 @@ class CorpusStore:
 
         Args:
             corpora: the text; to resume, it is read again from the beginning.
-            tokenizer: the tokenizer of both sides.
+            tokenizers: the tokenizer of each corpus; they differ only in the pieces of languages.
             wanted: the filter for pairs.
-            identity: the identity of the text, the tokenizer and the limits; chunks of another one are deleted.
+            identity: the identity of the text, the tokenizers and the limits; chunks of another one are deleted.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             processes: the number of processes; by default the number of cores.
             on_pairs: called with the number of pairs done since the last call.
@@ -112,10 +112,11 @@ class CorpusStore:
             UserError: the text can't be read, no pairs are left, or the disk is full.
         """
         done = self.files.begin(identity)
-        types = self.files.types(2 if max(tokenizer.source_size, tokenizer.target_size) <= 1 << 16 else 4)
+        largest = max(tokenizers[0].source_size, tokenizers[0].target_size)
+        types = self.files.types(2 if largest <= 1 << 16 else 4)
         ends = _ends(done)
         sizes, skipped = [], Skipped()
-        for number, corpus in enumerate(corpora):
+        for number, (corpus, tokenizer) in enumerate(zip(corpora, tokenizers, strict=True)):
             read = size = 0
             for row in done:
                 if row["corpus"] == number:

@@ -70,7 +70,7 @@ class Learning:
             bos_id=SPECIAL.start,
             eos_id=SPECIAL.end,
             unk_surface="⁇",
-            control_symbols=[TAG] if tagged else [],
+            control_symbols=[*([TAG] if tagged else []), *self.options.languages.values()],
             user_defined_symbols=list(self.reserved),
             max_sentence_length=1 << 16,
             num_threads=_LEARNING_THREADS,

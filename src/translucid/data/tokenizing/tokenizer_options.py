@@ -30,10 +30,11 @@ class TokenizerOptions(OptionGroup):
     sample: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """The vocabulary is learned from at most this many random training pairs; more take memory and change little."""
     languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
-    """For imported models with many languages: the piece that stands for each language, by its code."""
+    """The piece that stands for each language of a multilingual model, by its code; a training with several directions
+    sets it."""
     told: Literal["target in the source", "each on its own side"] = "target in the source"
-    """Where such a piece is put: that of the target language before the source (Marian), or that of each language
-    before its text (M2M100 and NLLB)."""
+    """Where such a piece is put: that of the target language before the source (Johnson et al. 2017, our training and
+    Marian), or that of each language before its text (M2M100 and NLLB)."""
     added: int = Field(0, ge=0, le=100_000)
     """For fine-tuning: the most pieces that are added for words that are frequent in the training text and that the
     vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs."""

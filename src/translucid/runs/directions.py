@@ -1,0 +1,83 @@
+"""The directions in which corpora are read: a multilingual model learns several, each with its own pairs.
+
+The model is told the target language by a piece in front of the source (Johnson et al. 2017, arXiv 1611.04558).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from translucid.data.languages import Languages, find_code, usual_code
+from translucid.data.readers.bad_lines import OnBad
+from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.data.readers.corpus_names import CorpusName, Direction
+
+
+class DirectedCorpus(NamedTuple):
+    """A corpus that is read in one direction."""
+
+    name: str
+    direction: Languages
+    """The languages from which and to which its pairs are translated."""
+    swapped: bool
+    """Whether the sides of the pairs are exchanged."""
+
+    def pairs(self, on_bad: OnBad = None) -> Iterator[Pair]:
+        """Yield the pairs.
+
+        Raises:
+            UserError: the corpus can't be read, as for `read_pairs`.
+        """
+        if not self.swapped:
+            return read_pairs(self.name, languages=self.direction, on_bad=on_bad)
+        pairs = read_pairs(self.name, languages=self.direction[::-1], on_bad=on_bad)
+        return (pair.swapped for pair in pairs)
+
+
+def languages_of(name: str, known: Iterable[str] = ()) -> Direction | None:
+    """Return the languages in the name of a corpus, as the model's codes or the usual ones; None without any."""
+    languages = CorpusName.parse(name).languages
+    if languages is None:
+        return None
+    source, target = languages
+    return model_code(source, known), model_code(target, known)
+
+
+def model_code(code: str, known: Iterable[str] = ()) -> str:
+    """Return the code of a language: that of the model, if it has the language, or else the usual one."""
+    return find_code(code, list(known)) or usual_code(code) or code
+
+
+def readings(
+    name: str, languages: Direction, *, chosen: Direction | None, reverse: bool, both_directions: bool
+) -> list[DirectedCorpus]:
+    """Return the corpora that the name of a corpus stands for.
+
+    Args:
+        name: the name.
+        languages: the languages of its sides.
+        chosen: the only direction that is wanted, if there is one.
+        reverse: whether corpora are read in reverse.
+        both_directions: whether they are read in both directions.
+    """
+    as_written = DirectedCorpus(name, languages, swapped=False)
+    swapped = DirectedCorpus(name, languages[::-1], swapped=True)
+    if chosen:
+        return [corpus for corpus in (as_written, swapped) if corpus.direction == chosen]
+    if both_directions:
+        return [as_written, swapped]
+    return [swapped if reverse else as_written]
+
+
+def language_pieces(directions: Iterable[Direction]) -> dict[str, str]:
+    """Return the piece that stands for each target language, as Johnson et al. 2017 write it: `<2es>`."""
+    targets = sorted({target for _, target in directions})
+    return {code: f"<2{code}>" for code in targets}
+
+
+def missing_languages(names: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with names of corpora that have no languages."""
+    for name in names:
+        if CorpusName.parse(name).languages is None:
+            yield f"{name} does not say its languages, and there are several directions: write {name}:en-fr, for instance"

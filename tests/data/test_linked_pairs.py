@@ -119,7 +119,8 @@ def test_a_store_has_the_links_of_all_chunks(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr("translucid.data.stores.encoded.CHUNK", 7)
     pairs = [*PAIRS[:20], Pair("x " * 120, "y"), *PAIRS[20:]]
     store = CorpusStore(tmp_path / "corpus", WordStarts.of(tokenizer))
-    store.build([pairs[:30], [], pairs[30:]], tokenizer, DEFAULT_FILTER, identity="one", max_tokens=100, processes=1)
+    corpora = [pairs[:30], [], pairs[30:]]
+    store.build(corpora, [tokenizer] * 3, DEFAULT_FILTER, identity="one", max_tokens=100, processes=1)
     corpus = store.open("one").pairs
     assert len(corpus) == len(PAIRS)
     for i in (0, 19, 20, 29, 30, 59):

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from translucid.data.sampler import Order, by_temperature, mixed_in, quotas, shuffled
+from translucid.data.sampler import Order, by_temperature, directions_by_temperature, mixed_in, quotas, shuffled
 
 
 def read(sizes, shares, *, epoch=0, block=10**6):
@@ -169,3 +169,12 @@ def test_a_block_has_at_most_a_million_pairs():
 def test_an_epoch_without_pairs_has_one_empty_block():
     order = Order([0], None, seed=1, epoch=0)
     assert (order.blocks, order.block(0).tolist()) == (1, [])
+
+
+def test_directions_are_weighted_by_temperature_whatever_their_corpora():
+    # en-fr has 80 + 1 = 81 pairs, en-de 16: the fourth roots are 3 and 2.
+    shares = directions_by_temperature([80, 16, 1], ["en-fr", "en-de", "en-fr"], 4)
+    assert shares == pytest.approx([3 / 5 * 80 / 81, 2 / 5, 3 / 5 / 81])
+    assert directions_by_temperature([80, 16, 1], ["en-fr", "en-de", "en-fr"], 1) == pytest.approx(
+        by_temperature([80, 16, 1], 1)
+    )

@@ -33,7 +33,9 @@ def _small_chunks(monkeypatch):
 
 def build(folder, tokenizer, *, corpora=CORPORA, identity="this", max_tokens=30, processes=1):
     store = CorpusStore(folder)
-    store.build(corpora, tokenizer, Filter(), identity=identity, max_tokens=max_tokens, processes=processes)
+    store.build(
+        corpora, [tokenizer] * len(corpora), Filter(), identity=identity, max_tokens=max_tokens, processes=processes
+    )
     return store.open(identity)
 
 
@@ -163,14 +165,14 @@ def test_progress_and_bad_lines_are_counted(tokenizer, tmp_path):
         yield from PAIRS[:70]
         bad(BadLine("a.tsv", 71, "what", "text"))
 
-    store.build([corpus(), PAIRS[390:]], tokenizer, Filter(), on_pairs=counts.append, bad=bad, **given)
+    store.build([corpus(), PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=counts.append, bad=bad, **given)
     assert counts == [0, 60, 10, 0, 10]
     reasons = store.open("this").skipped.reasons
     assert (reasons["no pairs"], reasons["empty"]) == (1, 1)
     rows = (tmp_path / "corpus" / INDEX).read_text().splitlines(keepends=True)
     (tmp_path / "corpus" / INDEX).write_text("".join(rows[:-2]))
     again = []
-    store.build([PAIRS[:70], PAIRS[390:]], tokenizer, Filter(), on_pairs=again.append, **given)
+    store.build([PAIRS[:70], PAIRS[390:]], [tokenizer] * 2, Filter(), on_pairs=again.append, **given)
     assert again == [70, 0, 10]
     assert store.open("this").skipped.reasons["no pairs"] == 0
 

@@ -39,9 +39,10 @@ _FIXED = (
 )  # fmt: skip
 """Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
 _FIXED_LATER = (
-    "data.reverse", "data.both_directions", "data.mix", "data.terms", "training.init_encoder", "training.init_decoder", "training.elmo",
-    "data.placeholders", "training.freeze", "training.l2_sp", "training.distillation_weight", "training.adapter_rank",
-    "training.teachers", "training.soft_targets", "training.guided_alignment", "training.guided_layer",
+    "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
+    "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
+    "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
+    "training.guided_layer",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 

@@ -12,10 +12,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from translucid.data.languages import Languages
 from translucid.data.filtering import Filter, Skipped, keep, reservoir_sample
+from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import BadLines, OnBad
 from translucid.data.readers.corpus import Pair, SyntheticPair, TargetText, sides
 from translucid.data.readers.texts import keep_texts, read_texts
@@ -138,53 +138,19 @@ def read_corpora(
     """
     _refuse_missing(options, needs_training_text)
     bad = BadLines() if options.skip_bad else None
-
-    def fit(pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
-        return keep_texts(pairs, skipped) if texts else keep(pairs, options.filter, skipped)
-
-    def reader(corpus: DirectedCorpus) -> Reader:
-        return partial(read_texts, corpus.name) if texts else corpus.pairs
-
-    def validating(files: Sequence[str]) -> dict[Languages, list[Pair]]:
-        on_bad = bad.first.append if bad else None
-        pairs: dict[Languages, list[Pair]] = {}
-        for corpus in options.corpora(files):
-            pairs.setdefault(corpus.direction, []).extend(fit(reader(corpus)(on_bad=on_bad), Skipped()))
-        if files and not (pairs and all(pairs.values())):
-            what, fix = ("texts", "Check the file.") if texts else ("sentence pairs", "See `translucid data stats`.")
-            raise UserError(f"no {what} are left", file=files[0], fix=fix)
-        return pairs
-
-    general = list(chain.from_iterable(validating(options.valid_general).values()))
-    corpora = options.corpora(options.train)
+    reading = _Reading(options, texts, bad)
+    general = list(chain.from_iterable(reading.validation(options.valid_general).values()))
+    by_direction = reading.validation(options.valid)
+    valid: Sequence[Pair] = list(chain.from_iterable(by_direction.values()))
     sources, targets = set[str](), set[str]()  # of the pairs that are held out
-    by_direction: dict[Languages, list[Pair]] = {}
-    if options.valid:
-        by_direction = validating(options.valid)
-        valid: Sequence[Pair] = list(chain.from_iterable(by_direction.values()))
-    else:
+    if not options.valid:
         valid = held_out or []
         if held_out is None:
-            every = partial(_every_pair, list(map(reader, corpora)), bad)
-            valid = _hold_out(lambda skipped: fit(every(), skipped), seed, labels=texts)
+            valid = _hold_out(reading.training, seed, labels=texts)
         for pair in valid:
             sources.add(pair.source)
             targets.add(pair.target)
-    linked = link_files(options) if with_links else {}
-
-    def links_of(corpus: DirectedCorpus) -> LinkFile | None:
-        file = linked.get(corpus.name)
-        return LinkFile(file, corpus.swapped) if file else None
-
-    train = [_Files(reader(corpus), sources, bad, links=links_of(corpus)) for corpus in corpora]
-    # The source of synthetic pairs was written by a model, so only their targets can be compared.
-    synthetic = options.corpora(options.synthetic, as_written=True)
-    for corpus in synthetic:
-        train.append(_Files(partial(_synthetic, corpus), targets, bad, side=1, links=links_of(corpus)))
-    train += [_Files(partial(_target_texts, name), targets, bad, side=1) for name in options.target_text]
-    mixed = options.corpora(options.mix)
-    train += [_Files(reader(corpus), sources, bad, links=links_of(corpus)) for corpus in mixed]
-    directions = [corpus.direction for corpus in (*corpora, *synthetic, *mixed)]
+    train, directions = _training_corpora(reading, sources, targets, link_files(options) if with_links else {})
     hashes = _hashes([*options.train, *options.synthetic, *options.target_text, *options.mix])
     text = _digest_of_training_text(options, sources, hashes)
     if options.train_alignments:
@@ -194,9 +160,71 @@ def read_corpora(
     return Corpora(train, valid, text, not options.valid, bad, hashes, general, directions, by_direction)
 
 
-def _every_pair(readers: Sequence[Reader], bad: BadLines | None) -> Iterator[Pair]:
-    for read in readers:
-        yield from read(on_bad=bad)
+class _Reading(NamedTuple):
+    """How the files of a run are read."""
+
+    options: DataOptions
+    texts: bool
+    """Whether they contain texts instead of sentence pairs."""
+    bad: BadLines | None
+
+    def reader(self, corpus: DirectedCorpus) -> Reader:
+        """Return a function that reads a corpus."""
+        return partial(read_texts, corpus.name) if self.texts else corpus.pairs
+
+    def fit(self, pairs: Iterable[Pair], skipped: Skipped) -> Iterator[Pair]:
+        """Yield the pairs that pass the filter."""
+        return keep_texts(pairs, skipped) if self.texts else keep(pairs, self.options.filter, skipped)
+
+    def training(self, skipped: Skipped) -> Iterator[Pair]:
+        """Yield the pairs of `data.train` that pass the filter."""
+        for corpus in self.options.corpora(self.options.train):
+            yield from self.fit(self.reader(corpus)(on_bad=self.bad), skipped)
+
+    def validation(self, files: Sequence[str]) -> dict[Languages, list[Pair]]:
+        """Return the pairs of validation files that pass the filter, by direction.
+
+        Raises:
+            UserError: none are left.
+        """
+        on_bad = self.bad.first.append if self.bad else None
+        pairs: dict[Languages, list[Pair]] = {}
+        for corpus in self.options.corpora(files):
+            pairs.setdefault(corpus.direction, []).extend(self.fit(self.reader(corpus)(on_bad=on_bad), Skipped()))
+        if files and not (pairs and all(pairs.values())):
+            what, fix = "sentence pairs", "See `translucid data stats`."
+            if self.texts:
+                what, fix = "texts", "Check the file."
+            raise UserError(f"no {what} are left", file=files[0], fix=fix)
+        return pairs
+
+
+def _training_corpora(
+    reading: _Reading, sources: Collection[str], targets: Collection[str], linked: Mapping[str, str]
+) -> tuple[list[_Files], list[Languages]]:
+    """Return the training corpora with their directions.
+
+    Args:
+        reading: how they are read.
+        sources: the sources of the pairs that are held out.
+        targets: the targets of these pairs.
+        linked: the file with the word links of each corpus that has one, by name.
+    """
+    options, bad = reading.options, reading.bad
+
+    def links_of(corpus: DirectedCorpus) -> LinkFile | None:
+        file = linked.get(corpus.name)
+        return LinkFile(file, corpus.swapped) if file else None
+
+    corpora, mixed = options.corpora(options.train), options.corpora(options.mix)
+    synthetic = options.corpora(options.synthetic, as_written=True)
+    train = [_Files(reading.reader(corpus), sources, bad, links=links_of(corpus)) for corpus in corpora]
+    # The source of synthetic pairs was written by a model, so only their targets can be compared.
+    for corpus in synthetic:
+        train.append(_Files(partial(_synthetic, corpus), targets, bad, side=1, links=links_of(corpus)))
+    train += [_Files(partial(_target_texts, name), targets, bad, side=1) for name in options.target_text]
+    train += [_Files(reading.reader(corpus), sources, bad, links=links_of(corpus)) for corpus in mixed]
+    return train, [corpus.direction for corpus in (*corpora, *synthetic, *mixed)]
 
 
 def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:

@@ -80,4 +80,4 @@ def missing_languages(names: Iterable[str]) -> Iterator[str]:
     """Yield what is wrong with names of corpora that have no languages."""
     for name in names:
         if CorpusName.parse(name).languages is None:
-            yield f"{name} does not say its languages, and there are several directions: write {name}:en-fr, for instance"
+            yield f"{name} has no languages, and there are several directions: write {name}:en-fr, for instance"

@@ -26,11 +26,11 @@ class CorpusName(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> CorpusName:
-        """Split a name; a colon in the path of a file is not the beginning of languages.
+        r"""Split a name; a colon in the path of a file is not the beginning of languages.
 
         >>> CorpusName.parse("eng-fra.tsv:en-fr")
         CorpusName(files='eng-fra.tsv', languages=('en', 'fr'))
-        >>> CorpusName.parse("C:\\\\train.tsv").languages
+        >>> CorpusName.parse("C:\\train.tsv").languages
         """
         files, _, languages = name.rpartition(":")
         match = _LANGUAGES.fullmatch(languages)

@@ -1,0 +1,113 @@
+"""One model for several directions: it learns what the language piece asks for, and resumes exactly."""
+
+import io
+import json
+from random import Random
+
+import pytest
+
+from translucid.api.translator import Translator
+from translucid.data.filtering import Filter
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores.chunked import INDEX
+from translucid.data.stores.store import CorpusStore
+from translucid.ground.console import Console
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.training.directions import balanced
+from translucid.training.experiment import run_experiment
+
+from ..conftest import SETTINGS
+from .test_resume import assert_same_run
+
+WORDS = "ba be bi bo bu da de di".split()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """To "fr", three words in capitals; to "de", the same words in the reverse order."""
+    folder, random = tmp_path_factory.mktemp("files"), Random(1)
+    for split, count in (("train", 800), ("dev", 40)):
+        sources = [random.choices(WORDS, k=3) for _ in range(count)]
+        upper = [f"{' '.join(words)}\t{' '.join(words).upper()}\n" for words in sources]
+        turned = [f"{' '.join(words)}\t{' '.join(words[::-1])}\n" for words in sources]
+        (folder / f"{split}-fr.tsv").write_text("".join(upper))
+        (folder / f"{split}-de.tsv").write_text("".join(turned[: count // 2]))
+    return folder
+
+
+def train(files, out, *settings, said=None, resume=False, codes=("fr", "de"), **overrides):
+    for split, key in (("train", "data.train"), ("dev", "data.valid")):
+        overrides.setdefault(key, [f"{files}/{split}-{code}.tsv:en-{code}" for code in codes])
+    fixed = ["data.subword_dropout=0", "data.tokenizer.vocabulary=40", *settings]
+    configuration = resolve(assignments=[*SETTINGS, *fixed], overrides=overrides)
+    console = Console(quiet=said is None, file=said, width=1000)
+    return run_experiment(configuration, out, resume=resume, device="cpu", console=console)
+
+
+@pytest.fixture(scope="module")
+def run(files, tmp_path_factory):
+    """A run that has learned both directions, and its output."""
+    out, said = tmp_path_factory.mktemp("runs") / "both", io.StringIO()
+    learning = ["training.max_steps=240", "training.validate_every=120", "training.accumulate=1", "model.dropout=0"]
+    learning += ["training.warmup=30", "training.learning_rate=0.02", "training.batch_tokens=300", "model.width=32"]
+    train(files, out, *learning, "training.averaging=0.9", "training.cooldown=0.5", said=said)
+    return out, said.getvalue()
+
+
+def test_the_language_decides_what_is_written(run):
+    source, upper, turned = "ba di bo", "BA DI BO", "bo di ba"
+    french = Translator.load(run[0], "cpu", "torch", target="fr")
+    german = french.between("en", "de")
+    assert french.translate(source).text == upper
+    assert german.translate(source).text == turned
+    with pytest.raises(UserError, match="target language"):
+        Translator.load(run[0], "cpu", "torch")
+
+
+def test_each_direction_is_validated(run):
+    row = [row for row in RunFolder(run[0]).metrics() if row["kind"] == "validation"][-1]
+    # Three words are too few for BLEU, so chrF decides.
+    assert row["chrf"] == pytest.approx((row["chrf.en-fr"] + row["chrf.en-de"]) / 2, rel=1e-4)
+    assert min(row["chrf.en-fr"], row["chrf.en-de"]) > 95
+    lines = run[1].splitlines()
+    (first, *_) = [number for number, line in enumerate(lines) if line.startswith("validation at step 240")]
+    assert "mean chrF" in lines[first]
+    assert lines[first + 1].split()[0] == "en-fr" and lines[first + 2].split()[0] == "en-de"
+
+
+def test_sources_begin_with_the_piece_of_their_target_language(run):
+    folder = RunFolder(run[0])
+    header = (folder.corpus_folder / INDEX).read_text().splitlines()[0]
+    stored = CorpusStore(folder.corpus_folder).open(json.loads(header)["identity"])
+    pieces = [folder.tokenizer().source_pieces(stored.pairs.source(row))[0] for row in (0, 799, 800, 1199)]
+    assert stored.sizes == [800, 400] and pieces == ["<2fr>", "<2fr>", "<2de>", "<2de>"]
+
+
+def test_a_resumed_run_has_the_same_weights(files, tmp_path):
+    settings = ["data.temperature=5", "training.select_by=worst"]
+    train(files, tmp_path / "whole", *settings)
+    train(files, tmp_path / "parts", *settings, "training.max_steps=7")
+    train(files, tmp_path / "parts", *settings, resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    row = [row for row in RunFolder(tmp_path / "whole").metrics() if row["kind"] == "validation"][-1]
+    assert row["chrf.en-fr"] != row["chrf.en-de"]
+
+
+def test_other_directions_can_not_be_resumed(files, tmp_path):
+    train(files, tmp_path / "run", "training.max_steps=1")
+    turned = [f"{files}/train-fr.tsv:en-de", f"{files}/train-de.tsv:en-fr"]
+    with pytest.raises(UserError, match="the training text"):
+        train(files, tmp_path / "run", "training.max_steps=2", resume=True, **{"data.train": turned})
+
+
+def test_the_vocabulary_is_learned_from_balanced_text():
+    pairs = {code: [Pair(f"{code}{n}", "x") for n in range(count)] for code, count in (("fr", 3200), ("de", 100))}
+    swapped = [pair.swapped for pair in pairs["fr"]]
+    directions = [("en", "fr"), ("fr", "en"), ("en", "de")]
+    corpora = Corpora([pairs["fr"], swapped, pairs["de"]], [], "", directions=directions)
+    sample = [pair.source[:2] for pair in balanced(corpora, Filter(), 1000, seed=1)]
+    # 32^(1/5) is 2: French, with 32 times as much text, has two thirds.
+    assert sample.count("fr") == 667 and sample.count("de") == 333

@@ -22,7 +22,7 @@ from translucid.training.experiment import run_experiment
 from ..conftest import SETTINGS
 from .test_resume import assert_same_run
 
-WORDS = "ba be bi bo bu da de di".split()
+WORDS = ["ba", "be", "bi", "bo", "bu", "da", "de", "di"]
 
 
 @pytest.fixture(scope="module")

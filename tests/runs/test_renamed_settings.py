@@ -2,7 +2,8 @@
 
 import yaml
 
-from translucid.runs.configuration import fixed_settings, resolve
+from translucid.runs.configuration import resolve
+from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import RENAMED, with_current_names, with_original_names
 

@@ -20,8 +20,9 @@ from translucid.ground.errors import UserError
 from translucid.models.build import build_model
 from translucid.models.ensemble import Ensemble
 from translucid.models.model_options import RecurrentOptions, TransformerOptions
-from translucid.runs.configuration import fixed_settings, resolve, resumed
+from translucid.runs.configuration import resolve, resumed
 from translucid.runs.corpus_files import Corpora
+from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.initialization import FINE_TUNING, settings_from
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors

@@ -22,7 +22,8 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.interruption import Interrupted
-from translucid.runs.configuration import fixed_settings, resolve, resumed
+from translucid.runs.configuration import resolve, resumed
+from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.run_folder import RunFolder
 from translucid.training.experiment import prepared, run_experiment
 from translucid.training.running_text import StreamValidator

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import chain
-from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -24,28 +22,14 @@ from translucid.models.captioner_options import CaptionerOptions, CaptioningShap
 from translucid.models.language_options import ClassifierOptions, LanguageShape, TransformerLanguageOptions
 from translucid.models.model_options import ContextualOptions, ModelOptions, TransformerOptions
 from translucid.runs.data_options import DataOptions
+from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
-from translucid.runs.settings import Settings, assigned, merged, read_settings, with_original_names, without_none
+from translucid.runs.settings import Settings, assigned, merged, read_settings, without_none
 from translucid.runs.training_options import TrainingOptions
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
-
-_FIXED = (
-    "model", "data.tokenizer", "data.filter", "data.max_tokens", "data.subword_dropout", "data.weights",
-    "data.temperature", "data.mirror", "data.shift", "training.seed", "training.batch_tokens", "training.accumulate",
-    "training.optimizer", "training.begin_from", "training.layer_decay", "training.unfreeze",
-)  # fmt: skip
-"""Keys that can't change in a resumed run: its weights, its tokens or its place in the data would become invalid."""
-_FIXED_LATER = (
-    "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
-    "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
-    "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
-    "training.guided_layer",
-)  # fmt: skip
-"""More such keys. They are compared only if they are set, because older checkpoints lack them."""
-
 
 _READERS = {
     "text": ("translates text", "Use translucid translate."),
@@ -322,33 +306,11 @@ def unchanged(before: Configuration, after: Configuration) -> Configuration:
         after = after.model_copy(update={"model": model})
     if not after.vocabulary_given:
         after = after.with_vocabulary(before.data.tokenizer.vocabulary)
-    fixed, wanted = _fixed(before), _fixed(after)
+    fixed, wanted = fixed_values(before), fixed_values(after)
     for key in wanted | fixed:
         if wanted.get(key) != fixed.get(key):
             raise UserError(f"{key} can't change in a resumed run", fix="Begin a new run with another --out.")
     return after
-
-
-def fixed_settings(configuration: Configuration) -> str:
-    """Return the settings that a resumed run can't change, as text."""
-    return json.dumps(with_original_names(_fixed(configuration)), sort_keys=True)
-
-
-def _fixed(configuration: Configuration) -> dict[str, Any]:
-    settings = configuration.model_dump(mode="json")
-    # Without the names of the files, which may be moved; a digest of their content is compared elsewhere.
-    settings["data"]["mix"] = list(settings["data"]["mix"].values())
-
-    def value(key: str) -> Any:
-        return reduce(getitem, key.split("."), settings)
-
-    keys = list(_FIXED)
-    if isinstance(configuration.model, LanguageShape):
-        keys.append("training.window")
-    keys += filter(value, _FIXED_LATER)
-    if configuration.training.adapter_rank:
-        keys += ["training.adapter_scale", "training.adapter_parts"]
-    return {key: value(key) for key in keys}
 
 
 def validated(settings: Settings, file: Path | None = None) -> Configuration:

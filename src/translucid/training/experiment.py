@@ -22,8 +22,9 @@ from translucid.models.build import build_model
 from translucid.models.custom import CustomModel, check_contract
 from translucid.models.model_options import CustomOptions
 from translucid.models.protocol import Model
-from translucid.runs.configuration import Configuration, fixed_settings
+from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
+from translucid.runs.fixed_settings import fixed_settings
 from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged

@@ -11,6 +11,7 @@ from translucid.api.loaded_run import LoadedRun
 from translucid.data.languages import Languages
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 
@@ -98,10 +99,25 @@ class Examiner:
         """The tuned lens that `translucid tune --lens` has trained for this model, if there is one."""
         return self.loaded.tuned_lens(self.languages)
 
+    @cached_property
+    def quality_checks(self) -> QualityChecks:
+        """The checks of a translation that need no reference."""
+        return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
+
     @property
     def heads(self) -> dict[str, int]:
         """The number of heads of each of the model's attention maps, by name."""
         return self.configuration.model.maps
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence."""
+        return self.estimator is not None
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether the vocabularies have the pieces that stand for placeholders."""
+        return self.tokenizer.has_placeholders
 
     def can_look(self) -> bool:
         """Whether the model has cross-attention, without which there is no alignment."""
@@ -138,6 +154,19 @@ class Examiner:
         self.refuse_too_long(pairs, first)
         ids = [pair.ids for pair in pairs]
         return self.forced_decoding(ids, [pair.masked for pair in pairs], contributions)
+
+    def align(self, source: str, target: str) -> list[tuple[int, int]]:
+        """Return the word alignment of a text and a translation from elsewhere, by forced decoding.
+
+        It is empty if a text is too long for the model, or the model has no attention.
+        """
+        from translucid.inspection.alignment import read_alignment
+
+        (pair,) = self.pipeline.pairs([(source, target)])
+        if not self.can_look() or pair.longest > self.longest:
+            return []
+        (inspected,) = self.inspect_encoded([pair])
+        return list(read_alignment(inspected, self.configuration.alignment))
 
     def refuse_too_long(self, pairs: Sequence[EncodedPair], first: int = 1) -> None:
         """Check that the model has positions for all tokens of pairs, which may be longer than those in training.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
 from translucid.decoding.decoding_options import DecodingOptions
@@ -28,7 +29,7 @@ class Scored(NamedTuple):
 
 
 def score(
-    translator: Translator,
+    translator: AnyTranslator,
     pairs: Sequence[Pair],
     options: DecodingOptions | None = None,
     *,
@@ -48,7 +49,8 @@ def score(
         options: how to search; the run's own settings by default.
         references: further references, each for all sources.
         split: whether to split sources into sentences, as `Translator.stream` does.
-        perplexity: whether to compute the perplexity of the first references by forced decoding too.
+        perplexity: whether to compute the perplexity of the first references by forced decoding too; there is none of
+            a translation through a pivot language.
         lengths: whether to compute scores by source length as well.
         tokenize: sacreBLEU's tokenizer; that of the run's target language by default.
         lowercase: whether case is ignored.
@@ -60,7 +62,7 @@ def score(
     seconds = time.perf_counter() - started
     # Forced decoding of the references is no part of the speed of translation.
     forced, too_long = None, 0
-    if perplexity:
+    if perplexity and isinstance(translator, Translator):
         with counting(console, "reading the references", len(pairs)) as advance:
             forced, too_long = translator.forced_scores(pairs, advance)
     evaluation = evaluate(
@@ -80,7 +82,7 @@ def score(
 
 
 def translated(
-    translator: Translator,
+    translator: AnyTranslator,
     sources: Sequence[str],
     options: DecodingOptions | None = None,
     *,

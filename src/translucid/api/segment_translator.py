@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from translucid.api.translation import Translation
+from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.document import NearMatch, Target
@@ -24,7 +24,7 @@ class SegmentTranslator:
 
     def __init__(
         self,
-        translator: Translator,
+        translator: AnyTranslator,
         options: DecodingOptions | None = None,
         recall: Recall | None = None,
         *,
@@ -38,7 +38,8 @@ class SegmentTranslator:
             recall: a translation memory whose matches replace translations; none by default.
             near_matches: whether to return near matches of the memory with each translation.
         """
-        if recall:
+        # With a pivot language, neither model knows both languages of the memory.
+        if recall and isinstance(translator, Translator):
             translator = shown_matches(translator, recall)
         self.translator = translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
@@ -70,11 +71,11 @@ class SegmentTranslator:
 
     def _translated(
         self, sources: Sequence[TaggedText], on_done: Callable[[int], None] | None
-    ) -> tuple[list[PlaceholderStrategy], list[Translation]]:
+    ) -> tuple[list[PlaceholderStrategy], list[AnyTranslation]]:
         """Translate texts; those that lose placeholders are translated again with another strategy."""
-        pieces = self.translator.tokenizer.has_placeholders
+        pieces = self.translator.has_placeholders
         strategies: dict[int, PlaceholderStrategy] = {}
-        translations: dict[int, Translation] = {}
+        translations: dict[int, AnyTranslation] = {}
         waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         while waiting:
             texts = [strategy.text for strategy in waiting.values()]
@@ -90,7 +91,7 @@ class SegmentTranslator:
         # Both are in the order of the sources: the first attempt adds all of them, later ones replace values.
         return list(strategies.values()), list(translations.values())
 
-    def _from_model(self, source: TaggedText, strategy: PlaceholderStrategy, translation: Translation) -> Target:
+    def _from_model(self, source: TaggedText, strategy: PlaceholderStrategy, translation: AnyTranslation) -> Target:
         """Return a translation with the tags and placeholders of its source, and with its warnings."""
         links: Links = []
         warnings = list(translation.warnings)
@@ -109,7 +110,7 @@ class SegmentTranslator:
         others = tuple(self._alternatives(strategy, translation))
         return Target(marked, "model", translation.confidence, tuple(doubts), self._near(source), others)
 
-    def _alternatives(self, strategy: PlaceholderStrategy, translation: Translation) -> Iterator[TaggedText]:
+    def _alternatives(self, strategy: PlaceholderStrategy, translation: AnyTranslation) -> Iterator[TaggedText]:
         """Yield the other translations that have all placeholders."""
         for text in translation.alternatives[1:]:
             if strategy.after(text) is None:
@@ -128,7 +129,7 @@ class SegmentTranslator:
         if not source.marks:
             return []
         text = readable(source).text
-        links = certain_links(links_between(self.translator, text, target))
+        links = certain_links(self.translator.align(text, target))
         return sorted(self.translator.with_term_links(links, text, target))
 
     def _near(self, source: TaggedText) -> tuple[NearMatch, ...]:
@@ -146,17 +147,3 @@ def shown_matches(translator: Translator, recall: Recall) -> Translator:
     if not least or step in translator.pipeline.steps:
         return translator
     return translator.showing(step)
-
-
-def links_between(translator: Translator, source: str, target: str) -> list[tuple[int, int]]:
-    """Return the word alignment of a text and a translation from elsewhere, by forced decoding.
-
-    It is empty if a text is too long for the model, or the model has no attention.
-    """
-    from translucid.inspection.alignment import read_alignment
-
-    (pair,) = translator.pipeline.pairs([(source, target)])
-    if not translator.can_look() or pair.longest > translator.longest:
-        return []
-    (inspected,) = translator.inspect_encoded([pair])
-    return list(read_alignment(inspected, translator.configuration.alignment))

@@ -11,9 +11,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Self
 
 from translucid.data.text_pipeline import Piece, translatable
+from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
+from translucid.runs.configuration import Configuration, checked
 from translucid.terminology.links import certain_links
 from translucid.terminology.matching import TermUse
 
@@ -311,3 +313,24 @@ def text_list(argument: str | Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"text {i} of the list is {type(text).__name__}, not a text")
     return texts
+
+
+class TextCounter:
+    """Counts texts from call to call: sampling depends on the seed and on the number of a text."""
+
+    next_number = 0
+
+
+def call_options(
+    configuration: Configuration, options: DecodingOptions | None, changes: Mapping[str, object]
+) -> tuple[DecodingOptions | None, int | None]:
+    """Return the options of a call of `translate`, and the number of its first text if it has a `seed`.
+
+    Raises:
+        UserError: an option has a wrong name or value.
+    """
+    has_seed = "seed" in changes or (options is not None and "seed" in options.model_fields_set)
+    if changes:
+        settings = options or configuration.decoding
+        options = checked(DecodingOptions, {**settings.model_dump(), **changes})
+    return options, 0 if has_seed else None

@@ -12,24 +12,24 @@ from translucid.api.confidence_features import ConfidenceFeatures
 from translucid.api.examiner import Examiner
 from translucid.api.heads import ablated
 from translucid.api.loaded_run import LoadedRun
-from translucid.api.translation import Translation, Translations, refuse_one_text, text_list
-from translucid.data.text_pipeline import TextPipeline, TextStep
+from translucid.api.translation import TextCounter, Translation, Translations, call_options, refuse_one_text, text_list
+from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
-from translucid.evaluation.quality_checks import QualityChecks
 from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
-from translucid.runs.configuration import Configuration, checked
+from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
-from translucid.terminology.links import Links, TermLink, with_term_links
+from translucid.terminology.links import Links
 from translucid.terminology.marking import TermAnnotation
 from translucid.terminology.matching import Match, TermList, term_list, terms_in
 from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
+    from translucid.api.pivot_translator import PivotTranslator
     from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
     from translucid.inspection.lens import DecoderLens, Lens
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
-
-
-class TextCounter:
-    """Counts texts from call to call: sampling depends on the seed and on the number of a text."""
-
-    next_number = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,15 +70,8 @@ class Translator(Examiner):
         return self._constraint(self.terms, annotated=self.tokenizer.marks_terms and self.terms_mode != "constrain")
 
     def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
-        alignment = None
-        if self.can_look():
-            alignment = self.configuration.alignment
+        alignment = self.configuration.alignment if self.can_look() else None
         return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, annotated=annotated)
-
-    @cached_property
-    def quality_checks(self) -> QualityChecks:
-        """The checks of a translation that need no reference."""
-        return QualityChecks(self.tokenizer, *self.languages, scripts=lambda: self.loaded.known_scripts)
 
     def terms_in(self, text: str) -> list[Match]:
         """Return the terms in a text, in order."""
@@ -92,13 +79,7 @@ class Translator(Examiner):
 
     def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
         """Return the word links of a text and its translation, with the known links of its terms in their place."""
-        of_terms = []
-        if self.terms:
-            matches = self.terms_in(source)
-            for match, there in zip(matches, self.terms.occurrences(matches, target), strict=True):
-                if there:
-                    of_terms.append(TermLink((match.start, match.end), (there.start, there.end)))
-        return with_term_links(links, source, target, of_terms) if of_terms else list(links)
+        return self.terms.with_links(links, source, target) if self.terms else list(links)
 
     def showing(self, *steps: TextStep) -> Translator:
         """Return a translator with the same model and further steps, which annotate the text for it."""
@@ -127,6 +108,16 @@ class Translator(Examiner):
             return self
         pipeline = TextPipeline(tokenizer, self.longest, languages[0])
         return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
+
+    def through(self, pivot: str) -> PivotTranslator:
+        """Return a translator through another language of a multilingual model, such as `en`, without terms.
+
+        Raises:
+            UserError: the model does not have this language, or it is the source or the target language.
+        """
+        from translucid.api.pivot_translator import PivotTranslator
+
+        return PivotTranslator(self.between(None, pivot), self.between(pivot, None))
 
     def with_adapter(self, adapter: str | Path | None) -> Translator:
         """Return a translator with another adapter of the run, or with none; the model stays loaded.
@@ -260,12 +251,8 @@ class Translator(Examiner):
             TypeError: `text` is neither a text nor texts; bytes are not.
             UserError: an option has a wrong name or value.
         """
-        texts, first = text_list(text), None
-        if "seed" in changes or (options is not None and "seed" in options.model_fields_set):
-            first = 0
-        if changes:
-            settings = options or self.configuration.decoding
-            options = checked(DecodingOptions, {**settings.model_dump(), **changes})
+        texts = text_list(text)
+        options, first = call_options(self.configuration, options, changes)
         translations = Translations(self.stream(texts, options, split=split, first=first))
         if isinstance(text, str):
             return translations[0]
@@ -293,23 +280,35 @@ class Translator(Examiner):
             on_done: called with the number of finished pieces after each batch.
         """
         refuse_one_text(texts)
-        options = options or self.configuration.decoding
-        number = self.counter.next_number if first is None else first
         for window in batched(texts, WINDOW):
             pieces = self.pipeline.pieces(window, split=split)
-            search = partial(self.stages.search, options=options, first=number, on_done=on_done)
-            if self.terms and not options.sample:
-                again = partial(self._search_again, options, number)
-                names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
-                pieces, nbest_lists = names.search(pieces, search, again)
-            else:
-                nbest_lists = search(pieces)
-            number += len(window)
-            if first is None:
-                # Before the first translation is yielded, since the caller may stop reading there.
-                self.counter.next_number = number
-            for text, of_text, hypotheses in zip(window, pieces, nbest_lists, strict=True):
-                yield Translation.of(text, of_text, hypotheses, options.nbest, self)
+            yield from self.translate_pieces(window, pieces, options, first=first, on_done=on_done)
+            if first is not None:
+                first += len(window)
+
+    def translate_pieces(
+        self,
+        texts: Sequence[str],
+        pieces: list[list[Piece]],
+        options: DecodingOptions | None = None,
+        *,
+        first: int | None = None,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[Translation]:
+        """Translate texts together that are cut into `pieces`; the other arguments are those of `stream`."""
+        options = options or self.configuration.decoding
+        number = self.counter.next_number if first is None else first
+        search = partial(self.stages.search, options=options, first=number, on_done=on_done)
+        if self.terms and not options.sample:
+            again = partial(self._search_again, options, number)
+            names = NameStandIns(self.tokenizer, self.terms, self.languages[1])
+            pieces, nbest_lists = names.search(pieces, search, again)
+        else:
+            nbest_lists = search(pieces)
+        if first is None:
+            self.counter.next_number = number + len(texts)
+        for text, of_text, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
+            yield Translation.of(text, of_text, hypotheses, options.nbest, self)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""

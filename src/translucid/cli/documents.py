@@ -63,11 +63,9 @@ def translate_file(
     # Word files, for example, are ZIP archives.
     if kind and kind.packed and output is None and sys.stdout.isatty():
         raise UserError("is not text, and a terminal shows nothing else", file=file, fix="Add --output FILE.")
-    assert job.configuration
     with input_bytes(file) as stream:
         content = stream.read()
-    languages = job.configuration.data.languages
-    document = read_document(str(file), content, (languages[0], languages[1]))
+    document = read_document(str(file), content, job.languages)
     numbers = segments_to_translate(document, again=again)
     console = Console(stderr=True)
 

@@ -10,6 +10,8 @@
 
     translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
 
+    translucid evaluate runs/many --pivot en --source-language es --target-language fr --test spa-fra.tsv
+
     translucid evaluate runs/demo --test gold.jsonl --alignments gold.jsonl --keep-best
 
     translucid evaluate runs/eyes --test test.tsv --images photographs.tar --beam 5
@@ -29,8 +31,8 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import evenly_spread, print_json, print_scores, with_examples
-from translucid.cli.run_kinds import configuration_of, refuse_for
-from translucid.data.readers.corpus import read_lines
+from translucid.cli.run_kinds import refuse_for, steps_of
+from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.data.readers.standard_input import refuse_twice
 from translucid.engines.combinations import refuse_together
 from translucid.ground.atomic import write_output
@@ -38,6 +40,7 @@ from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
+    from translucid.api.pivot_steps import FirstStep
     from translucid.api.translator import Translator
     from translucid.data.readers.corpus import Pair
     from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentScore
@@ -71,6 +74,7 @@ class Translation(NamedTuple):
     device: option.Device = "auto"
     engine: option.Engine = "auto"
     ensemble: option.Ensemble = None
+    pivot: option.Pivot = None
 
 
 class Scoring(NamedTuple):
@@ -115,6 +119,9 @@ def evaluate(
     tokens: it compares models that share a tokenizer. With --terms, the use of the terms is counted, with and without
     terminology constraints.
 
+    With --pivot, the test set goes from the source of the first step to the target of the second one, and there is no
+    perplexity.
+
     Captions are scored as papers do, against all references that --test has for an image: BLEU-1 to 4 and CIDEr-D;
     with --gold also by whether the model looks at the objects that it names.
 
@@ -131,7 +138,7 @@ def evaluate(
     flags = option.changed_flags(data, scoring, report, translation, terms)
     refuse_together(flags)
     refuse_to_replace(report.hypotheses, report.overwrite)
-    configuration = configuration_of(run).between(*languages)
+    first_step, configuration = steps_of(run, translation.pivot, languages)
     data = data._replace(test=test)
     match configuration.model.reads:
         case "images":
@@ -153,28 +160,30 @@ def evaluate(
             evaluate_texts(run, configuration, test, report, translation.device)
         case _:  # a translator
             refuse_for("images", FOR_CAPTIONERS, flags)
-            _evaluate_translations(run, configuration, data, scoring, report, translation, terms)
+            _refuse_with_pivot(flags)
+            _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms)
 
 
 def _evaluate_translations(
     run: Path,
     configuration: Configuration,
+    first_step: FirstStep | None,
     data: TestSet,
     scoring: Scoring,
     report: Report,
     translation: Translation,
     terms: option.Terms,
 ) -> None:
+    from translucid.api.pivot_translator import AnyTranslator, PivotTranslator
     from translucid.api.scoring import save_alignment_options, score, score_terms
     from translucid.api.translator import Translator
     from translucid.evaluation.alignment_error import read_gold
     from translucid.inspection.alignment import candidates, choose
-    from translucid.runs.corpus_files import pairs_of
     from translucid.runs.guided_alignment import taught_readings
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
-    pairs = list(pairs_of(configuration.data, *pair_up(data.test)))
+    pairs = _pairs(configuration, first_step, data.test)
     if not pairs:
         raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
     references = [list(read_lines(file)) for file in data.reference or []]
@@ -189,9 +198,12 @@ def _evaluate_translations(
     if links and not translator.can_look():
         raise UserError("the model has no attention, so there are no alignments", file=run, fix="Omit --alignments.")
     options = configuration.searching({"beam": translation.beam})
+    scored_translator: AnyTranslator = translator
+    if first_step:
+        scored_translator = PivotTranslator(first_step.open(translator, device, engine), translator)
     split, log = translation.split_sentences, Console(stderr=True)
     scored, texts = score(
-        translator,
+        scored_translator,
         pairs,
         options,
         references=references,
@@ -219,6 +231,23 @@ def _evaluate_translations(
     print_scores(scored)
     _print_more(translator, aligned, usage)
     _print_samples(report.samples, pairs, texts)
+
+
+def _pairs(configuration: Configuration, first_step: FirstStep | None, test: list[str]) -> list[Pair]:
+    from translucid.runs.corpus_files import pairs_of
+
+    files = pair_up(test)
+    if first_step is None:
+        return list(pairs_of(configuration.data, *files))
+    # Both runs may have been trained on reversed files; these go from the source to the target.
+    languages = first_step.configuration.data.languages[0], configuration.data.languages[1]
+    return list(read_pairs(*files, languages=languages))
+
+
+def _refuse_with_pivot(flags: dict[str, object]) -> None:
+    for name in ("--alignments", "--keep-best", "--terms"):
+        if flags.get("--pivot") and flags.get(name):
+            raise UserError(f"{name} is for one model, and --pivot takes two steps", fix="Leave one of them out.")
 
 
 def _refuse_alignments(run: Path, configuration: Configuration, data: TestSet, scoring: Scoring) -> None:

@@ -63,6 +63,11 @@ TargetLanguage = Annotated[
     str | None, Option(metavar="CODE", help="The language of the target, for a multilingual model.")
 ]
 
+Pivot = Annotated[
+    str | None,
+    Option(metavar="RUN|CODE", help="Go through another language: by this run first, or RUN's own language CODE."),
+]
+
 Beam = Annotated[int | None, Option(help="The beam width; 1 is greedy search.")]
 Nbest = Annotated[int | None, Option(help="Outputs for each input; in text format, tabs separate them.")]
 LengthPenalty = Annotated[float | None, Option(help="A higher value favours longer outputs.")]

@@ -10,7 +10,9 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
+    from translucid.api.pivot_steps import FirstStep
     from translucid.api.text_classifier import TextClassifier
+    from translucid.data.languages import Languages
     from translucid.runs.configuration import Configuration
 
 
@@ -26,6 +28,21 @@ def configuration_of(run: Path, reads: str | None = None) -> Configuration:
     if reads:
         configuration.refuse_other_reader(reads, run)
     return configuration
+
+
+def steps_of(run: Path, pivot: str | None, languages: Languages) -> tuple[FirstStep | None, Configuration]:
+    """Return the first step of a translation with --pivot, or None without, and the configuration of the run.
+
+    Raises:
+        UserError: it is no run, or the runs do not have these languages.
+    """
+    configuration = configuration_of(run)
+    if pivot is None:
+        return None, configuration.between(*languages)
+    from translucid.api.pivot_steps import steps_through
+
+    configuration.refuse_other_reader("text", run)
+    return steps_through(pivot, run, configuration, languages)
 
 
 def captioner_of(run: Path, device: str = "auto") -> Captioner | None:

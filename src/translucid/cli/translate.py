@@ -12,6 +12,8 @@
 
     translucid translate runs/m2m --source-language en --target-language es "Good morning"
 
+    translucid translate runs/en-fr --pivot runs/es-en "Buenos días"
+
     translucid translate runs/es --input huge.txt --output out.txt --workers 8
 
     translucid translate runs/demo "I like soccer" --ablate encoder.1.self.head.2 --ablate decoder.0.cross.head.0
@@ -29,7 +31,7 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import configuration_of
+from translucid.cli.run_kinds import steps_of
 from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -68,6 +70,7 @@ class Output(NamedTuple):
 class Models(NamedTuple):
     """Models."""
 
+    pivot: option.Pivot = None
     ensemble: option.Ensemble = None
     adapter: Annotated[str | None, Option(metavar="NAME|FILE|RUN", help="Use an adapter that was trained on RUN.")] = (
         None
@@ -155,6 +158,10 @@ def translate(
     Text without words, such as a web address or a placeholder by itself, is copied. Warnings (unknown characters, an
     unusual length, a missing number ...) are summarised on standard error; jsonl has those of each line.
 
+    --pivot runs/es-en translates with this run first, and its translations with RUN: from Spanish through English into
+    French, for instance. With --pivot en, a multilingual RUN does both steps. Options of the search hold for both,
+    all others for the second step (docs/multilingual.md).
+
     --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
     were fitted to the whole model, are not used (docs/interventions.md).
 
@@ -169,13 +176,14 @@ def translate(
     refuse_two_inputs("a text", texts, source.input_file)
     document = document_among(texts, source.input_file)
     refuse_to_replace(output.output, output.overwrite)
-    configuration = configuration_of(run).between(*languages)
+    first_step, configuration = steps_of(run, models.pivot, languages)
     options = configuration.searching({**search._asdict(), **sampling.settings(), "nbest": output.nbest})
     settings = {**_settings(source, output, models, ranking, memory, execution), **terms._asdict()}
-    job = Job(run, options, configuration=configuration, **settings)
+    settings |= {"configuration": configuration, "first_step": first_step}
+    job = Job(run, options, **settings)
     if document:
         near_matches = shows_near_matches(document)
-        job = SegmentJob(run, options, configuration=configuration, near_matches=near_matches, **settings)
+        job = SegmentJob(run, options, near_matches=near_matches, **settings)
     _refuse_conflicts(option.changed_flags(source, output, models, ranking, terms, memory, execution), job, document)
     job = _prepared(job, ranking, Console(stderr=True))
     executor = execution.executor(job, document or source.input_file)
@@ -241,7 +249,7 @@ def _prepared(job: Job, ranking: Ranking, log: Console) -> Job:
     refuse_unknown_heads(job.ablate, job.configuration.model.maps)
     if job.memory:
         # Opening a corpus builds an index, which the workers then only read.
-        open_memory(job.memory, languages, log).close()
+        open_memory(job.memory, job.languages, log).close()
     if ranking.tune_on:
         job = _tuned(job, ranking.tune_on, log)
     # Lines of text have no place for a confidence; documents and jsonl do.

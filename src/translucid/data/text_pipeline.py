@@ -101,7 +101,13 @@ class TextPipeline:
             split: whether to cut texts into sentences, and to copy those that have nothing to translate; otherwise,
                 only texts that are too long are cut.
         """
-        parts = [self._masked_parts(text, split=split) for text in texts]
+        return self.pieces_of([self._parts(text, split=split) for text in texts], split=split)
+
+    def pieces_of(self, texts: Sequence[Sequence[tuple[str, str]]], *, split: bool) -> list[list[Piece]]:
+        """Return the pieces of texts whose sentences are known, each with the white space after it; see `pieces`."""
+        parts = []
+        for sentences in texts:
+            parts.append([(sentence, after, self.tokenizer.mask(sentence)) for sentence, after in sentences])
         # One call for all texts, because SentencePiece encodes them in several threads.
         masked_texts = [masked.text for _, _, masked in chain.from_iterable(parts)]
         encoded = iter(self.tokenizer.encode_source(masked_texts))
@@ -193,12 +199,11 @@ class TextPipeline:
             first += cut
         return [*chunks, ids[first:]]
 
-    def _masked_parts(self, text: str, *, split: bool) -> list[tuple[str, str, Masked]]:
-        """Return the parts of a text, each with the white space after it and in masked form."""
+    def _parts(self, text: str, *, split: bool) -> list[tuple[str, str]]:
+        """Return the parts of a text, each with the white space after it."""
         if not text.strip():
             return []
-        parts = split_sentences(text, self.language) if split else [(text, "")]
-        return [(part, after, self.tokenizer.mask(part)) for part, after in parts]
+        return split_sentences(text, self.language) if split else [(text, "")]
 
     def _cut(self, masked: Masked, ids: list[int], after: str, *, split: bool) -> list[Piece]:
         """Cut a text that is too long into its sentences, and sentences that are too long between words."""

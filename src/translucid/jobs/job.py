@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from translucid import __version__
-from translucid.api.segment_translator import links_between, shown_matches
-from translucid.api.translation import Translation
-from translucid.api.translator import WINDOW, Translator
+from translucid.api.pivot_steps import FirstStep
+from translucid.api.pivot_translator import AnyTranslation, PivotTranslation
+from translucid.api.translator import WINDOW
+from translucid.data.languages import Languages
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
-from translucid.engines.minimum_risk import MinimumRisk
-from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights, NoisyChannel
-from translucid.engines.stages import Ranking
+from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, digest_if_any
+from translucid.jobs.translators import open_translator
 from translucid.jobs.windows import Window
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
@@ -98,10 +98,21 @@ class Job(AnyJob):
     """A translation memory, or a corpus that serves as one."""
     memory_from: int = EXACT
     """The percentage from which its matches are used instead of translations."""
+    first_step: FirstStep | None = None
+    """The step into the pivot language, for a translation through one; `run` does the second step."""
     terms: Path | None = None
     """The file of a term list, as `Translator.with_terms` takes it."""
     inflect_terms: bool = False
     terms_mode: TermsMode = "auto"
+
+    @property
+    def languages(self) -> Languages:
+        """The source and the target language, where known."""
+        configuration = self.configuration or RunFolder(self.run).configuration()
+        source, target = configuration.data.languages
+        if self.first_step:
+            source = self.first_step.configuration.data.languages[0]
+        return source, target
 
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
@@ -112,6 +123,8 @@ class Job(AnyJob):
             "the adapter": self.adapter and Adapter.find(self.adapter, folder).fingerprint,
             "--ablate": sorted(set(self.ablate)),
             "the languages": list(self.configuration.data.languages) if self.configuration else None,
+            "the run of --pivot": _runs([self.first_step.run] if self.first_step else []),
+            "the languages of --pivot": self.first_step and list(self.first_step.configuration.data.languages),
             "the other runs": _runs(self.others),
             "the run of --rerank-with": _runs([self.reverse] if self.reverse else []),
             "the weights of --rerank-with": str(tuple(self.channel_weights)) if self.reverse else None,
@@ -192,29 +205,13 @@ class Worker(AnyWorker):
         # The output is the same, byte for byte, with any number of workers.
         same_sums_on_any_threads()
         self.job = job
-        folder = RunFolder(job.run)
-        configuration = job.configuration or folder.configuration()
-        self.translator = Translator.open(
-            folder,
-            configuration,
-            job.device,
-            job.engine,
-            others=job.others,
-            threads=threads or cores(),
-            adapter=job.adapter,
-        )
-        if job.ablate:
-            self.translator = self.translator.ablated(*job.ablate)
-        self.device = self.translator.engine.device_type
         self.recall: Recall | None = None
         if job.memory:
-            memory = open_memory(job.memory, configuration.data.languages)
+            memory = open_memory(job.memory, job.languages)
             if len(memory):
                 self.recall = Recall(memory, job.memory_from)
-                self.translator = shown_matches(self.translator, self.recall)
-        if job.terms:
-            self.translator = self.translator.with_terms(job.terms, inflect=job.inflect_terms, mode=job.terms_mode)
-        self.translator = self.translator.ranked(_ranking(job, self.translator))
+        self.translator = open_translator(job, self.recall, threads or cores())
+        self.device = self.translator.engine.device_type
         if job.alignments and not self.translator.can_look():
             fix = "Omit --alignments."
             raise UserError("the model has no attention, so there are no alignments", file=job.run, fix=fix)
@@ -255,7 +252,7 @@ class Worker(AnyWorker):
         """Return the output for a source whose translation is in the memory."""
         links = None
         if self.job.alignments:
-            links = links_between(self.translator, source, match.target)
+            links = self.translator.align(source, match.target)
         if self.job.form == "jsonl":
             record = {"source": source, "translation": match.target, **self._matches(source, "memory")}
             if links is not None:
@@ -271,7 +268,7 @@ class Worker(AnyWorker):
             return {}
         return {"origin": origin, "matches": [match.record() for match in self.recall.shown(source)]}
 
-    def _line(self, translation: Translation) -> str:
+    def _line(self, translation: AnyTranslation) -> str:
         job = self.job
         if job.form == "jsonl":
             return json.dumps(self._record(translation), ensure_ascii=False)
@@ -282,18 +279,20 @@ class Worker(AnyWorker):
             columns.append(to_pharaoh(translation.alignment))
         return "\t".join(columns)
 
-    def _record(self, translation: Translation) -> dict[str, object]:
+    def _record(self, translation: AnyTranslation) -> dict[str, object]:
         job = self.job
         record: dict[str, object] = {
             "source": translation.source,
             "translation": translation.text,
             "score": round(translation.score, 6),
         }
+        if isinstance(translation, PivotTranslation):
+            record["pivot"] = {"text": translation.first.text, "score": round(translation.first.score, 6)}
         record |= self._matches(translation.source, "model")
         if job.columns > 1:
             record["alternatives"] = translation.alternatives
             record["scores"] = [round(alternative.score, 6) for alternative in translation.nbest]
-        if self.translator.estimator:
+        if self.translator.has_confidence:
             record["confidence"] = translation.confidence
             if translation.confidence is not None:
                 record["confidence"] = round(translation.confidence, 4)
@@ -308,7 +307,7 @@ class Worker(AnyWorker):
             record["terms"] = list(map(asdict, translation.terms))
         return {**record, "warnings": self._warnings(translation)}
 
-    def _warnings(self, translation: Translation) -> list[str]:
+    def _warnings(self, translation: AnyTranslation) -> list[str]:
         """Return the warnings; those about attention only with alignments, which compute the attention anyway."""
         if self.job.alignments:
             return [*translation.warnings, *translation.attention_warnings]
@@ -327,19 +326,11 @@ def rounded_pairs(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]
     return [(text, round(value, 6)) for text, value in pairs]
 
 
-def _ranking(job: Job, translator: Translator) -> Ranking | None:
-    if job.reverse:
-        configuration, pipeline = translator.configuration, translator.pipeline
-        return NoisyChannel.load(job.reverse, configuration, pipeline, job.device, job.channel_weights)
-    return MinimumRisk(translator.pipeline, job.risk_candidates) if job.risk_candidates else None
-
-
 def _state(job: Job) -> str | None:
     """Return a mark of the content of the memory, if there is one."""
     if not job.memory:
         return None
-    configuration = job.configuration or RunFolder(job.run).configuration()
-    with open_memory(job.memory, configuration.data.languages) as memory:
+    with open_memory(job.memory, job.languages) as memory:
         return memory.state
 
 

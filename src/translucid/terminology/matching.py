@@ -14,6 +14,7 @@ from translucid.data.languages import Languages
 from translucid.data.non_translatable import kept_parts
 from translucid.data.words import capitalised, folded, places, words_in
 from translucid.terminology.lemmas import Lemmas
+from translucid.terminology.links import Links, TermLink, with_term_links
 from translucid.terminology.term import Term, read_terms, terms_of
 
 Outcome = Literal["used", "inflected", "missing"]
@@ -175,6 +176,15 @@ class TermList:
                     occurrences[i] = Occurrence(positions[first].start, positions[end - 1].end, inflected)
                     words[first:end] = plain[first:end] = [""] * (end - first)
         return occurrences
+
+    def with_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
+        """Return the word links of a text and its translation, with the links of these terms in their place."""
+        of_terms = []
+        matches = terms_in(self, source)
+        for match, there in zip(matches, self.occurrences(matches, target), strict=True):
+            if there:
+                of_terms.append(TermLink((match.start, match.end), (there.start, there.end)))
+        return with_term_links(links, source, target, of_terms) if of_terms else list(links)
 
     def _place(
         self, match: Match, words: Sequence[str], plain: Sequence[str], inflected: bool

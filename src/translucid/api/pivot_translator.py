@@ -1,0 +1,356 @@
+"""Translation through a pivot language: one translator translates into it, and another one from it.
+
+The best translation of the first step is the text of the second one. Sentences are split once, in the source.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
+
+from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
+from translucid.api.translator import WINDOW, Translator
+from translucid.data.languages import Languages, same_language
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.errors import UserError
+from translucid.ground.iteration import batched
+from translucid.runs.configuration import Configuration
+from translucid.terminology.links import Links, certain_links
+from translucid.terminology.matching import TermList, TermUse
+from translucid.terminology.term import Term
+
+if TYPE_CHECKING:
+    from translucid.engines.engine import Engine
+
+LAST_STEP = frozenset({"nbest", "sample", "temperature", "top_k", "top_p", "seed"})
+"""The decoding options that hold for the second step alone, which is the only one that has several outputs."""
+
+
+@dataclass(frozen=True)
+class PivotTranslation:
+    """A translation through a pivot language."""
+
+    first: Translation
+    """The translation into the pivot language."""
+    second: Translation
+    """The translation of the text of `first`. Its source is that text."""
+
+    @property
+    def source(self) -> str:
+        """The source text."""
+        return self.first.source
+
+    @property
+    def text(self) -> str:
+        """The text of the best translation."""
+        return self.second.text
+
+    @property
+    def score(self) -> float:
+        """The score of the second step: of the translation given the best text of the pivot language."""
+        return self.second.score
+
+    @property
+    def nbest(self) -> list[Alternative]:
+        """The translations of the best text of the pivot language, the best first."""
+        return self.second.nbest
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The texts of the n-best list, the best first."""
+        return self.second.alternatives
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of both steps."""
+        return list(dict.fromkeys([*self.first.warnings, *self.second.warnings]))
+
+    @property
+    def attention_warnings(self) -> list[str]:
+        """The warnings about the attention of both steps."""
+        return list(dict.fromkeys([*self.first.attention_warnings, *self.second.attention_warnings]))
+
+    @property
+    def confidence(self) -> float | None:
+        """The product of the confidences of both steps; None if one of the runs has no quality estimator.
+
+        It is the probability that both steps are good if they fail independently of each other.
+        """
+        first, second = self.first.confidence, self.second.confidence
+        return None if first is None or second is None else first * second
+
+    @property
+    def word_probabilities(self) -> list[tuple[str, float]]:
+        """The words with their probabilities in the second step."""
+        return self.second.word_probabilities
+
+    @property
+    def terms(self) -> list[TermUse]:
+        """The use of the terms of the second step."""
+        return self.second.terms
+
+    @cached_property
+    def alignment(self) -> list[tuple[int, int]]:
+        """Word alignment: pairs (source word, target word) that are linked to the same word of the pivot language."""
+        return composed_alignment(self.first.alignment, self.second.alignment)
+
+    @cached_property
+    def word_weights(self) -> list[tuple[int, int, float]]:
+        """The weights of links between words of source and target; see `composed`."""
+        return composed(self.first.word_weights, self.second.word_weights)
+
+    def _repr_html_(self) -> str:
+        """Show both steps in a notebook."""
+        return self.first._repr_html_() + self.second._repr_html_()
+
+
+class PivotTranslations(list[PivotTranslation]):
+    """A list of translations that shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        rows = "<tr><th>source</th><th>pivot</th><th>translation</th><th></th></tr>"
+        for translation in self:
+            texts = translation.source, translation.first.text, translation.text, "; ".join(translation.warnings)
+            rows += "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>"
+        return f"<table>{rows}</table>"
+
+
+AnyTranslation: TypeAlias = Translation | PivotTranslation
+
+
+class AnyTranslator(Protocol):
+    """What documents, jobs and servers use of a `Translator` or a `PivotTranslator`; their docstrings say more."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration, with the decoding options."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that searches for translations."""
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence."""
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether placeholders may be left in texts."""
+
+    def can_look(self) -> bool:
+        """Whether there are alignments."""
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        first: int | None = None,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[AnyTranslation]:
+        """Translate any number of texts."""
+
+    def assessed(self, translations: Iterable[Any]) -> Iterator[AnyTranslation]:
+        """Yield translations of this translator with their confidence."""
+
+    def token_log_probabilities(self, translation: Any) -> list[list[tuple[str, float]]]:
+        """Return the target pieces of a translation of this translator, with their log-probabilities."""
+
+    def align(self, source: str, target: str) -> list[tuple[int, int]]:
+        """Return the word alignment of a text and a translation from elsewhere."""
+
+    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
+        """Return word links with those of terms in their place."""
+
+
+@dataclass(frozen=True, eq=False)
+class PivotTranslator:
+    """Two translators, one after the other; `Translator.through` returns one for a multilingual model.
+
+    The options of a search hold for both steps, those of n-best lists and sampling for the second step.
+    """
+
+    first: Translator
+    """Translates into the pivot language."""
+    second: Translator
+    """Translates from the pivot language. Its terms and its ranking apply to texts of the pivot language."""
+
+    def __post_init__(self) -> None:
+        """Check that the second translator reads the language that the first one writes.
+
+        Raises:
+            UserError: it reads another one, or nothing would be translated.
+        """
+        written, read = self.first.languages[1], self.second.languages[0]
+        if written and read and not same_language(written, read):
+            fix = "Both need the same pivot language."
+            raise UserError(
+                f"translates into {written}, and {self.second.run} from {read}", file=self.first.run, fix=fix
+            )
+        for code in self.languages:
+            if code and self.pivot and same_language(code, self.pivot):
+                fix = "Leave the pivot language out."
+                raise UserError(f"{self.pivot} is the source or the target language itself", fix=fix)
+
+    @property
+    def languages(self) -> Languages:
+        """The codes of the source and target language, where known."""
+        return self.first.languages[0], self.second.languages[1]
+
+    @property
+    def pivot(self) -> str | None:
+        """The code of the pivot language, if known."""
+        return self.first.languages[1] or self.second.languages[0]
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration of the second step."""
+        return self.second.configuration
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the second step."""
+        return self.second.engine
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether translations have a confidence: both runs have a quality estimator."""
+        return self.first.has_confidence and self.second.has_confidence
+
+    @property
+    def has_placeholders(self) -> bool:
+        """Whether the vocabularies of both runs have the pieces that stand for placeholders."""
+        return self.first.has_placeholders and self.second.has_placeholders
+
+    def can_look(self) -> bool:
+        """Whether both models have cross-attention, without which there is no alignment."""
+        return self.first.can_look() and self.second.can_look()
+
+    @overload
+    def translate(
+        self, text: str, options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+    ) -> PivotTranslation: ...
+    @overload
+    def translate(
+        self, text: Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+    ) -> PivotTranslations: ...
+    def translate(
+        self, text: str | Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+    ) -> PivotTranslation | PivotTranslations:
+        """Translate one text or several; arguments and errors are those of `Translator.translate`."""
+        texts = text_list(text)
+        options, first = call_options(self.configuration, options, changes)
+        translations = PivotTranslations(self.stream(texts, options, split=split, first=first))
+        if isinstance(text, str):
+            return translations[0]
+        return translations
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        first: int | None = None,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[PivotTranslation]:
+        """Translate any number of texts, in order; arguments are those of `Translator.stream`.
+
+        `on_done` is called after the batches of the second step.
+        """
+        refuse_one_text(texts)
+        pivots = self.first.stream(texts, self._options_of_first(options), split=split)
+        for window in batched(pivots, WINDOW):
+            pieces = self.second.pipeline.pieces_of(list(map(_sentences, window)), split=split)
+            pivot_texts = [translation.text for translation in window]
+            translations = self.second.translate_pieces(pivot_texts, pieces, options, first=first, on_done=on_done)
+            yield from map(PivotTranslation, window, translations)
+            if first is not None:
+                first += len(window)
+
+    def _options_of_first(self, options: DecodingOptions | None) -> DecodingOptions:
+        """Return the first run's own settings, with those changes that `options` make to the second run's."""
+        changes: dict[str, object] = {"nbest": 1, "sample": False}
+        usual = self.second.configuration.decoding
+        for name, value in (options or usual).model_dump().items():
+            if name not in LAST_STEP and value != getattr(usual, name):
+                changes[name] = value
+        return self.first.configuration.decoding.model_copy(update=changes)
+
+    def with_terms(self, terms: TermList | Iterable[Term | Iterable[str]], **options: Any) -> PivotTranslator:
+        """Return a translator whose second step uses these terms, from the pivot language to the target language.
+
+        Arguments and errors are those of `Translator.with_terms`.
+        """
+        return PivotTranslator(self.first, self.second.with_terms(terms, **options))
+
+    def assessed(self, translations: Iterable[PivotTranslation]) -> Iterator[PivotTranslation]:
+        """Yield translations whose `confidence` was computed together, not each when it is first read."""
+        every = list(translations)
+        if self.has_confidence:
+            for _ in self.first.assessed([translation.first for translation in every]):
+                pass
+            for _ in self.second.assessed([translation.second for translation in every]):
+                pass
+        yield from every
+
+    def token_log_probabilities(self, translation: PivotTranslation) -> list[list[tuple[str, float]]]:
+        """Return the target pieces with their log-probabilities in the second step."""
+        return self.second.token_log_probabilities(translation.second)
+
+    def with_term_links(self, links: Links, source: str, target: str) -> list[tuple[int, int, float]]:
+        """Return the word links unchanged: the terms are of the pivot language."""
+        return list(links)
+
+    def align(self, source: str, target: str) -> list[tuple[int, int]]:
+        """Return the word alignment of a text and a translation from elsewhere, by way of the first step's own text.
+
+        It is empty if a text is too long for a model, or a model has no attention.
+        """
+        if not self.can_look():
+            return []
+        pivot = self.first.translate(source)
+        return composed_alignment(pivot.alignment, self.second.align(pivot.text, target))
+
+
+def _sentences(translation: Translation) -> list[tuple[str, str]]:
+    """Return the translated sentences of a text, each with the white space after it."""
+    translated = iter(translation.sentences)
+    sentences = []
+    for piece in translation.pieces:
+        text = piece.text  # a piece without words is copied
+        if piece.ids:
+            _, text = next(translated)
+        sentences.append((text, piece.after))
+    return sentences
+
+
+def composed(first: Links, second: Links) -> list[tuple[int, int, float]]:
+    """Return the links between source and target words that two steps make, weight(s, t) = sum_p w1(s, p) w2(p, t).
+
+    That is the product of the two matrices of weights. Wu and Wang (2007, P07-1108) combine the phrase tables of two
+    language pairs in this way: a target word depends on the source words only by way of the pivot words.
+
+    Args:
+        first: links between words of the source and of the pivot language.
+        second: links between words of the pivot language and of the target.
+    """
+    from_pivot: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for p, t, weight in second:
+        from_pivot[p].append((t, weight))
+    weights: dict[tuple[int, int], float] = defaultdict(float)
+    for s, p, weight in first:
+        for t, further in from_pivot[p]:
+            weights[s, t] += weight * further
+    return [(s, t, weight) for (s, t), weight in sorted(weights.items())]
+
+
+def composed_alignment(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs of source and target words that are linked to the same pivot word."""
+    links = composed(certain_links(first), certain_links(second))
+    return [(s, t) for s, t, _ in links]

@@ -12,6 +12,8 @@
 
     translucid serve runs/m2m 'en-*=runs/opus-mt-en-roa'
 
+    translucid serve runs/es-en runs/en-fr runs/fr-en runs/en-es
+
     translucid serve runs/mine --hosts translate.example.org --proxies 127.0.0.1
 """
 
@@ -142,6 +144,9 @@ def serve(
     Captioners, text classifiers and language models are served beside translators, or alone (POST /caption, /classify,
     /generate).
 
+    If no model has a language pair, two of them translate it through another language: runs/es-en and runs/en-fr from
+    Spanish through English into French.
+
     A multilingual model translates between all its languages, by their usual codes. en-es=FOLDER offers one pair, en-*
     all targets of English. If a model reads one language, which it does not name, en-* names it.
 
@@ -222,11 +227,14 @@ def _memory_of(models: Models, catalogue: Catalogue) -> MemoryRoutes | None:
 def _announce(catalogue: Catalogue) -> None:
     """Print what is served."""
     console = Console(stderr=True)
-    for served in catalogue:
+    for served in catalogue.models:
         source, target = map(_named, served.sides)
         console.print(f"{source} → {target}: {served.name}", soft_wrap=True)
         if note := served.translator.estimator_note:
             console.print(f"warning: {note}", soft_wrap=True)
+    for pivot in catalogue.pivots:
+        source, target = map(_named, pivot.sides)
+        console.print(f"{source} → {target}: {pivot.name}, through {pivot.pivot}", soft_wrap=True)
     for kind, others in (
         ("images", catalogue.captioners),
         ("labels", catalogue.classifiers),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,7 +19,16 @@ from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
-from translucid.serving.language_pairs import ANY, LanguagePairs, Served, begin_with, is_language, offer
+from translucid.serving.language_pairs import (
+    ANY,
+    AnyServed,
+    LanguagePairs,
+    PivotPairs,
+    begin_with,
+    is_language,
+    offer,
+    pivot_pairs,
+)
 from translucid.serving.queue.batcher import Batcher
 from translucid.serving.routes.examples import examples_of
 from translucid.serving.server_options import ServerOptions
@@ -46,13 +57,19 @@ class Catalogue:
     """All models; the first of a language pair, or of another kind, answers unless a request names another one."""
 
     models: list[LanguagePairs] = field(default_factory=list)
+    """The translators."""
     captioners: list[Named[Captioner]] = field(default_factory=list)
     classifiers: list[Named[TextClassifier]] = field(default_factory=list)
     generators: list[Named[Generator]] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[LanguagePairs]:
-        """Iterate over the translators."""
-        return iter(self.models)
+    def __iter__(self) -> Iterator[LanguagePairs | PivotPairs]:
+        """Iterate over the translators, those through a pivot language last."""
+        return chain(self.models, self.pivots)
+
+    @cached_property
+    def pivots(self) -> list[PivotPairs]:
+        """The translators through a pivot language, for language pairs that no model has."""
+        return pivot_pairs(self.models)
 
     def need_translators(self) -> None:
         """Check that there is a translator.
@@ -93,22 +110,35 @@ class Catalogue:
     def languages(self) -> list[str]:
         """All source and target languages."""
         codes: set[str] = set()
-        for pairs in self.models:
+        for pairs in self:
             codes.update(pairs.sources, pairs.targets)
         return sorted(codes)
 
     def targets(self, source: str) -> list[str]:
         """Return the target languages of a source, which is itself among them, as in LibreTranslate."""
         codes = {source}
-        for pairs in self.models:
+        for pairs in self:
             if source in pairs.sources:
                 codes.update(pairs.targets)
         return sorted(codes)
 
+    def pivots_from(self, source: str) -> dict[str, str]:
+        """Return the target languages that are reached through a pivot language, each with this one."""
+        reached: dict[str, str] = {}
+        for pairs in self.pivots:
+            for target in pairs.targets:
+                if pairs.offered(source, target) and not self.is_direct(source, target):
+                    reached.setdefault(target, pairs.pivot)
+        return reached
+
+    def is_direct(self, source: str, target: str) -> bool:
+        """Return whether a model has a language pair, so that no pivot language is needed."""
+        return any(pairs.offered(source, target) for pairs in self.models)
+
     def sources(self, target: str) -> list[str]:
         """Return the source languages of a target; the first is the default where the source is not known."""
         codes: dict[str, None] = {}
-        for pairs in self.models:
+        for pairs in self:
             if pairs.find(pairs.targets, target):
                 codes |= dict.fromkeys(pairs.sources)
         return list(codes)
@@ -125,18 +155,18 @@ class Catalogue:
             raise ApiError(400, f"{target[:20]} is not supported")
         return [*dict.fromkeys([*sources, target])]
 
-    def find(self, source: str, target: str, name: str | None = None) -> Served:
-        """Return a translator of a language pair.
+    def find(self, source: str, target: str, name: str | None = None) -> AnyServed:
+        """Return a translator of a language pair, through a pivot language if no model has the pair.
 
         Raises:
             ApiError: 400, there is none.
         """
         self.need_translators()
-        for pairs in self.models:
+        for pairs in self:
             if name in (None, pairs.name) and (served := pairs.between(source, target)):
                 return served
         for code in (source, target):
-            if not any(pairs.has(code) for pairs in self.models):
+            if not any(pairs.has(code) for pairs in self):
                 raise ApiError(400, f"{code[:20]} is not supported")
         if name is not None:
             raise ApiError(400, f"there is no model {name[:50]!r} for {source} to {target}")

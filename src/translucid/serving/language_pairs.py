@@ -6,10 +6,13 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations, product
+from typing import TypeAlias
 
 from babel import Locale
 from cachetools import LRUCache
 
+from translucid.api.pivot_translator import PivotTranslator
 from translucid.api.translator import Translator
 from translucid.data.languages import find_code, usual_code
 from translucid.ground.errors import UserError
@@ -21,6 +24,8 @@ PAIRS = 64
 """The most recently used language pairs whose translators are cached for each model; each takes some kilobytes."""
 ANY = "*"
 """All languages of a multilingual model, in a label."""
+ENGLISH = "en"
+"""The pivot language if two models share several."""
 
 Codes = Mapping[str, str | None]
 """Languages by their usual code, each with the model's own code, which is None for a model of one pair."""
@@ -41,23 +46,50 @@ class Served:
 
 
 @dataclass(frozen=True)
-class LanguagePairs:
-    """A model with its source and target languages."""
+class ServedPivot:
+    """A translator through a pivot language."""
+
+    first: Served
+    """The step into the pivot language."""
+    second: Served
+    """The step from the pivot language."""
+    name: str
+    """The name of both models on the page."""
+    translator: PivotTranslator
+
+    @property
+    def source(self) -> str:
+        """The usual code."""
+        return self.first.source
+
+    @property
+    def target(self) -> str:
+        """The usual code."""
+        return self.second.target
+
+    @property
+    def pivot(self) -> str:
+        """The usual code of the pivot language."""
+        return self.first.target
+
+    @property
+    def batcher(self) -> Batcher:
+        """The queue: that of the second model."""
+        return self.second.batcher
+
+
+AnyServed: TypeAlias = Served | ServedPivot
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The source and target languages that are offered under a name."""
 
     name: str
     """The name on the page, which no other model has."""
     sources: Codes
     """The source languages; the first is the default."""
     targets: Codes
-    translator: Translator
-    """A translator between two of the languages."""
-    batcher: Batcher
-    examples: Sequence[str] = ()
-    """Example sentences in the first source language."""
-    terms: Sequence[Term] = ()
-    """The terms for translations between the languages of `pair`."""
-    _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def sides(self) -> tuple[Codes, Codes]:
@@ -81,20 +113,94 @@ class LanguagePairs:
         """Return whether a code refers to a source or a target language."""
         return any(self.find(side, code) is not None for side in self.sides)
 
-    def between(self, source: str, target: str) -> Served | None:
-        """Return a translator from one language to another, if the model has the pair."""
+    def offered(self, source: str, target: str) -> tuple[str, str] | None:
+        """Return the usual codes of two languages, if there is this pair."""
         first, second = self.find(self.sources, source), self.find(self.targets, target)
         # A model of one pair may have the same language on both sides; others don't translate a language to itself.
         if first is None or second is None or (first == second and len(self.targets) > 1):
             return None
-        pair = first, second
+        return first, second
+
+
+@dataclass(frozen=True)
+class LanguagePairs(Languages):
+    """A model with its source and target languages."""
+
+    translator: Translator
+    """A translator between two of the languages."""
+    batcher: Batcher
+    examples: Sequence[str] = ()
+    """Example sentences in the first source language."""
+    terms: Sequence[Term] = ()
+    """The terms for translations between the languages of `pair`."""
+    _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def between(self, source: str, target: str) -> Served | None:
+        """Return a translator from one language to another, if the model has the pair."""
+        pair = self.offered(source, target)
+        if pair is None:
+            return None
         with self._lock:
             if pair not in self._translators:
-                translator = self.translator.between(self.sources[first], self.targets[second])
+                translator = self.translator.between(self.sources[pair[0]], self.targets[pair[1]])
                 if self.terms and pair == self.pair:
                     translator = translator.with_terms(self.terms)
                 self._translators[pair] = Served(self.name, *pair, translator, self.batcher)
             return self._translators[pair]
+
+
+@dataclass(frozen=True)
+class PivotPairs(Languages):
+    """The language pairs that two models offer together, through a pivot language."""
+
+    first: LanguagePairs
+    """The model that translates into the pivot language."""
+    second: LanguagePairs
+    """The model that translates from the pivot language."""
+    pivot: str
+    """The usual code of the pivot language."""
+    _translators: LRUCache[tuple[str, str], ServedPivot] = field(default_factory=lambda: LRUCache(PAIRS))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Example sentences in the first source language."""
+        return self.first.examples if self.pair[0] == self.first.pair[0] else ()
+
+    def between(self, source: str, target: str) -> ServedPivot | None:
+        """Return a translator from one language to another, if there is the pair."""
+        pair = self.offered(source, target)
+        if pair is None:
+            return None
+        first, second = self.first.between(pair[0], self.pivot), self.second.between(self.pivot, pair[1])
+        if first is None or second is None:
+            return None
+        # One object for all requests, as those of one translator share batches.
+        with self._lock:
+            if pair not in self._translators:
+                translator = PivotTranslator(first.translator, second.translator)
+                self._translators[pair] = ServedPivot(first, second, self.name, translator)
+            return self._translators[pair]
+
+
+def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
+    """Return the language pairs that two models offer together and none offers alone, the first models first."""
+    pivots: list[PivotPairs] = []
+    for first, second in permutations(models, 2):
+        shared = [code for code in first.targets if second.find(second.sources, code)]
+        if not shared:
+            continue
+        pivot = ENGLISH if ENGLISH in shared else shared[0]
+        sources: dict[str, str | None] = {}
+        targets: dict[str, str | None] = {}
+        for source, target in product(first.sources, second.targets):
+            is_new = not any(each.offered(source, target) for each in (*models, *pivots))
+            if is_new and source != target and pivot not in (source, target):
+                sources[source], targets[target] = first.sources[source], second.targets[target]
+        if sources:
+            pivots.append(PivotPairs(f"{first.name} + {second.name}", sources, targets, first, second, pivot))
+    return pivots
 
 
 def offer(configuration: Configuration, source: str | None, target: str | None, folder: str) -> tuple[Codes, Codes]:

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
+from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
-from translucid.api.translation import Translation
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
@@ -21,9 +21,10 @@ from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
 from translucid.memory.recall import Recall
 from translucid.serving.edge.failures import as_server_errors
-from translucid.serving.language_pairs import Served
+from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
 
@@ -119,7 +120,7 @@ async def by_language(
     return [results[i] for i in range(len(texts))]
 
 
-def begin(task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 1) -> Future[list[Translation]]:
+def begin(task: RequestTask, served: AnyServed, texts: Sequence[str], nbest: int = 1) -> Future[list[AnyTranslation]]:
     """Queue sentences of one request for translation.
 
     Raises:
@@ -131,19 +132,24 @@ def begin(task: RequestTask, served: Served, texts: Sequence[str], nbest: int = 
     return task.context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
 
 
-def with_terminology(served: Served, terms: Mapping[str, str]) -> Served:
+def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
     """Return a translator that applies terms, with the same model and queue.
 
     Raises:
-        UserError: a term is invalid.
+        UserError: a term is invalid, or a pivot language is between the languages of the terms.
     """
     if not terms:
         return served
+    if isinstance(served, ServedPivot):
+        what = f"{served.source} to {served.target} is translated through {served.pivot}, where no glossary applies"
+        raise UserError(
+            what, fix=f"Translate {served.source} to {served.pivot}, then {served.pivot} to {served.target}."
+        )
     return replace(served, translator=served.translator.with_terms(terms.items()))
 
 
 def translated(
-    context: RequestContext, served: Served, sources: Iterable[TaggedText], nbest: int = 1
+    context: RequestContext, served: AnyServed, sources: Iterable[TaggedText], nbest: int = 1
 ) -> Iterator[Target]:
     """Translate texts with tags, in small parts, between which other requests may have their turn."""
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
@@ -154,12 +160,12 @@ def translated(
         yield from targets
 
 
-def _recall(context: RequestContext, served: Served) -> Recall | None:
+def _recall(context: RequestContext, served: AnyServed) -> Recall | None:
     """Return the server's translation memory if it is of a translator's languages."""
     return context.memory.recall(served.source, served.target) if context.memory else None
 
 
-def fill(context: RequestContext, served: Served, documents: Sequence[Document]) -> list[bytes]:
+def fill(context: RequestContext, served: AnyServed, documents: Sequence[Document]) -> list[bytes]:
     """Translate short documents, such as HTML or XML of a request; called in the worker pool."""
     sources: list[TaggedText] = []
     for document in documents:
@@ -187,7 +193,7 @@ class TextTranslation(NamedTuple):
 
 
 async def split_texts(
-    context: RequestContext, served: Served, texts: Sequence[str]
+    context: RequestContext, served: AnyServed, texts: Sequence[str]
 ) -> tuple[list[Layout], dict[str, str]]:
     """Split texts into sentences, and look these up in the server's translation memory: exact matches only.
 
@@ -215,7 +221,7 @@ async def split_texts(
 
 
 async def translate_texts(
-    task: RequestTask, served: Served, texts: Sequence[str], alternatives: int = 0, *, sure: bool = False
+    task: RequestTask, served: AnyServed, texts: Sequence[str], alternatives: int = 0, *, sure: bool = False
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
@@ -239,7 +245,7 @@ async def translate_texts(
 
 
 async def _by_model(
-    task: RequestTask, served: Served, sentences: Sequence[str], alternatives: int, *, sure: bool
+    task: RequestTask, served: AnyServed, sentences: Sequence[str], alternatives: int, *, sure: bool
 ) -> list[TextTranslation]:
     """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
     size = sum(map(len, sentences))
@@ -253,11 +259,15 @@ async def _by_model(
         again = await task.run(lambda: list(translated(task.context, served, retried, alternatives + 1)))
     confidences: list[float | None] = [None] * len(translations)
     if sure:
-        confidences = await task.run(lambda: served.translator.confidences(translations))
+        confidences = await task.run(lambda: _confidences(served.translator, translations))
     results = list(map(TextTranslation, complete, confidences))
     for i, target in zip(incomplete, again, strict=True):
         results[i] = _of_target(target, complete[i])
     return results
+
+
+def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslation]) -> list[float | None]:
+    return [translation.confidence for translation in translator.assessed(translations)]
 
 
 def _with_known(
@@ -276,7 +286,7 @@ def _with_known(
     return results
 
 
-def _complete(source: TaggedText, translation: Translation) -> list[str]:
+def _complete(source: TaggedText, translation: AnyTranslation) -> list[str]:
     """Return the alternatives that have everything that must stay, such as placeholders and numbers."""
     strategy = PlaceholderStrategy.first(source)
     return [text for text in translation.alternatives if strategy.after(text) is None]
@@ -314,7 +324,7 @@ def _version(sentence: TextTranslation, rank: int) -> str:
 
 
 async def translate_tagged(
-    task: RequestTask, served: Served, texts: Sequence[str], read: Callable[[str], Document]
+    task: RequestTask, served: AnyServed, texts: Sequence[str], read: Callable[[str], Document]
 ) -> list[str]:
     """Translate texts with tags, each as a short document; everything but the text stays as it is.
 
@@ -333,7 +343,7 @@ async def translate_tagged(
     return [document.decode("utf-8-sig") for document in documents]
 
 
-async def translate_html(task: RequestTask, served: Served, texts: Sequence[str]) -> list[str]:
+async def translate_html(task: RequestTask, served: AnyServed, texts: Sequence[str]) -> list[str]:
     """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
     languages = served.source, served.target
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from translucid.api.translation import Translation
-from translucid.api.translator import Translator
+from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.serving.edge.failures import ApiError, as_server_errors
@@ -47,16 +46,16 @@ def in_chunks(items: Iterable[Item], characters: Callable[[Item], int]) -> Itera
         yield chunk
 
 
-def options_for(translator: Translator, nbest: int) -> DecodingOptions:
+def options_for(translator: AnyTranslator, nbest: int) -> DecodingOptions:
     """Return the decoding options of a translator for this many translations of each text."""
     decoding = translator.configuration.decoding
     return decoding.model_copy(update={"nbest": nbest, "beam": max(decoding.beam, nbest)})
 
 
-def translate(translator: Translator, texts: Sequence[str], nbest: int = 1) -> list[Translation]:
+def translate(translator: AnyTranslator, texts: Sequence[str], nbest: int = 1) -> list[AnyTranslation]:
     """Translate texts in small parts, between which other requests may have their turn; equal texts only once."""
     options = options_for(translator, nbest)
-    translations: dict[str, Translation] = {}
+    translations: dict[str, AnyTranslation] = {}
     for part in in_chunks(dict.fromkeys(texts), len):
         between_steps()
         with as_server_errors():
@@ -69,12 +68,12 @@ class Portion:
     """Some sentences of one request."""
 
     task: Task
-    translator: Translator
+    translator: AnyTranslator
     """The translator for the languages of the request."""
     texts: Sequence[str]
     nbest: int
     """The number of translations of each sentence."""
-    future: Future[list[Translation]] = field(default_factory=Future)
+    future: Future[list[AnyTranslation]] = field(default_factory=Future)
 
     @property
     def kind(self) -> tuple[int, int]:
@@ -113,8 +112,8 @@ class Batcher:
             thread.start()
 
     def submit(
-        self, task: Task, translator: Translator, texts: Sequence[str], nbest: int = 1
-    ) -> Future[list[Translation]]:
+        self, task: Task, translator: AnyTranslator, texts: Sequence[str], nbest: int = 1
+    ) -> Future[list[AnyTranslation]]:
         """Put sentences into the queue, all or none.
 
         Raises:

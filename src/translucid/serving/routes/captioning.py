@@ -24,7 +24,8 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import CHOICES, LOOKED, beam_tree, first_word
+from translucid.serving.routes.inspection import CHOICES, beam_tree, first_word
+from translucid.serving.routes.sentence_inspector import LOOKED
 
 if TYPE_CHECKING:
     from translucid.api.caption import AlternativeCaption

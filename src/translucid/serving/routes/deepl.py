@@ -21,7 +21,7 @@ from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError, GoneError, as_server_errors
 from translucid.serving.edge.incoming import are_texts, as_list, text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
-from translucid.serving.language_pairs import Codes, LanguagePairs, Served
+from translucid.serving.language_pairs import AnyServed, Codes, Languages
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.detection import detect_sources
@@ -105,7 +105,7 @@ class DeepL(Handlers):
         return JSONResponse({"translations": rows})
 
     async def _translated(
-        self, task: RequestTask, served: Served, texts: Sequence[str], split: str, fields: dict[str, Any]
+        self, task: RequestTask, served: AnyServed, texts: Sequence[str], split: str, fields: dict[str, Any]
     ) -> list[str]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
         tags = text_field(fields, "tag_handling", "")
@@ -185,7 +185,7 @@ class DeepL(Handlers):
             raise ApiError(400, f"The glossary is for {pairs or 'no languages'}.")
         return dictionary.entries
 
-    def _code(self, fields: dict[str, Any], name: str, side: Callable[[LanguagePairs], Codes]) -> str:
+    def _code(self, fields: dict[str, Any], name: str, side: Callable[[Languages], Codes]) -> str:
         """Return our code of the language in a field.
 
         Raises:
@@ -314,7 +314,7 @@ def _without_newlines(space: re.Match[str]) -> str:
     return " " if "\n" in space[0] else space[0]
 
 
-def _whole(served: Served, texts: Sequence[str]) -> list[str]:
+def _whole(served: AnyServed, texts: Sequence[str]) -> list[str]:
     """Translate each text as one sentence."""
     results: list[str] = []
     for part in in_chunks(texts, len):

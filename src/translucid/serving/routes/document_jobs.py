@@ -26,7 +26,7 @@ from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import segments_to_translate
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
-from translucid.serving.language_pairs import Served
+from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.fair_scheduler import Task
 from translucid.serving.queue.job_files import JobFiles
@@ -233,7 +233,7 @@ class DocumentJobs:
         with job.writing:
             job.corrections += 1
 
-    def served(self, job: Job) -> Served:
+    def served(self, job: Job) -> AnyServed:
         """Return the translator of a document whose language is known, with its terms."""
         assert job.source is not None
         return with_terminology(self.context.catalogue.find(job.source, job.target, job.model), job.terms)
@@ -369,7 +369,7 @@ def _folder() -> tuple[tempfile.TemporaryDirectory[str], Path]:
     return temporary, Path(temporary.name)
 
 
-def _pause_for_short_requests(served: Served, seconds: float) -> None:
+def _pause_for_short_requests(served: AnyServed, seconds: float) -> None:
     """Pause while short requests wait, but not longer than this."""
     end = time.monotonic() + seconds
     between_steps()

@@ -19,6 +19,7 @@ from translucid.ground.errors import UserError
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
+from translucid.serving.language_pairs import Served
 from translucid.serving.queue.job_files import Row
 from translucid.serving.queue.request_context import Handlers, RequestTask
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
@@ -164,7 +165,10 @@ class Editing(Handlers):
             return {"matches": matches, "terms": terms}
         if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
             matches = [match.record() for match in recall.shown(text)]
-        for match in self.jobs.served(job).translator.terms_in(text):
+        served = self.jobs.served(job)
+        # With a pivot language, the terms are not of the source.
+        of_text = served.translator.terms_in(text) if isinstance(served, Served) else []
+        for match in of_text:
             terms += [{"source": match.text, "target": target} for target in match.targets]
         return {"matches": matches, "terms": terms}
 

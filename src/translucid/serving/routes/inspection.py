@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -12,19 +12,14 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from translucid.api.translation import Translation
+from translucid.api.pivot_translator import PivotTranslation
 from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
-from translucid.ground.errors import UserError
-from translucid.inspection.explain.case import Case
-from translucid.inspection.explain.faithfulness import why_record
-from translucid.inspection.html import SIDES, beam_record, viewer_record
-from translucid.inspection.inspected import Inspected
+from translucid.inspection.html import beam_record
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
-    ContrastFields,
     are_texts,
     choice_field,
     contrast_fields,
@@ -32,25 +27,22 @@ from translucid.serving.edge.incoming import (
     text_field,
 )
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.language_pairs import Served
+from translucid.serving.language_pairs import AnyServed, PivotPairs, Served, ServedPivot
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
 from translucid.serving.routes.detection import detect
+from translucid.serving.routes.sentence_inspector import LOOKED, MAPS, SentenceInspector, pivot_rows, pivot_steps
 from translucid.serving.texts import begin, split_texts
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
     from translucid.api.translator import Translator
 
-LOOKED = 500
-"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
 CHOICES = 8
 """The most continuations."""
 TREES = 3
 """The most sentences whose beam search is returned."""
 WIDEST = 6
 """The widest beam of these searches."""
-MAPS = ("cross", "all", "contributions")
-"""The maps of a sentence: cross-attention; also self-attention; or also norms and contributions."""
 HEADS = 999
 """The most heads that are off."""
 
@@ -64,7 +56,8 @@ class InspectionRoutes(Handlers):
         rows: list[dict[str, Any]] = []
         for pairs in catalogue:
             languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
-            rows.append({"name": pairs.name, "reads": "text"} | languages)
+            pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
+            rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
         others: dict[str, Sequence[Named[Any]]] = {"images": catalogue.captioners, "texts": catalogue.classifiers}
         others["prompts"] = catalogue.generators
         for reads, models in others.items():
@@ -77,13 +70,15 @@ class InspectionRoutes(Handlers):
 
     async def look(self, request: Request) -> Response:
         """Translate a text and return the attention of each sentence, with an explanation if requested."""
-        fields, task, served, text, detected = await read_text(self.context, request, detect_source=True)
+        fields, task, served, text, detected = await _read_any_text(self.context, request, detect_source=True)
         method = method_field(fields, "explain")
         maps = choice_field(fields, "maps", MAPS, "cross")
         contrasted = contrast_fields(fields, method)
         about: dict[str, Any] = {"model": served.name, "source": served.source, "target": served.target}
         if detected is not None:
             about["detectedLanguage"] = {"language": served.source, "confidence": round(detected, 1)}
+        if isinstance(served, ServedPivot):
+            return await _look_at_steps(fields, task, served, text, about)
         (layout,), known = await split_texts(self.context, served, [text])
         if not layout.sentences:
             return JSONResponse(about | {"translation": text, "sentences": []})
@@ -93,9 +88,10 @@ class InspectionRoutes(Handlers):
         heads = heads_field(fields)
         if heads:  # the translation memory has no translations without heads
             known = {}
-            served = await task.run(lambda: replace(served, translator=served.translator.ablated(*heads)))
+            ablated = await task.run(partial(served.translator.ablated, *heads))
+            served = replace(served, translator=ablated)
         inspector = SentenceInspector(served, method, contrasted, maps)
-        translations: list[Translation] = []
+        translations: list[Any] = []
         if targets is None:
             for_model = [sentence for sentence in layout.sentences if sentence not in known]
             if for_model:
@@ -113,7 +109,7 @@ class InspectionRoutes(Handlers):
 
     async def go_on(self, request: Request) -> JSONResponse:
         """Return the most probable continuations of a prefix of the translation, which is a list of token ids."""
-        fields, task, served, text, _ = await read_text(self.context, request)
+        fields, task, served, text = await read_text(self.context, request)
         prefix = fields.get("prefix")
         size = served.translator.tokenizer.target_size
         if not isinstance(prefix, list):
@@ -125,7 +121,7 @@ class InspectionRoutes(Handlers):
 
     async def beam(self, request: Request) -> Response:
         """Return the trees of the beam searches of the first sentences."""
-        _, task, served, text, _ = await read_text(self.context, request)
+        _, task, served, text = await read_text(self.context, request)
         (layout,), _ = await split_texts(self.context, served, [text])
         sentences = layout.sentences[:TREES]
 
@@ -135,6 +131,38 @@ class InspectionRoutes(Handlers):
         return await task.run(answer)
 
 
+async def _look_at_steps(
+    fields: dict[str, Any], task: RequestTask, served: ServedPivot, text: str, about: dict[str, Any]
+) -> Response:
+    """Translate a text through a pivot language, and return the attention of both steps.
+
+    Raises:
+        ApiError: 400, a field is for one model.
+    """
+    for name in ("translations", "ablate", "word", "instead_of"):
+        if fields.get(name):
+            raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
+    method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
+    (layout,), known = await split_texts(task.context, served, [text])
+    for_model = [sentence for sentence in layout.sentences if sentence not in known]
+    translations = await task.result(begin(task, served, for_model)) if for_model else []
+
+    def answer() -> Response:
+        through = [translation for translation in translations if isinstance(translation, PivotTranslation)]
+        rows = pivot_rows(layout.sentences, known, through)
+        translation = layout.fill([row["text"] for row in rows])
+        steps = pivot_steps(served, through, method, maps) if through else []
+        found = {"pivot": served.pivot, "translation": translation, "sentences": rows, "steps": steps}
+        return rendered(about | found)
+
+    return await task.run(answer)
+
+
+def _steps_of(served: ServedPivot) -> str:
+    source, pivot, target = served.source, served.pivot, served.target
+    return f"{source} to {target} is translated through {pivot}: inspect {source} to {pivot}, or {pivot} to {target}."
+
+
 class TextRequest(NamedTuple):
     """A request to inspect the text `q` with a translator."""
 
@@ -142,29 +170,35 @@ class TextRequest(NamedTuple):
     task: RequestTask
     served: Served
     text: str
-    detected: float | None = None
-    """The confidence in percent with which the source language was detected, if it was not named; 0 if unknown."""
 
 
-async def read_text(context: RequestContext, request: Request, *, detect_source: bool = False) -> TextRequest:
-    """Read a request to inspect a text.
-
-    Args:
-        context: the context of the server.
-        request: a request with `q`, `source`, `target` and perhaps `model`.
-        detect_source: whether the source may be `auto`.
+async def read_text(context: RequestContext, request: Request) -> TextRequest:
+    """Read a request to inspect a text with one model: `q`, `source`, `target` and perhaps `model`.
 
     Raises:
-        ApiError: 400, the text is too long, or there is no such model.
+        ApiError: 400, the text is too long, there is no such model, or there are two, with a pivot language between.
+    """
+    fields, task, served, text, _ = await _read_any_text(context, request)
+    if isinstance(served, ServedPivot):
+        raise ApiError(400, f"Invalid request: {_steps_of(served)}")
+    return TextRequest(fields, task, served, text)
+
+
+async def _read_any_text(
+    context: RequestContext, request: Request, *, detect_source: bool = False
+) -> tuple[dict[str, Any], RequestTask, AnyServed, str, float | None]:
+    """Read a request as `read_text` does, also for two models; the last item is the confidence of the detection.
+
+    The confidence is in percent, 0 if the language is unknown, and None if the source is not `auto`.
     """
     fields, task = await context.fields(request)
     text = text_field(fields, "q", most=LOOKED)
     source, target = text_field(fields, "source"), text_field(fields, "target")
     name = text_field(fields, "model", "") or None
     if not detect_source or source != "auto":
-        return TextRequest(fields, task, context.catalogue.find(source, target, name), text)
+        return fields, task, context.catalogue.find(source, target, name), text, None
     served, confidence = await _detect(context, text, target, name)
-    return TextRequest(fields, task, served, text, confidence)
+    return fields, task, served, text, confidence
 
 
 async def read_pair(context: RequestContext, request: Request) -> tuple[TextRequest, str]:
@@ -180,7 +214,7 @@ async def read_pair(context: RequestContext, request: Request) -> tuple[TextRequ
     return asked, target
 
 
-async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[Served, float]:
+async def _detect(context: RequestContext, text: str, target: str, name: str | None) -> tuple[AnyServed, float]:
     """Detect the language of a text.
 
     Returns a translator, to `target` and of this name if possible, and the confidence.
@@ -228,95 +262,6 @@ def heads_field(fields: dict[str, Any]) -> list[str]:
     if not isinstance(heads, list) or not are_texts(heads) or len(heads) > HEADS:
         raise ApiError(400, f"Invalid request: ablate is not a list of up to {HEADS} names of heads")
     return heads
-
-
-@dataclass(frozen=True)
-class SentenceInspector:
-    """Returns the rows of an answer, one for each sentence; called in the worker pool."""
-
-    served: Served
-    method: str
-    """The method of the explanations; "" for none."""
-    contrasted: ContrastFields
-    """The word that is contrasted with another one."""
-    maps: str
-    """Which of `MAPS` are included."""
-
-    @property
-    def contributions(self) -> bool:
-        """Whether contributions are included."""
-        return self.maps == "contributions"
-
-    def translated(
-        self, sentences: Sequence[str], known: Mapping[str, str], translations: Iterator[Translation]
-    ) -> list[dict[str, Any]]:
-        """Return rows of the model's translations, and of those that the translation memory has."""
-        rows = []
-        for sentence in sentences:
-            if sentence in known:
-                rows.append(self._remembered(sentence, known[sentence]))
-            else:
-                rows.append(self._by_model(next(translations)))
-        return rows
-
-    def with_targets(
-        self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]
-    ) -> list[dict[str, Any]]:
-        """Return rows of translations in the request."""
-        rows = []
-        for source, target in zip(sentences, targets, strict=True):
-            origin = "memory" if known.get(source) == target else "model"
-            rows.append(self._forced(source, target) | {"origin": origin})
-        return rows
-
-    def _by_model(self, translation: Translation) -> dict[str, Any]:
-        inspections = translation.inspect(contributions=True) if self.contributions else translation.inspected
-        pieces = []
-        for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
-            pieces.append(self._piece(inspected, hypothesis.tokens))
-        row = _row(translation.source, translation.text, pieces)
-        row["warnings"] = [*translation.warnings, *translation.attention_warnings]
-        if self.served.translator.estimator:
-            row["confidence"] = translation.confidence
-        row["origin"] = "model"
-        if translation.parts:
-            self._explain(row)
-        return row
-
-    def _forced(self, source: str, target: str) -> dict[str, Any]:
-        """Return the row of a translation that is not the model's own, by forced decoding."""
-        translator = self.served.translator
-        (pair,) = translator.pipeline.pairs([(source, target)])
-        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions)
-        row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
-        self._explain(row)
-        return row
-
-    def _remembered(self, source: str, target: str) -> dict[str, Any]:
-        """Return the row of a translation from the memory; without attention if it is too long for the model."""
-        row = _row(source, target, [])
-        if len(target) <= 2 * LOOKED:
-            with suppress(UserError):
-                row = self._forced(source, target)
-        return row | {"origin": "memory"}
-
-    def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
-        """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""
-        record = viewer_record(inspected, sides=SIDES if self.maps == "all" else ()) if inspected.layers else {}
-        ids = [*tokens, self.served.translator.model.eos]
-        record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
-        return record
-
-    def _explain(self, row: dict[str, Any]) -> None:
-        """Add an explanation to a row, if it is requested and there are words."""
-        if self.method and row["text"].strip():
-            translator = self.served.translator
-            case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
-            row["explanation"] = why_record(self.contrasted.of(case) or case, self.method)
-
-
-def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"source_text": source, "text": target, "pieces": pieces, "warnings": [], "confidence": None}
 
 
 def _continuations(served: Served, text: str, prefix: list[int]) -> list[dict[str, Any]]:

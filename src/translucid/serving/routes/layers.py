@@ -14,7 +14,8 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import CONTRASTED, are_texts, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import LOOKED, read_pair
+from translucid.serving.routes.inspection import read_pair
+from translucid.serving.routes.sentence_inspector import LOOKED
 
 
 class PatchFields(NamedTuple):

@@ -24,6 +24,7 @@ from translucid.serving.edge.incoming import (
     text_field,
     texts_field,
 )
+from translucid.serving.language_pairs import ServedPivot
 from translucid.serving.queue.request_context import Handlers
 from translucid.serving.routes.detection import detect, detect_sources
 from translucid.serving.routes.document_jobs import DocumentJobs
@@ -43,8 +44,12 @@ class LibreTranslate(Handlers):
     def _listed(self) -> bytes:
         """The answer of `languages`, cached because it is half a megabyte for 200 languages."""
         rows = []
-        for code in self.context.catalogue.languages:
-            rows.append({"code": code, "name": name_of(code), "targets": self.context.catalogue.targets(code)})
+        catalogue = self.context.catalogue
+        for code in catalogue.languages:
+            row: dict[str, Any] = {"code": code, "name": name_of(code), "targets": catalogue.targets(code)}
+            if pivots := catalogue.pivots_from(code):
+                row["pivots"] = pivots
+            rows.append(row)
         return bytes(JSONResponse(rows).body)
 
     async def translate(self, request: Request) -> JSONResponse:
@@ -64,11 +69,14 @@ class LibreTranslate(Handlers):
             rows = [{"confidence": round(confidence), "language": code} for code, confidence in detected]
             answer["detectedLanguage"] = rows if many else rows[0]
         sure = flag_field(fields, "confidence")
+        pivots: dict[str, str] = {}
 
         async def translate(code: str, batch: list[str]) -> list[TextTranslation]:
             if code == target and code in self.context.catalogue.languages:
                 return [TextTranslation([text]) for text in batch]
             served = self.context.catalogue.find(code, target)
+            if isinstance(served, ServedPivot):
+                pivots[code] = served.pivot
             if kind == "html":  # without alternatives and confidence
                 return [TextTranslation([text]) for text in await translate_html(task, served, batch)]
             return await translate_texts(task, served, batch, wanted, sure=sure)
@@ -77,6 +85,8 @@ class LibreTranslate(Handlers):
         columns: dict[str, list[Any]] = {"translatedText": [text.versions[0] for text in translations]}
         if sure:
             columns["confidence"] = [text.confidence and round(text.confidence, 4) for text in translations]
+        if pivots:
+            columns["pivot"] = list(map(pivots.get, codes))
         if self.context.memory:
             columns["origin"] = [text.origin for text in translations]
         if wanted:

@@ -24,8 +24,9 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.language_pairs import Served
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.inspection import LOOKED, beam_of, heads_field, read_pair
+from translucid.serving.routes.inspection import beam_of, heads_field, read_pair
 from translucid.serving.routes.layers import patch_fields
+from translucid.serving.routes.sentence_inspector import LOOKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class PlotRoutes(Handlers):
 
     async def picture(self, request: Request) -> Response:
         """Draw a figure of a sentence and its translation."""
-        (fields, task, served, source, _), target = await read_pair(self.context, request)
+        (fields, task, served, source), target = await read_pair(self.context, request)
         view, kind = choice_field(fields, "view", VIEWS), choice_field(fields, "kind", KINDS, "cross")
         return await _drawn(task, lambda: _draw(served, source, target, view, kind, fields))
 

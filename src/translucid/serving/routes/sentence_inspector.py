@@ -1,0 +1,146 @@
+"""The rows of an answer of /look, one for each sentence: the attention of a translation and an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from translucid.api.pivot_translator import PivotTranslation
+from translucid.api.translation import Translation
+from translucid.ground.errors import UserError
+from translucid.inspection.explain.case import Case
+from translucid.inspection.explain.faithfulness import why_record
+from translucid.inspection.html import SIDES, viewer_record
+from translucid.inspection.inspected import Inspected
+from translucid.serving.edge.incoming import ContrastFields
+from translucid.serving.language_pairs import Served, ServedPivot
+
+LOOKED = 500
+"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
+MAPS = ("cross", "all", "contributions")
+"""The maps of a sentence: cross-attention; also self-attention; or also norms and contributions."""
+
+
+@dataclass(frozen=True)
+class SentenceInspector:
+    """Returns the rows of an answer, one for each sentence; called in the worker pool."""
+
+    served: Served
+    method: str
+    """The method of the explanations; "" for none."""
+    contrasted: ContrastFields
+    """The word that is contrasted with another one."""
+    maps: str
+    """Which of `MAPS` are included."""
+
+    @property
+    def contributions(self) -> bool:
+        """Whether contributions are included."""
+        return self.maps == "contributions"
+
+    def translated(
+        self, sentences: Sequence[str], known: Mapping[str, str], translations: Iterator[Translation]
+    ) -> list[dict[str, Any]]:
+        """Return rows of the model's translations, and of those that the translation memory has."""
+        rows = []
+        for sentence in sentences:
+            if sentence in known:
+                rows.append(self._remembered(sentence, known[sentence]))
+            else:
+                rows.append(self.by_model(next(translations)))
+        return rows
+
+    def with_targets(
+        self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """Return rows of translations in the request."""
+        rows = []
+        for source, target in zip(sentences, targets, strict=True):
+            origin = "memory" if known.get(source) == target else "model"
+            rows.append(self._forced(source, target) | {"origin": origin})
+        return rows
+
+    def by_model(self, translation: Translation) -> dict[str, Any]:
+        """Return the row of a translation of the model."""
+        inspections = translation.inspect(contributions=True) if self.contributions else translation.inspected
+        pieces = []
+        for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
+            pieces.append(self._piece(inspected, hypothesis.tokens))
+        row = _row(translation.source, translation.text, pieces)
+        row["warnings"] = [*translation.warnings, *translation.attention_warnings]
+        if self.served.translator.estimator:
+            row["confidence"] = translation.confidence
+        row["origin"] = "model"
+        if translation.parts:
+            self._explain(row)
+        return row
+
+    def _forced(self, source: str, target: str) -> dict[str, Any]:
+        """Return the row of a translation that is not the model's own, by forced decoding."""
+        translator = self.served.translator
+        (pair,) = translator.pipeline.pairs([(source, target)])
+        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions)
+        row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
+        self._explain(row)
+        return row
+
+    def _remembered(self, source: str, target: str) -> dict[str, Any]:
+        """Return the row of a translation from the memory; without attention if it is too long for the model."""
+        row = _row(source, target, [])
+        if len(target) <= 2 * LOOKED:
+            with suppress(UserError):
+                row = self._forced(source, target)
+        return row | {"origin": "memory"}
+
+    def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
+        """Return the attention of a piece of a sentence, and the ids of the tokens of each word."""
+        record = viewer_record(inspected, sides=SIDES if self.maps == "all" else ()) if inspected.layers else {}
+        ids = [*tokens, self.served.translator.model.eos]
+        record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
+        return record
+
+    def _explain(self, row: dict[str, Any]) -> None:
+        """Add an explanation to a row, if it is requested and there are words."""
+        if self.method and row["text"].strip():
+            translator = self.served.translator
+            case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
+            row["explanation"] = why_record(self.contrasted.of(case) or case, self.method)
+
+
+def _row(source: str, target: str, pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"source_text": source, "text": target, "pieces": pieces, "warnings": [], "confidence": None}
+
+
+def pivot_rows(
+    sentences: Sequence[str], known: Mapping[str, str], translations: Sequence[PivotTranslation]
+) -> list[dict[str, Any]]:
+    """Return rows of translations through a pivot language, without attention, and of those that the memory has."""
+    rows = []
+    by_model = iter(translations)
+    for sentence in sentences:
+        if sentence in known:
+            rows.append(_row(sentence, known[sentence], []) | {"origin": "memory"})
+            continue
+        translation = next(by_model)
+        row = _row(sentence, translation.text, []) | {"origin": "model"}
+        row |= {"warnings": translation.warnings, "confidence": translation.confidence}
+        rows.append(row)
+    return rows
+
+
+def pivot_steps(
+    served: ServedPivot, translations: Sequence[PivotTranslation], method: str, maps: str
+) -> list[dict[str, Any]]:
+    """Return both steps of translations through a pivot language, each as an answer of /look for its languages."""
+    steps = []
+    firsts = [translation.first for translation in translations]
+    seconds = [translation.second for translation in translations]
+    for step, of_step in ((served.first, firsts), (served.second, seconds)):
+        inspector = SentenceInspector(step, method, ContrastFields("", None), maps)
+        rows = [inspector.by_model(translation) for translation in of_step]
+        text = " ".join(row["text"] for row in rows)
+        about = {"model": step.name, "source": step.source, "target": step.target}
+        steps.append(about | {"translation": text, "sentences": rows})
+    return steps

@@ -1,0 +1,209 @@
+"""Translation through a pivot language: two untrained models, whose steps can also be taken one by one."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.probes.foreign import many_languages_folder
+from translucid import PivotTranslator, Translator, UserError
+from translucid.api.pivot_translator import composed, composed_alignment
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.corpora.phrasebook import generate
+from translucid.data import text_pipeline
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.engines.run_files import save_confidence
+from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.confidence.features import KINDS
+from translucid.interop.importing import import_model
+from translucid.models.transformer import Transformer
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+
+TEXTS = ["I like soccer.", "", "She works at the hospital. Do you like sports?", "  ", "https://example.org/a.b"]
+
+
+def untrained(folder, seed, source, target, **decoding):
+    """Write a run whose model is random; what it writes is nonsense, but always the same nonsense."""
+    torch.manual_seed(seed)
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
+    limits = {"decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
+    languages = {"data.source_language": source, "data.target_language": target}
+    more = {f"decoding.{name}": value for name, value in decoding.items()}
+    overrides = {"model": shape, "data.tokenizer.vocabulary": 200, **limits, **languages, **more}
+    configuration = resolve(overrides=overrides)
+    pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
+    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
+    run = RunFolder(folder)
+    run.begin(configuration, tokenizer)
+    run.save_model(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model), tokenizer, {})
+    weights = {name: {"mean": 0.0, "deviation": 1.0, "weight": 0.1} for name in KINDS["search"]}
+    figures = {"threshold": 40.0, "pairs": 100, "bad": 50, "kind": "search"}
+    estimator = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.1 * seed)
+    save_confidence(run, run.tokenizer(), None, estimator)
+    return run.path
+
+
+@pytest.fixture(scope="module")
+def runs(made_once):
+    def fill(folder):
+        folder.mkdir()
+        untrained(folder / "es-en", 1, "es", "en", length_penalty=0.5)
+        untrained(folder / "en-fr", 2, "en", "fr")
+
+    return made_once("pivot", fill)
+
+
+@pytest.fixture(scope="module")
+def steps(runs):
+    return [Translator.load(runs / name, "cpu", "torch") for name in ("es-en", "en-fr")]
+
+
+@pytest.fixture(scope="module")
+def pivot(steps):
+    return PivotTranslator(*steps)
+
+
+def matrix(links, rows, columns):
+    weights = np.zeros((rows, columns))
+    for row, column, weight in links:
+        weights[row, column] = weight
+    return weights
+
+
+def test_composed_links_are_the_product_of_matrices():
+    draw = np.random.default_rng(3)
+    first, second = (draw.random(shape) * (draw.random(shape) < 0.4) for shape in ((5, 7), (7, 6)))
+    links = [[(i, j, weights[i, j]) for i, j in np.argwhere(weights).tolist()] for weights in (first, second)]
+    np.testing.assert_allclose(matrix(composed(*links), 5, 6), first @ second, atol=1e-12)
+
+
+def test_composed_alignments_go_by_way_of_pivot_words():
+    # Me(0) gusta(1) el(2) fútbol(3) - I(0) like(1) soccer(2) - J'aime(0) le(1) foot(2)
+    to_pivot, from_pivot = [(0, 0), (1, 1), (2, 2), (3, 2)], [(0, 0), (1, 0), (2, 1), (2, 2)]
+    wanted = [(0, 0), (1, 0), (2, 1), (2, 2), (3, 1), (3, 2)]
+    assert composed_alignment(to_pivot, from_pivot) == wanted
+    assert composed_alignment([(0, 1)], [(0, 0)]) == []
+
+
+def test_the_second_step_translates_the_sentences_of_the_first(pivot, steps, monkeypatch):
+    split, cut = text_pipeline.split_sentences, []
+    monkeypatch.setattr(text_pipeline, "split_sentences", lambda text, code: cut.append(text) or split(text, code))
+    translations = pivot.translate(TEXTS)
+    assert cut == [text for text in TEXTS if text.strip()], "sentences of the pivot language were split again"
+    first, second = steps
+
+    def by_steps(sentence):
+        return second.translate(first.translate(sentence, split=False).text, split=False).text
+
+    two = [by_steps(sentence) for sentence in ("She works at the hospital.", "Do you like sports?")]
+    assert [translation.text for translation in translations] == [by_steps(TEXTS[0]), "", " ".join(two), "", TEXTS[4]]
+    assert [translation.source for translation in translations] == TEXTS
+    score = second.translate(translations[0].first.text, split=False).score
+    assert translations[0].score == pytest.approx(score, abs=1e-4)
+
+
+def test_a_translation_does_not_depend_on_its_batch(pivot):
+    texts = [p.source for p in generate(6, split="test", max_words=12)]
+    together = [translation.text for translation in pivot.translate(texts)]
+    assert together == [pivot.translate(text).text for text in texts]
+
+
+def test_words_are_aligned_by_way_of_the_pivot(pivot):
+    translation = pivot.translate(f"{TEXTS[2]} {TEXTS[0]}")
+    sizes = [len(text.split()) for text in (translation.source, translation.first.text, translation.text)]
+    steps = [
+        matrix([(*link, 1) for link in step.alignment], *shape)
+        for step, shape in ((translation.first, sizes[:2]), (translation.second, sizes[1:]))
+    ]
+    wanted = [tuple(link) for link in np.argwhere(steps[0] @ steps[1]).tolist()]
+    assert translation.alignment == wanted != []
+    weights = [
+        matrix(step.word_weights, *shape)
+        for step, shape in ((translation.first, sizes[:2]), (translation.second, sizes[1:]))
+    ]
+    product = matrix(translation.word_weights, sizes[0], sizes[2])
+    np.testing.assert_allclose(product, weights[0] @ weights[1], atol=1e-9)
+    assert pivot.translate(TEXTS[4]).alignment == [(0, 0)]  # copied
+
+
+def test_a_translation_from_elsewhere_is_aligned_by_way_of_the_first_step(pivot, steps):
+    first = steps[0].translate(TEXTS[0])
+    wanted = composed_alignment(first.alignment, steps[1].align(first.text, "J'aime le football."))
+    assert pivot.align(TEXTS[0], "J'aime le football.") == wanted != []
+
+
+def test_several_outputs_are_those_of_the_second_step(pivot, steps):
+    best = pivot.translate(TEXTS[0])
+    several = pivot.translate(TEXTS[0], nbest=3)
+    assert several.alternatives == steps[1].translate(best.first.text, nbest=3).alternatives
+    samples = [pivot.translate([TEXTS[0]] * 4, sample=True, seed=7) for _ in range(2)]
+    assert [one.text for one in samples[0]] == [one.text for one in samples[1]]
+    assert len({one.text for one in samples[0]}) > 1
+    assert {one.first.text for one in samples[0]} == {best.first.text}
+
+
+def test_options_change_both_steps_and_own_settings_stay(pivot):
+    options = pivot.configuration.searching({"beam": 2, "nbest": 2, "min_length": 3})
+    first = pivot._options_of_first(options)
+    assert (first.beam, first.min_length, first.nbest, first.length_penalty) == (2, 3, 1, 0.5)
+    sampled = DecodingOptions(**{**options.model_dump(), "sample": True, "temperature": 2.0, "length_penalty": 0.0})
+    first = pivot._options_of_first(sampled)
+    assert (first.sample, first.temperature, first.length_penalty) == (False, 1.0, 0.0)
+    assert pivot._options_of_first(None) == pivot.first.configuration.decoding
+
+
+def test_the_confidence_is_the_product_of_both(pivot, runs):
+    assert pivot.has_confidence
+    assessed = list(pivot.assessed(pivot.translate(TEXTS)))
+    for translation in (assessed[0], assessed[2]):
+        first, second = translation.first.confidence, translation.second.confidence
+        assert translation.confidence == pytest.approx(first * second) and 0 < first != second
+    assert [assessed[i].confidence for i in (1, 3, 4)] == [None] * 3
+
+
+def test_terms_are_of_the_pivot_language(pivot):
+    plain = pivot.translate(TEXTS[0])
+    word = plain.first.text.split()[0]
+    translation = pivot.with_terms([(word, "xyz")]).translate(TEXTS[0])
+    assert translation.first.text == plain.first.text
+    assert "xyz" in translation.text and "xyz" not in plain.text
+    assert {use.source for use in translation.terms} == {word}
+
+
+def test_tags_are_placed_by_the_composed_alignment(pivot):
+    text = TaggedText("I like soccer.", (Mark(2, "<b>", Side.opens, 1), Mark(6, "</b>", Side.closes, 1)))
+    (target,) = SegmentTranslator(pivot).stream([text])
+    assert [mark.raw for mark in target.marked.marks] == ["<b>", "</b>"]
+    assert target.marked.text == pivot.translate(text.text).text
+    assert target.confidence == pytest.approx(pivot.translate(text.text).confidence)
+
+
+def test_a_notebook_shows_the_text_of_the_pivot_language(pivot):
+    translations = pivot.translate(TEXTS[:1])
+    assert translations[0].first.text in translations._repr_html_()
+
+
+def test_steps_that_do_not_meet_are_refused(steps):
+    first, _ = steps
+    with pytest.raises(UserError, match=r"es-en: translates into en, and .*es-en from es\. Both need the same pivot"):
+        PivotTranslator(first, first)
+
+
+def test_a_multilingual_model_goes_through_one_of_its_languages(tmp_path):
+    many_languages_folder(tmp_path / "theirs", codes=("en", "es", "fr"))
+    import_model(tmp_path / "theirs", tmp_path / "many")
+    direct = Translator.load(tmp_path / "many", "cpu", "torch", source="es", target="fr")
+    through = direct.through("eng_Latn")
+    english = direct.between("es", "en").translate(TEXTS[0]).text
+    assert through.languages == ("es", "fr") and through.pivot == "en"
+    assert through.translate(TEXTS[0]).first.text == english
+    assert through.translate(TEXTS[0]).text == direct.between("en", "fr").translate(english).text
+    assert through.second.model is through.first.model is direct.model
+    for code in ("es", "fr"):
+        with pytest.raises(UserError, match=f"{code} is the source or the target language itself"):
+            direct.through(code)
+    with pytest.raises(UserError, match="knows no target language 'xx'"):
+        direct.through("xx")

@@ -226,6 +226,19 @@ def small_run(corpus, made_once):
 
 
 @pytest.fixture(scope="session")
+def pivot_runs(made_once):
+    """A folder with the runs es-en and en-fr, which are not trained."""
+    from tests.probes.untrained import untrained_run  # not all tests need it
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        untrained_run(folder / "es-en", 1, "es", "en", length_penalty=0.5)
+        untrained_run(folder / "en-fr", 2, "en", "fr")
+
+    return made_once("pivot", fill)
+
+
+@pytest.fixture(scope="session")
 def texts(corpus, made_once):
     """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`, whose files are there too."""
 

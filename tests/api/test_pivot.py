@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.probes.foreign import many_languages_folder
 from translucid import PivotTranslator, Translator, UserError
@@ -10,55 +9,16 @@ from translucid.api.pivot_translator import composed, composed_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.data import text_pipeline
-from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.engines.run_files import save_confidence
-from translucid.evaluation.confidence.estimator import Estimator
-from translucid.evaluation.confidence.features import KINDS
 from translucid.interop.importing import import_model
-from translucid.models.transformer import Transformer
-from translucid.runs.configuration import resolve
-from translucid.runs.run_folder import RunFolder
 
 TEXTS = ["I like soccer.", "", "She works at the hospital. Do you like sports?", "  ", "https://example.org/a.b"]
 
 
-def untrained(folder, seed, source, target, **decoding):
-    """Write a run whose model is random; what it writes is nonsense, but always the same nonsense."""
-    torch.manual_seed(seed)
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
-    limits = {"decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
-    languages = {"data.source_language": source, "data.target_language": target}
-    more = {f"decoding.{name}": value for name, value in decoding.items()}
-    overrides = {"model": shape, "data.tokenizer.vocabulary": 200, **limits, **languages, **more}
-    configuration = resolve(overrides=overrides)
-    pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
-    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
-    run = RunFolder(folder)
-    run.begin(configuration, tokenizer)
-    run.save_model(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model), tokenizer, {})
-    weights = {name: {"mean": 0.0, "deviation": 1.0, "weight": 0.1} for name in KINDS["search"]}
-    figures = {"threshold": 40.0, "pairs": 100, "bad": 50, "kind": "search"}
-    estimator = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.1 * seed)
-    save_confidence(run, run.tokenizer(), None, estimator)
-    return run.path
-
-
 @pytest.fixture(scope="module")
-def runs(made_once):
-    def fill(folder):
-        folder.mkdir()
-        untrained(folder / "es-en", 1, "es", "en", length_penalty=0.5)
-        untrained(folder / "en-fr", 2, "en", "fr")
-
-    return made_once("pivot", fill)
-
-
-@pytest.fixture(scope="module")
-def steps(runs):
-    return [Translator.load(runs / name, "cpu", "torch") for name in ("es-en", "en-fr")]
+def steps(pivot_runs):
+    return [Translator.load(pivot_runs / name, "cpu", "torch") for name in ("es-en", "en-fr")]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +115,7 @@ def test_options_change_both_steps_and_own_settings_stay(pivot):
     assert pivot._options_of_first(None) == pivot.first.configuration.decoding
 
 
-def test_the_confidence_is_the_product_of_both(pivot, runs):
+def test_the_confidence_is_the_product_of_both(pivot):
     assert pivot.has_confidence
     assessed = list(pivot.assessed(pivot.translate(TEXTS)))
     for translation in (assessed[0], assessed[2]):

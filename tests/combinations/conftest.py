@@ -30,7 +30,10 @@ def pairs():
 
 @pytest.fixture(scope="session")
 def runs(train, pairs, tmp_path_factory) -> Path:
-    """A folder with the runs: main, reverse, and other, which began as main; main has the adapter mine."""
+    """A folder with the runs: main, reverse, first, which writes what main reads, and other, which began as main.
+
+    main has the adapter mine.
+    """
     folder = tmp_path_factory.mktemp("combinations")
     corpora = Corpora.of(pairs[:100], pairs[100:])
     languages = ["data.source_language=en", "data.target_language=es"]
@@ -38,6 +41,8 @@ def runs(train, pairs, tmp_path_factory) -> Path:
     turned = Corpora.of([pair.swapped for pair in pairs[:100]], [pair.swapped for pair in pairs[100:]])
     reverse = ["data.placeholders=0.4", "data.source_language=es", "data.target_language=en", "training.max_steps=10"]
     train(folder / "reverse", *reverse, data=turned)
+    first = ["data.placeholders=0.4", "data.source_language=pt", "data.target_language=en", "training.max_steps=10"]
+    train(folder / "first", *first, data=turned)
     begun = [f"training.begin_from={folder / 'main'}", "data.placeholders=0.4", *languages, "training.max_steps=5"]
     train(folder / "other", *begun, "data.subword_dropout=0", data=corpora)
     train(folder / "adapted", *begun, "data.subword_dropout=0", "training.adapter_rank=2", data=corpora)

@@ -22,6 +22,7 @@ KNOWN = 4
 OPTIONS = [
     *("terms", "mbr", "rerank", "ensemble", "memory", "placeholders", "adapter", "languages", "sampling"),
     *("nbest", "beam 1", "confidence", "alignments", "documents", "ablate"),
+    "pivot",
 ]
 FLAGS = {
     "mbr": "--mbr",
@@ -69,11 +70,14 @@ def translate(call, runs, files, tmp_path, outcomes):  # noqa: F811 - a fixture
         "nbest": ["--nbest", 3],
         "beam 1": ["--beam", 1],
         "alignments": ["--alignments"],
+        "pivot": ["--pivot", runs / "first"],
         "ablate": ["--ablate", "encoder.0.self.head.1", "--ablate", "decoder.0.cross.head.0"],
     }
 
     def translating(*options):
         (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+        if {"languages", "pivot"} <= {*options}:
+            arguments["languages"] = ["--source-language", "pt", "--target-language", "es"]
         given = [word for option in options for word in arguments.get(option, [])]
         given += ["--input", files / "strings.json" if "documents" in options else tmp_path / "in.txt"]
         if "documents" not in options or "confidence" in options:
@@ -108,7 +112,7 @@ def test_two_options_mean_what_each_says(translate, first, second):
         check(row, both)
     if "sampling" not in both:
         assert all(use["outcome"] != "missing" for i in SOCCER for use in rows[i].get("terms", []))
-    if "terms" in both:
+    if "terms" in both and "pivot" not in both:  # else they are terms of the pivot language
         assert [len(row.get("terms", ())) for row in rows] == [1, 0, 0, 1, 0]
     if "memory" in both:
         assert (rows[KNOWN]["origin"], rows[KNOWN]["translation"]) == ("memory", "Abre %s ahora.")
@@ -135,7 +139,8 @@ def check(row, options):
         assert all(score <= 0 for score in scores)
     sure = row.get("confidence")
     assert sure is None or 0 <= sure <= 1
-    if options & {"ensemble", "adapter", "ablate"}:
+    assert ("pivot" in row) == ("pivot" in options)
+    if options & {"ensemble", "adapter", "ablate", "pivot"}:
         assert "confidence" not in row
     words = len(row["source"].split()), len(row["translation"].split())
     assert ("alignment" in row) == ("alignments" in options)

@@ -16,6 +16,8 @@ from . import refusals
 
 
 class Translator:
+    languages = (None, None)
+
     def __init__(self, *names):
         self.names = names
 
@@ -51,7 +53,7 @@ def test_the_languages_of_all_models(served):
     assert served.languages == ["de", "en", "es", "fr"]
     assert [served.targets(code) for code in ("en", "de", "fr", "es")] == [
         ["en", "es", "fr"],
-        ["de", "es", "fr"],
+        ["de", "en", "es", "fr"],
         ["en", "es", "fr"],
         ["en", "es", "fr"],
     ]
@@ -78,6 +80,45 @@ def test_the_first_model_of_a_pair_answers_unless_another_one_is_named(served):
     assert refused(served.find, "en", "xx") == (400, "xx is not supported")
     assert refused(served.find, "fr", "de") == (400, "de is not available as a target language from fr")
     assert refused(served.find, "es", "es") == (400, "es is not available as a target language from es")
+
+
+def test_pairs_that_two_models_have_together():
+    two = Catalogue([pairs("a", "es", "en"), pairs("b", "en", "fr de"), pairs("c", "fr", "en"), pairs("d", "es", "de")])
+    (through, back) = two.pivots
+    assert [(one.name, one.pivot, one.pair) for one in two.pivots] == [
+        ("a + b", "en", ("es", "fr")),
+        ("c + b", "en", ("fr", "de")),
+    ]
+    assert [model.name for model in two] == ["a", "b", "c", "d", "a + b", "c + b"]
+    assert two.languages == ["de", "en", "es", "fr"]
+    assert two.targets("es") == ["de", "en", "es", "fr"] and two.sources("fr") == ["en", "es"]
+    assert two.pivots_from("es") == {"fr": "en"} and two.pivots_from("fr") == {"de": "en"} and not two.pivots_from("en")
+    served = two.find("es", "fra")
+    assert (served.name, served.source, served.pivot, served.target) == ("a + b", "es", "en", "fr")
+    assert (served.first.name, served.second.name) == ("a", "b") and served.batcher is two.models[1].batcher
+    assert served is two.find("es", "fr", "a + b") is through.between("es", "fr")
+    assert back.between("es", "fr") is None
+    # The pair that a model has is not translated by two.
+    assert two.find("es", "de").name == "d" and two.is_direct("es", "de") and not two.is_direct("es", "fr")
+    assert refused(two.find, "de", "es") == (400, "es is not available as a target language from de")
+    assert refused(two.find, "es", "fr", "b") == (400, "there is no model 'b' for es to fr")
+
+
+def test_english_is_the_pivot_if_several_languages_are_shared():
+    many = pairs("many", {"de": "deu_Latn", "en": "eng_Latn"}, {"de": "deu_Latn", "en": "eng_Latn"})
+    (pivot,) = Catalogue([pairs("a", "es", "de en"), many, pairs("b", "de en", "fr")]).pivots[:1]
+    assert (pivot.name, pivot.pivot, pivot.pair) == ("a + b", "en", ("es", "fr"))
+    no_english = Catalogue([pairs("a", "es", "pt de"), pairs("b", "de pt", "fr")])
+    assert [one.pivot for one in no_english.pivots] == ["pt"]
+    assert not Catalogue([many, pairs("b", "en", "de")]).pivots
+
+
+def test_a_multilingual_model_and_one_of_a_single_pair():
+    (pivot,) = Catalogue([pairs("many", MANY, MANY), pairs("b", "en", "eo")]).pivots
+    assert (list(pivot.sources), list(pivot.targets)) == (["es", "fr"], ["eo"])
+    served = pivot.between("spa_Latn", "eo")
+    assert served.first.translator.names == ("many", "spa_Latn", "eng_Latn")
+    assert pivot.between("en", "eo") is None
 
 
 def test_a_model_of_one_pair_may_have_a_language_on_both_sides():

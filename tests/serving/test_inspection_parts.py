@@ -37,8 +37,8 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
         return source, target, name
 
     models = [
-        SimpleNamespace(pair=("fr", "de"), sources={"fr": None}),
-        SimpleNamespace(pair=("en", "es"), sources={"en": None}),
+        SimpleNamespace(pair=("fr", "de"), sources={"fr": None}, targets={}),
+        SimpleNamespace(pair=("en", "es"), sources={"en": None}, targets={}),
     ]
     targets = {"fr": ["de", "fr"], "en": ["en", "es", "it"]}
     catalogue = Catalogue(models)

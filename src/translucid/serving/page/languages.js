@@ -21,7 +21,8 @@ export function startLanguages(all, changed) {
   models = all;
   for (const [i, one] of models.entries()) {
     const side = (codes) => (codes.length === 1 ? codes[0] : `${codes.length} languages`);
-    for (const id of ["model", "other"]) $(id).append(option(i, `${one.name} (${side(one.sources)} → ${side(one.targets)})`));
+    const between = [one.sources, ...(one.pivot ? [[one.pivot]] : []), one.targets].map(side).join(" → ");
+    for (const id of ["model", "other"]) $(id).append(option(i, `${one.name} (${between})`));
   }
   choose(models[0].sources[0], null);
   for (const id of ["model", "from", "to", "other"]) {
@@ -59,7 +60,9 @@ function choose(wanted, into, fixed = null) {
   const source = auto ? (sources.includes(found) ? found : sources[0]) : sources.includes(wanted) ? wanted : sources[0];
   const reachable = unique(of.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
   const target = reachable.includes(into) ? into : reachable[0];
-  const chosen = [fixed ?? model(), ...models].find((one) => one && can(one, source, target));
+  // A model that has the pair itself precedes two models with a pivot language, which come last.
+  const preferred = fixed ?? (model()?.pivot ? null : model());
+  const chosen = [preferred, ...models].find((one) => one && can(one, source, target));
   $("model").value = models.indexOf(chosen);
   const every = unique(models.flatMap((one) => one.sources));
   const targets = unique(models.flatMap((one) => one.targets.filter((code) => can(one, source, code))));
@@ -78,9 +81,9 @@ function fill(id, codes, chosen, detect) {
 
 // The chosen model and languages; `many`: whether the model has others, so that requests must name them.
 export function first() {
-  const { name, sources, targets } = model();
+  const { name, sources, targets, pivot } = model();
   const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, many: sources.length * targets.length > 1 };
+  return { name, source, target: $("to").value, many: sources.length * targets.length > 1, pivot };
 }
 
 // The model to compare with, for the same languages or the nearest it has; null if none is chosen.

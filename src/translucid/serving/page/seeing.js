@@ -1,9 +1,10 @@
 // Attention and explanations of a translation, one view per model.
 //
-// startSeeing(ask, settings) once; see(text, [{ answer, model }, …]) for the responses of /look, the first model's first;
+// startSeeing(ask, settings) once; see(text, [{ answer, model, which, step, title }, …]) for the views of the responses of /look
+// (steps.js), the first model's first;
 // clearSeeing() if there is nothing to show; leaveSeeing() when another text is coming, so that late responses are ignored.
-// #seeing emits "choose" with { translations, which: the index of the model } when the user chooses others, and "problem" with
-// an error or null.
+// #seeing emits "choose" with { translations, which: the index of the model, step } when the user chooses others, and "problem"
+// with an error or null.
 
 import { $, whileWanted } from "./asking.js";
 import { difference } from "./chips.js";
@@ -37,17 +38,18 @@ export function see(text, answers) {
   back = null;
   $("seeing").style.minHeight = `${$("seeing").offsetHeight}px`; // keeps the page from jumping
   clearSeeing();
-  if (!answers[0].answer.sentences.length) { $("seeing").style.minHeight = ""; return; }
+  if (!answers[0]?.answer.sentences.length) { $("seeing").style.minHeight = ""; return; }
   const all = answers.map(({ answer, model }) => ({ model, sentences: pieces(answer) }));
-  if (all.length > 1) mark(all[0].sentences, all[1].sentences);
+  if (all.length > 1 && answers.every(({ step }) => step === undefined)) mark(all[0].sentences, all[1].sentences);
   const spaces = [];
   const parts = element("div", { className: all.length > 1 ? "side-by-side" : "" });
   $("seeing").hidden = false; // only visible elements can be measured
   $("seeing").append(parts);
   all.forEach(({ model, sentences }, i) => {
-    const place = element("div", { id: i ? "compared-attention" : "attention" });
-    const part = element("section", { ariaLabel: `attention and explanations of ${model.name}${i ? " (compared)" : ""}` });
-    if (all.length > 1) part.append(element("h3", { textContent: model.name, className: "of" }));
+    const { which, step, title } = answers[i];
+    const place = element("div", { id: ["attention", "compared-attention"][i] ?? `attention-${i}` });
+    const part = element("section", { ariaLabel: `attention and explanations of ${title}${which ? " (compared)" : ""}` });
+    if (all.length > 1) part.append(element("h3", { textContent: title, className: "of" }));
     part.append(place);
     parts.append(part);
     const seen = { run: `runs/${model.name}`, languages: [model.source, model.target], named: model.many, sentences, mode, number: returned?.number ?? 0 };
@@ -56,7 +58,7 @@ export function see(text, answers) {
     const chosen = (sentence, other, word) => {
       back = { which: i, number: sentences.indexOf(sentence), word };
       const translations = answers[i].answer.sentences.map((one) => (one === sentence.of ? other : one.text));
-      tell("choose", { translations, which: i });
+      tell("choose", { translations, which, step });
     };
     spaces.push(showSpace(place, seen, server(model, moved, chosen)));
   });

@@ -7,6 +7,7 @@ import { DETECT, detecting, first, reverse, restore, reversible, second, show as
 import { startImproving, stopImproving } from "./improving.js";
 import { remember } from "./past.js";
 import { clearSeeing, leaveSeeing, see, startSeeing } from "./seeing.js";
+import { showPivot, viewsOf, withChosen } from "./steps.js";
 
 const LOOKED = 500; // characters up to which attention is shown
 const PAUSE = 300; // milliseconds after the last key
@@ -162,7 +163,7 @@ function clear() {
   shown = [];
   clearSeeing();
   $("warnings").replaceChildren();
-  for (const id of ["origin", "unsure-note"]) $(id).hidden = true;
+  for (const id of ["origin", "through", "unsure-note"]) $(id).hidden = true;
   for (const id of ["translation", "compared-translation", "status"]) $(id).textContent = "";
   problem();
   settle();
@@ -192,19 +193,22 @@ function show(text, answers) {
   $("unsure-note").hidden = !answers.some(hasUnsureWords);
   showOrigin(answer.sentences.map((one) => one.origin));
   $("seeing").hidden = false; // only visible elements can be measured
-  see(text, answers.map((one, i) => ({ answer: one, model: i ? second() : first() })));
+  see(text, answers.flatMap((one, i) => viewsOf(one, i ? second() : first(), i)));
+  showPivot($("through"), answer.pivot, answer.steps);
   settle();
   remember({ ...state(), text, translation: answer.translation }); // stored after a pause in typing
 }
 
 // The user has chosen other translations of one model's sentences: update everything shown for that model.
-async function choose({ translations, which }) {
+async function choose({ translations, which, step }) {
   const mine = ++turn;
   const text = $("source").value;
   leaveSeeing();
   work.begin();
   try {
-    const answer = await ask("look", which ? second() : first(), { q: text, translations });
+    const answer = await (step === undefined
+      ? ask("look", which ? second() : first(), { q: text, translations })
+      : withChosen(ask, shown[which], step, translations));
     if (mine !== turn) return;
     problem();
     show(text, shown.with(which, answer));
@@ -238,6 +242,7 @@ async function stream(mine, text) {
       i += 1;
     }
     work.end(); // the first part is readable
+    showPivot($("through"), first().pivot);
     $("status").textContent = `Attention is shown for texts of up to ${LOOKED} characters.`;
     showOrigin(origins);
     settle();

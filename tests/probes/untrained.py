@@ -1,0 +1,35 @@
+"""Runs whose models are random: what they write is nonsense, but always the same nonsense."""
+
+from pathlib import Path
+
+import torch
+
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.engines.run_files import save_confidence
+from translucid.evaluation.confidence.estimator import Estimator
+from translucid.evaluation.confidence.features import KINDS
+from translucid.models.transformer import Transformer
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+
+
+def untrained_run(folder: Path, seed: int, source: str, target: str, **decoding: float) -> None:
+    """Write a run for two languages, with a quality estimator; `decoding`: settings of the search."""
+    torch.manual_seed(seed)
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
+    limits = {"decoding.max_length_ratio": 1, "decoding.max_length_extra": 5}
+    languages = {"data.source_language": source, "data.target_language": target}
+    more = {f"decoding.{name}": value for name, value in decoding.items()}
+    overrides = {"model": shape, "data.tokenizer.vocabulary": 200, **limits, **languages, **more}
+    configuration = resolve(overrides=overrides)
+    pairs = [Pair(p.source, p.target) for p in generate(200, max_words=8)]
+    tokenizer = Tokenizer.learn(pairs, configuration.data.tokenizer, seed=1)
+    run = RunFolder(folder)
+    run.begin(configuration, tokenizer)
+    run.save_model(Transformer(tokenizer.source_size, tokenizer.target_size, configuration.model), tokenizer, {})
+    weights = {name: {"mean": 0.0, "deviation": 1.0, "weight": 0.1} for name in KINDS["search"]}
+    figures = {"threshold": 40.0, "pairs": 100, "bad": 50, "kind": "search"}
+    estimator = Estimator(**figures, weights=weights, offset=0.0, slope=1.0, shift=0.1 * seed)
+    save_confidence(run, run.tokenizer(), None, estimator)

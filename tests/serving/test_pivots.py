@@ -1,0 +1,133 @@
+"""A server of two models offers the pair that they have together, and says that it goes through another language."""
+
+import pytest
+
+from translucid import PivotTranslator, Translator
+from translucid.cli import serve as serve_command
+from translucid.serving.catalogue import load
+from translucid.serving.server_options import ServerOptions
+
+from .test_documents import ended
+
+TEXT = "I like soccer."
+ASKED = {"q": TEXT, "source": "es", "target": "fr"}
+SPANISH = "Ayer por la tarde fuimos a la playa con nuestros amigos."
+
+
+@pytest.fixture(scope="module")
+def names(pivot_runs):
+    return [str(pivot_runs / name) for name in ("es-en", "en-fr")]
+
+
+@pytest.fixture(scope="module")
+def client(serve_for_all, names):
+    return serve_for_all(*names)
+
+
+@pytest.fixture(scope="module")
+def pivot(names):
+    return PivotTranslator(*[Translator.load(name, "cpu") for name in names])
+
+
+def test_the_pair_is_listed_with_its_pivot(client):
+    assert client.get("/languages").json() == [
+        {"code": "en", "name": "English", "targets": ["en", "fr"]},
+        {"code": "es", "name": "Spanish", "targets": ["en", "es", "fr"], "pivots": {"fr": "en"}},
+        {"code": "fr", "name": "French", "targets": ["fr"]},
+    ]
+    sides = [
+        [row["language"] for row in client.get("/v2/languages", params={"type": type}).json()]
+        for type in ("source", "target")
+    ]
+    assert sides == [["EN", "ES"], ["EN-GB", "EN-US", "FR"]]
+    assert client.get("/models").json()[2] == {
+        "name": "es-en + en-fr",
+        "reads": "text",
+        "sources": ["es"],
+        "targets": ["fr"],
+        "pivot": "en",
+    }
+
+
+def test_the_start_of_the_server_names_it(names, capfd):
+    catalogue = load(names, "cpu", ServerOptions())
+    serve_command._announce(catalogue)
+    catalogue.close()
+    assert "es → fr: es-en + en-fr, through en" in capfd.readouterr().err.splitlines()
+
+
+def test_texts_go_through_it_and_the_answer_says_so(client, pivot):
+    translation = pivot.translate(TEXT)
+    assert client.post("/translate", json=ASKED).json() == {"translatedText": translation.text, "pivot": "en"}
+    direct = client.post("/translate", json={**ASKED, "target": "en"}).json()
+    assert direct == {"translatedText": translation.first.text}
+    texts = [TEXT, "", "She works. Do you sing?"]
+    many = client.post("/translate", json={**ASKED, "q": texts, "alternatives": 1, "confidence": True}).json()
+    assert many["translatedText"] == [pivot.translate(text, nbest=2).text for text in texts]
+    assert many["alternatives"][0] == pivot.translate(TEXT, nbest=2).alternatives[1:]
+    assert many["confidence"][0] == pytest.approx(translation.confidence, abs=1e-4)
+    assert many["pivot"] == ["en"] * 3
+
+
+def test_the_source_is_detected_among_all_offered_languages(client, pivot):
+    answer = client.post("/translate", json={**ASKED, "q": SPANISH, "source": "auto"}).json()
+    assert answer["detectedLanguage"]["language"] == "es"
+    assert (answer["translatedText"], answer["pivot"]) == (pivot.translate(SPANISH).text, "en")
+    (row,) = client.post("/v2/translate", json={"text": [SPANISH], "target_lang": "FR"}).json()["translations"]
+    assert row == {"detected_source_language": "ES", "text": answer["translatedText"]}
+
+
+def test_html_and_documents_go_through_it(client, pivot):
+    html = client.post("/translate", json={**ASKED, "q": f"<p>{TEXT}</p>", "format": "html"}).json()
+    assert html == {"translatedText": f"<p>{pivot.translate(TEXT).text}</p>", "pivot": "en"}
+    fields = {"source": "es", "target": "fr"}
+    job = client.post("/documents", data=fields, files={"file": ("a.txt", TEXT.encode())}).json()
+    assert ended(client, job)["state"] == "done"
+    assert client.get(f"/documents/{job['id']}/result").text == pivot.translate(TEXT).text
+    assert client.get(f"/documents/{job['id']}/segments/0/hints").json() == {"matches": [], "terms": []}
+
+
+def test_both_steps_are_inspected(client, pivot):
+    answer = client.post("/look", json={**ASKED, "q": f"{TEXT}\n{TEXT}", "explain": "erasure"}).json()
+    translation = pivot.translate(TEXT)
+    assert (answer["model"], answer["pivot"]) == ("es-en + en-fr", "en")
+    assert answer["translation"] == f"{translation.text}\n{translation.text}"
+    assert [(row["source_text"], row["text"], row["pieces"]) for row in answer["sentences"]] == [
+        (TEXT, translation.text, [])
+    ] * 2
+    steps = answer["steps"]
+    assert [(step["model"], step["source"], step["target"]) for step in steps] == [
+        ("es-en", "es", "en"),
+        ("en-fr", "en", "fr"),
+    ]
+    texts = [[(row["source_text"], row["text"]) for row in step["sentences"]] for step in steps]
+    assert texts == [[(TEXT, translation.first.text)] * 2, [(translation.first.text, translation.text)] * 2]
+    first = client.post("/look", json={**ASKED, "target": "en", "explain": "erasure"}).json()["sentences"][0]
+    assert steps[0]["sentences"][0] == first
+    detected = client.post("/look", json={**ASKED, "q": SPANISH, "source": "auto"}).json()
+    assert (detected["source"], detected["pivot"]) == ("es", "en") and detected["detectedLanguage"]["language"] == "es"
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/look", {"translations": ["x"]}),
+        ("/look", {"ablate": ["encoder.0.self.head.0"]}),
+        ("/continue", {"prefix": []}),
+        ("/beam", {}),
+        ("/layers", {"translation": "x"}),
+    ],
+)
+def test_what_is_for_one_model_is_refused(client, path, fields):
+    answer = client.post(path, json={**ASKED, **fields})
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith("es to fr is translated through en: inspect es to en, or en to fr.")
+
+
+def test_glossaries_are_for_models_with_the_pair(client):
+    fields = {"name": "x", "source_lang": "es", "target_lang": "fr", "entries": "a\tb", "entries_format": "tsv"}
+    answer = client.post("/v2/glossaries", json=fields)
+    wanted = "No model translates es to fr directly, as a glossary requires."
+    assert (answer.status_code, answer.json()["message"]) == (400, wanted)
+    pairs = client.get("/v2/glossary-language-pairs").json()["supported_languages"]
+    assert [(row["source_lang"], row["target_lang"]) for row in pairs] == [("en", "fr"), ("es", "en")]

@@ -107,6 +107,27 @@ def test_stats_warns_of_a_leak(call, corpus):
     assert "300" in clean.out
 
 
+def test_phrasebook_writes_passages_as_documents(call, tmp_path):
+    file = tmp_path / "passages.jsonl"
+    assert call("data", "phrasebook", file, "--discourse", "--count", "6", "--split", "test").code == 0
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len({row["document"] for row in rows}) == sum("contrast" in row for row in rows) == 6
+    assert rows[-1]["antecedent"][0][0] < sum(row["document"] == rows[-1]["document"] for row in rows) - 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["x.tsv", "--discourse"], "has no place for antecedents"),
+        (["x.jsonl", "--discourse", "--max-words", "9"], "for single sentences"),
+        (["x.jsonl", "--discourse", "--count", "3"], "even number"),
+    ],
+)
+def test_phrasebook_refuses_passages(call, tmp_path, arguments, reason):
+    done = call("data", "phrasebook", tmp_path / arguments[0], *arguments[1:])
+    assert done.code == 2 and reason in done.err
+
+
 def test_phrasebook_writes_pairs_with_alignments(call, tmp_path):
     file = tmp_path / "pairs.jsonl"
     assert call("data", "phrasebook", file, "--count", "7", "--min-words", "5", "--max-words", "9").code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -173,40 +174,67 @@ def _print_normalisation(console: Console, where: str, side: SideStatistics) -> 
 @app.command()
 def phrasebook(
     out: Annotated[Path, Argument(metavar="OUT.tsv", help="The file to write; .jsonl adds gold alignments.")],
-    count: Annotated[int, Option(help="The number of sentence pairs.", min=1)] = 10_000,
+    count: Annotated[int, Option(help="The number of sentence pairs, or passages.", min=1)] = 10_000,
     split: Annotated[str, Option(help="train, valid or test; no sentence is in two of them.")] = "train",
     min_words: Annotated[int, Option(help="The shortest sentence in words.")] = 2,
     max_words: Annotated[int, Option(help="The longest sentence in words.")] = 60,
     seed: Annotated[int, Option(help="The seed of the sentences.")] = 1,
+    discourse: Annotated[bool, Option("--discourse", help="Write passages of two to four sentences instead.")] = False,
     overwrite: option.Overwrite = False,
 ) -> None:
     """Write sentence pairs of the built-in English-Spanish phrasebook.
+
+    With --discourse, --count is the number of passages. The translation of the last sentence of a passage depends on an
+    earlier one: a record of OUT.jsonl says on which words (`antecedent`) and has a wrong translation (`contrast`).
 
     **Examples**
 
         translucid data phrasebook train.tsv --count 50000
 
         translucid data phrasebook long.jsonl --split test --count 500 --min-words 30
-    """
-    from translucid.corpora.phrasebook import generate
-    from translucid.evaluation.alignment_error import to_pharaoh
 
+        translucid data phrasebook passages.jsonl --discourse --count 20000
+    """
     splits = ("train", "valid", "test")
     if split not in splits:
         raise UserError(f"there is no split {split!r}", fix=nearest(split, splits))
     if out.suffix not in (".tsv", ".jsonl"):
         raise UserError("ends in neither .tsv nor .jsonl", file=out, fix="Name the file so.")
+    if discourse and out.suffix == ".tsv":
+        raise UserError("has no place for antecedents", file=out, fix="Name a file .jsonl, or leave out --discourse.")
+    if discourse and (min_words, max_words) != (2, 60):
+        raise UserError("--min-words and --max-words are for single sentences", fix="Leave out one of the options.")
     refuse_to_replace(out, overwrite)
     lines = []
     with counting(Console(stderr=True), "writing", count) as advance:
-        for phrase in generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words):  # type: ignore[arg-type]
-            if out.suffix == ".tsv":
-                lines.append(f"{phrase.source}\t{phrase.target}\n")
-            else:
-                record = {**phrase._asdict(), "alignment": to_pharaoh(phrase.alignment)}
-                lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        records = _passages(count, split, seed) if discourse else _sentences(count, split, seed, min_words, max_words)
+        for document in records:
+            for record in document:
+                if out.suffix == ".tsv":
+                    lines.append(f"{record['source']}\t{record['target']}\n")
+                else:
+                    lines.append(json.dumps(record, ensure_ascii=False) + "\n")
             advance(1)
     write_output(out, "".join(lines).encode())
+
+
+def _sentences(count: int, split: str, seed: int, min_words: int, max_words: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the record of each sentence, which is a document of its own."""
+    from translucid.corpora.phrasebook import generate
+    from translucid.evaluation.alignment_error import to_pharaoh
+
+    phrases = generate(count, split=split, seed=seed, min_words=min_words, max_words=max_words)  # type: ignore[arg-type]
+    for number, phrase in enumerate(phrases, 1):
+        alignment = to_pharaoh(phrase.alignment)
+        yield [{**phrase._asdict(), "alignment": alignment, "document": f"sentence {split} {seed} {number}"}]
+
+
+def _passages(count: int, split: str, seed: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of each passage."""
+    from translucid.corpora.phrasebook.discourse import generate_passages
+
+    for number, passage in enumerate(generate_passages(count, split=split, seed=seed), 1):  # type: ignore[arg-type]
+        yield passage.records(f"passage {split} {seed} {number}")
 
 
 @app.command()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from translucid.corpora.phrasebook import adverbials as when_where
 from translucid.corpora.phrasebook import lexicon as words
 from translucid.corpora.phrasebook import verbs
+from translucid.corpora.phrasebook.conjugation import Verb
 from translucid.corpora.phrasebook.lexicon import Noun, nouns
 from translucid.corpora.phrasebook.text import Expression
 
@@ -110,18 +111,35 @@ PREPOSITIONS = (
 
 
 def _adjectives(
-    listed: str, antecedents: Sequence[Noun], openings: str, unlike: Sequence[Noun] = (), **more: object
+    listed: str,
+    antecedents: Sequence[Noun],
+    openings: str,
+    unlike: Sequence[Noun] = (),
+    *,
+    verb: Verb = verbs.SER,
+    modes: tuple[str, ...] = ("present",),
+    gradable: bool = True,
+    numbers: tuple[bool, ...] = (False, False, True),
 ) -> list[Pattern]:
     """Return a pattern for each adjective, `english spanish`, separated by `;`."""
     patterns: list[Pattern] = []
     for adjective in words.adjectives(listed):
-        pattern = AdjectivePattern(adjective.english, antecedents, openings, unlike, adjective=adjective, **more)  # type: ignore[arg-type]
+        pattern = AdjectivePattern(
+            adjective.english,
+            antecedents,
+            openings,
+            unlike,
+            numbers,
+            adjective=adjective,
+            verb=verb,
+            modes=modes,
+            gradable=gradable,
+        )
         patterns.append(pattern)
     return patterns
 
 
-_WENT = (*SIGHTS, *SHOPS)
-_STATE = {"verb": verbs.ESTAR, "modes": ("present", "past")}
+NOW_OR_BEFORE = ("present", "past")
 ADJECTIVES = (
     *_adjectives("expensive caro; cheap barato", (*GOODS, *READ, *FOOD, *DRINKS), "bought saw"),
     *_adjectives("beautiful bonito", (*GOODS, *SIGHTS), "saw"),
@@ -129,13 +147,15 @@ ADJECTIVES = (
     *_adjectives("red rojo; white blanco; black negro; yellow amarillo", (*CLOTHES, *CONTAINERS, *nouns("car bicycle"
                  " umbrella chair sofa lamp phone")), "bought have saw", gradable=False),
     *_adjectives("boring aburrido; long largo; funny divertido", LONG, "remember", _NOT_LONG,
-                 modes=("present", "past"), numbers=ONE),
+                 modes=NOW_OR_BEFORE, numbers=ONE),
     *_adjectives("clean limpio; dirty sucio", (*CLOTHES, *DISHES, *ROOMS, *FURNITURE, *nouns("car window")),
-                 "saw", **_STATE),
+                 "saw", verb=verbs.ESTAR, modes=NOW_OR_BEFORE),
     *_adjectives("broken roto", (*DEVICES, *DISHES, *TOYS, *FURNITURE, *nouns("umbrella window")), "have found saw",
-                 _NOT_BROKEN, gradable=False, **_STATE),
+                 _NOT_BROKEN, gradable=False, verb=verbs.ESTAR, modes=NOW_OR_BEFORE),
     *_adjectives("empty vacío; full lleno", CONTAINERS, "found have saw", nouns("pencil chair pen spoon fork"),
-                 gradable=False, **_STATE),
-    *_adjectives("open abierto; closed cerrado", SHOPS, "went", FOOD[7:], gradable=False, numbers=ONE, **_STATE),
-    *_adjectives("delicious delicioso", (*FOOD, *DRINKS), "bought", _NOT_EATEN, gradable=False, **_STATE),
+                 gradable=False, verb=verbs.ESTAR, modes=NOW_OR_BEFORE),
+    *_adjectives("open abierto; closed cerrado", SHOPS, "went", FOOD[7:], gradable=False, numbers=ONE,
+                 verb=verbs.ESTAR, modes=NOW_OR_BEFORE),
+    *_adjectives("delicious delicioso", (*FOOD, *DRINKS), "bought", _NOT_EATEN, gradable=False,
+                 verb=verbs.ESTAR, modes=NOW_OR_BEFORE),
 )  # fmt: skip

@@ -1,11 +1,13 @@
 """Files in the run folder that `translucid tune` and validation have fitted to the model; they hold for no other model.
 
 They are the confidence estimator of `translucid tune --confidence`, the scores of the run on its validation sentences,
-the alignment layer of `translucid tune --alignments` and the tuned lens of `translucid tune --lens`.
+the alignment layer of `translucid tune --alignments` and the tuned lens of `translucid tune --lens`. A multilingual
+model has a folder with such files for each direction.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from pydantic import model_validator
@@ -16,7 +18,7 @@ from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.errors import UserError
-from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, LENS, VALIDATION, RunFolder
+from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -65,13 +67,33 @@ class _ValidationFile(_Fitted):
         return self
 
 
+def fitted_file(run: RunFolder, name: str, languages: Languages) -> Path:
+    """Return the file with a result for two languages: that of a multilingual model, or else the only one."""
+    file = _file_of_direction(run, name, languages)
+    return file if file.exists() else run.path / name
+
+
+def _file_of_direction(run: RunFolder, name: str, languages: Languages | None) -> Path:
+    """Return the file of a result for a direction of a multilingual model; without languages, for another model."""
+    if languages is None:
+        return run.path / name
+    return run.path / DIRECTIONS / "-".join(code or "und" for code in languages) / name
+
+
+def _new_file(run: RunFolder, name: str, languages: Languages | None) -> Path:
+    """Return the file to which a result is written, in a folder that exists."""
+    file = _file_of_direction(run, name, languages)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
 def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> tuple[Estimator | None, str]:
     """Read the estimator of a run; without one, None and the reason why a file is ignored, or "".
 
     Raises:
         UserError: the file is damaged.
     """
-    file = run.path / CONFIDENCE
+    file = fitted_file(run, CONFIDENCE, languages)
     content = _ConfidenceFile.read(file, option=" --confidence")
     if content is None:
         return None, ""
@@ -85,7 +107,7 @@ def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) 
 
 def confidence_note(run: RunFolder, languages: Languages) -> str:
     """Return the reason why the estimator of a run is ignored; "" if it is used or there is none."""
-    if not (run.path / CONFIDENCE).exists():
+    if not fitted_file(run, CONFIDENCE, languages).exists():
         return ""
     _, reason = load_confidence(run, run.tokenizer(), languages)
     return reason
@@ -94,7 +116,7 @@ def confidence_note(run: RunFolder, languages: Languages) -> str:
 def save_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages | None, estimator: Estimator) -> None:
     """Save an estimator in the run folder."""
     marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
-    _ConfidenceFile(**marks, estimator=estimator).write(run.path / CONFIDENCE)
+    _ConfidenceFile(**marks, estimator=estimator).write(_new_file(run, CONFIDENCE, languages))
 
 
 def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Languages) -> ValidationScores | None:
@@ -103,7 +125,7 @@ def load_validation_scores(run: RunFolder, tokenizer: Tokenizer, languages: Lang
     Raises:
         UserError: the file is damaged.
     """
-    content = _ValidationFile.read(run.path / VALIDATION, LARGEST_SCORES)
+    content = _ValidationFile.read(fitted_file(run, VALIDATION, languages), LARGEST_SCORES)
     if content is None or not content.is_of(run, tokenizer) or content.languages not in (None, languages):
         return None
     return content.scores
@@ -114,7 +136,7 @@ def save_validation_scores(
 ) -> None:
     """Save validation scores; `languages`: those of the sentences, for a multilingual model."""
     marks = {"model": run.model_digest(), "tokenizer": tokenizer.fingerprint, "languages": languages}
-    _ValidationFile(**marks, scores=scores).write(run.path / VALIDATION, indent=None)
+    _ValidationFile(**marks, scores=scores).write(_new_file(run, VALIDATION, languages), indent=None)
 
 
 def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceModel) -> AlignmentLayer | None:
@@ -141,7 +163,8 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
         nothing = torch.tensor([[model.eos]], device=device)
         forced_pass(model, nothing, nothing, look=False, layer=layer)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise UserError("does not fit the model", file=run.path / ALIGNMENT, fix=_FIX % "--alignments") from error
+        file = fitted_file(run, ALIGNMENT, languages)
+        raise UserError("does not fit the model", file=file, fix=_FIX % "--alignments") from error
     return layer
 
 
@@ -160,7 +183,8 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
         lens = new_tuned_lens(model)
         lens.load_state_dict(tensors)
     except (UserError, RuntimeError) as error:
-        raise UserError("does not fit the model", file=run.path / LENS, fix=_FIX % "--lens") from error
+        file = fitted_file(run, LENS, languages)
+        raise UserError("does not fit the model", file=file, fix=_FIX % "--lens") from error
     return lens.eval().requires_grad_(False)
 
 
@@ -170,7 +194,7 @@ def _fitted_tensors(run: RunFolder, name: str, languages: Languages, option: str
     Raises:
         UserError: the file is damaged, or belongs to another model.
     """
-    file = run.path / name
+    file = fitted_file(run, name, languages)
     if not file.exists():
         return None
     tensors, facts = load_tensors(file)
@@ -193,4 +217,4 @@ def save_tuned_lens(run: RunFolder, lens: TunedLens, languages: Languages | None
 
 def _save_fitted(run: RunFolder, name: str, tensors: dict[str, Tensor], languages: Languages | None) -> None:
     facts = {"model": run.model_digest(), "languages": list(languages) if languages else None}
-    save_tensors(run.path / name, tensors, facts)
+    save_tensors(_new_file(run, name, languages), tensors, facts)

@@ -18,6 +18,7 @@ from translucid.data.languages import Languages
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.noisy_channel import WEIGHTS, ChannelWeights
+from translucid.engines.run_files import fitted_file
 from translucid.engines.tuned import FILE as TUNED
 from translucid.engines.tuned import SHORTLIST
 from translucid.evaluation.alignment_error import to_pharaoh
@@ -114,6 +115,11 @@ class Job(AnyJob):
             source = self.first_step.configuration.data.languages[0]
         return source, target
 
+    def fitted(self, name: str) -> str | None:
+        """Return the fingerprint of a result that was fitted to the run and its languages, if there is one."""
+        languages = self.configuration.data.languages if self.configuration else (None, None)
+        return digest_if_any(fitted_file(RunFolder(self.run), name, languages))
+
     def identity(self, device: str) -> dict[str, Any]:
         """Return what must be equal for two jobs to write the same, given the kind of device that each works on."""
         folder = RunFolder(self.run)
@@ -135,9 +141,9 @@ class Job(AnyJob):
             "--inflect-terms": self.inflect_terms,
             "--terms-mode": self.terms_mode,
             "the tuning": " ".join(filter(None, tuning)) or None,
-            "the alignment layer": digest_if_any(self.run / ALIGNMENT) if self.alignments else None,
-            "the validation scores": digest_if_any(self.run / VALIDATION),
-            "the confidence": digest_if_any(self.run / CONFIDENCE) if self.form == "jsonl" else None,
+            "the alignment layer": self.fitted(ALIGNMENT) if self.alignments else None,
+            "the validation scores": self.fitted(VALIDATION),
+            "the confidence": self.fitted(CONFIDENCE) if self.form == "jsonl" else None,
             "the device": device,
             "--engine": self.engine,
             "--format": self.form,

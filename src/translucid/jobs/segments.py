@@ -11,7 +11,6 @@ from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.documents.document import NearMatch, Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
-from translucid.ground.reading import digest_if_any
 from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.windows import Window
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE
@@ -32,8 +31,8 @@ class SegmentJob(Job):
         return {
             **super().identity(device),
             "--format": "segments with near matches" if self.near_matches else "segments",
-            "the confidence": digest_if_any(self.run / CONFIDENCE),
-            "the alignment layer": digest_if_any(self.run / ALIGNMENT),
+            "the confidence": self.fitted(CONFIDENCE),
+            "the alignment layer": self.fitted(ALIGNMENT),
         }
 
     def worker(self, threads: int | None = None) -> SegmentWorker:

@@ -44,6 +44,8 @@ VALIDATION = "validation-scores.json"
 """The scores of the validation sentences; a warning is given for sentences that differ too much from them."""
 ADAPTER = "adapter.safetensors"
 """The low-rank differences of a fine-tuning (`adapters.py`)."""
+DIRECTIONS = "directions"
+"""A folder with the results of `tune` and of validation for each direction of a multilingual model."""
 SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 OURS = (
@@ -124,7 +126,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-        if not self.exists and not visible <= {*OURS, "state", SCENES, PAIRS, DISTILLATION}:
+        if not self.exists and not visible <= {*OURS, "state", DIRECTIONS, SCENES, PAIRS, DISTILLATION}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
@@ -178,12 +180,21 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        for file in (*(self.path / name for name in OURS), *states):
+        for file in (*(self.path / name for name in OURS), *states, *self.path.glob(f"{DIRECTIONS}/*/*")):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        for name in (".lock", "state", "state/corpus", "state/images", ".preparing", ".ready", ".moving", ".replaced"):
-            written = self.path / name
-            if written.is_symlink():
-                raise UserError("is a link, and would be written through", file=written, fix="Remove it.")
+        for name in (
+            ".lock",
+            "state",
+            DIRECTIONS,
+            "state/corpus",
+            "state/images",
+            ".preparing",
+            ".ready",
+            ".moving",
+            ".replaced",
+        ):
+            if (self.path / name).is_symlink():
+                raise UserError("is a link, and would be written through", file=self.path / name, fix="Remove it.")
 
     def tokenizer(self) -> Tokenizer:
         """Read the tokenizer; if there is a model, it must be the tokenizer of its training.
@@ -206,6 +217,7 @@ class RunFolder:
 
         for name in (*FOUND, CONFIDENCE, ALIGNMENT, LENS, VALIDATION):
             (self.path / name).unlink(missing_ok=True)
+        shutil.rmtree(self.path / DIRECTIONS, ignore_errors=True)
         shape = model.options.model_dump(mode="json")
         save_tensors(self.model_file, merged(model), {**facts, "model": shape, "tokenizer": tokenizer.fingerprint})
 

@@ -5,8 +5,11 @@ The last step also chooses how word alignments are read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from translucid.api.alignment_choice import choose_alignment
 from translucid.api.validation_fitting import fit_validation_scores
+from translucid.data.languages import Languages
 from translucid.engines.tuned import FILE
 from translucid.engines.tuning import find_fastest
 from translucid.ground.console import Console
@@ -36,6 +39,12 @@ def show_gain(trainer: Trainer, console: Console) -> None:
         console.print(f"no weights were better than those that it began with, which are kept{advice}", soft_wrap=True)
 
 
+def trained_directions(trainer: Trainer) -> Sequence[Languages]:
+    """Return the directions of a multilingual run; no languages for another run, which needs no choice of them."""
+    data = trainer.run.configuration().data
+    return data.directions if data.is_multilingual else [(None, None)]
+
+
 def _has_learned(trainer: Trainer) -> bool:
     """Whether this process writes the run, the training has ended, and its best weights translate anything at all."""
     score = trainer.progress.best_score
@@ -52,8 +61,9 @@ def tune_trained(trainer: Trainer, console: Console) -> None:
     run = trainer.run.path
     if not _has_learned(trainer) or trainer.device.type != "cpu" or (run / FILE).exists():
         return
+    source, target = trained_directions(trainer)[0]
     try:
-        tried, best = find_fastest(run, console=console)
+        tried, best = find_fastest(run, console=console, source=source, target=target)
     except (UserError, OSError) as error:
         console.print(f"not tuned: {error}", soft_wrap=True)
     except KeyboardInterrupt:
@@ -73,8 +83,13 @@ def measure_trained(trainer: Trainer, console: Console) -> None:
     if not _has_learned(trainer):
         return
     try:
-        fit_validation_scores(trainer.run.path, console=console, device=str(trainer.device))
-        choose_alignment(trainer.run.path, console=console, device=str(trainer.device))
+        directions = trained_directions(trainer)
+        for source, target in directions:
+            fit_validation_scores(
+                trainer.run.path, console=console, device=str(trainer.device), source=source, target=target
+            )
+        # A run has one reading of alignments, for all directions.
+        choose_alignment(trainer.run.path, languages=directions[0], console=console, device=str(trainer.device))
     except (UserError, OSError) as error:
         console.print(f"validation sentences were not measured: {error}", soft_wrap=True)
     except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """Files that tuning writes into a run folder: they come back as they were, for their model and languages alone."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -42,6 +43,12 @@ def run(plain_run):
     yield plain_run
     for name in NAMES:
         (plain_run.path / name).unlink(missing_ok=True)
+    shutil.rmtree(plain_run.path / "directions", ignore_errors=True)
+
+
+def as_earlier(run, name):
+    """Move a file for English to where earlier versions had it, with its languages; return it."""
+    return (run.path / "directions" / "en-es" / name).rename(run.path / name)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +75,7 @@ def test_an_estimator_is_for_its_model_its_tokenizer_and_its_languages(run, toke
     save_confidence(run, tokenizer, None, ESTIMATOR)
     assert load_confidence(run, tokenizer, FRENCH) == (ESTIMATOR, "")
     save_confidence(run, tokenizer, ENGLISH, ESTIMATOR)
-    file = run.path / "confidence.json"
+    file = as_earlier(run, "confidence.json")
     assert file.read_text().endswith("}\n") and json.loads(file.read_text())["languages"] == ["en", "es"]
     assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "") and confidence_note(run, ENGLISH) == ""
     again = "and is ignored; run translucid tune --confidence again"
@@ -80,12 +87,23 @@ def test_an_estimator_is_for_its_model_its_tokenizer_and_its_languages(run, toke
     assert load_confidence(run, OtherTokenizer(), ENGLISH) == (None, of_model)
 
 
+def test_each_direction_has_its_files(run, tokenizer):
+    of_french = ESTIMATOR.model_copy(update={"threshold": 30.0})
+    save_confidence(run, tokenizer, ENGLISH, ESTIMATOR)
+    save_confidence(run, tokenizer, FRENCH, of_french)
+    assert load_confidence(run, tokenizer, ENGLISH) == (ESTIMATOR, "")
+    assert load_confidence(run, tokenizer, FRENCH) == (of_french, "")
+    assert load_confidence(run, tokenizer, (None, "es")) == (None, "")
+    run.save_model(run.load_sequence_model(run.configuration(), tokenizer), tokenizer, {})
+    assert load_confidence(run, tokenizer, ENGLISH) == load_confidence(run, tokenizer, FRENCH) == (None, "")
+
+
 def test_validation_scores_are_for_their_model_their_tokenizer_and_their_languages(run, tokenizer):
     assert load_validation_scores(run, tokenizer, ENGLISH) is None
     save_validation_scores(run, tokenizer, None, SCORES)
     assert load_validation_scores(run, tokenizer, FRENCH) == SCORES
     save_validation_scores(run, tokenizer, ENGLISH, SCORES)
-    assert (run.path / "validation-scores.json").read_text().endswith("}\n")
+    assert as_earlier(run, "validation-scores.json").read_text().endswith("}\n")
     assert load_validation_scores(run, tokenizer, ENGLISH) == SCORES
     assert load_validation_scores(run, tokenizer, FRENCH) is None
     assert load_validation_scores(Retrained(run), tokenizer, ENGLISH) is None
@@ -158,6 +176,7 @@ def test_an_alignment_layer_is_for_its_model_and_its_languages(run, tokenizer):
     for name, tensor in layer.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
     save_alignment_layer(run, layer, ENGLISH)
+    as_earlier(run, "alignment.safetensors")
     assert load_alignment_layer(run, ENGLISH, model) and load_alignment_layer(run, FRENCH, model) is None
     fix = "Delete it, or run translucid tune --alignments again."
     with pytest.raises(UserError, match=f"alignment.safetensors: belongs to another model. {fix}"):

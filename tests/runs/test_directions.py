@@ -71,7 +71,12 @@ def test_the_same_language_has_one_code():
     assert of_model.directions == (("eng_Latn", "fra_Latn"),) and of_model.languages == ("eng_Latn", "fra_Latn")
 
 
+def test_the_directions_of_the_run_do_not_depend_on_those_chosen():
+    assert options().between("en", "fr").directions == options().directions
+
+
 WRONG = {
+    "choose one of several directions": {"source_language": "en", "target_language": "fr"},
     "has no languages": {"train": ["fr.tsv:en-fr", "de.tsv:en-de", "x.tsv"]},
     "needs? the? validation files|need validation files": {"valid": []},
     "has other languages than the other files": {"train": ["fr.tsv:en-fr"]},

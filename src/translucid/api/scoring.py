@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from translucid.api.pivot_translator import AnyTranslator
 from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
+from translucid.data.readers.corpus_names import Direction, label
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.evaluation.alignment_error import AlignmentOptions
+from translucid.evaluation.direction_scores import DirectionScore, DirectionScores
 from translucid.evaluation.metrics import without_blank
+from translucid.evaluation.off_target import off_target_rate
 from translucid.evaluation.report import Evaluation, evaluate
 from translucid.ground.console import Console, counting
 from translucid.runs.run_folder import RunFolder
@@ -93,6 +97,57 @@ def translated(
     with counting(console, "translating", len(sources)) as advance:
         translations = translator.stream(sources, options, split=split, on_done=advance)
         return [translation.text for translation in translations]
+
+
+def score_directions(
+    translator: Translator,
+    by_direction: Mapping[Direction, Sequence[Pair]],
+    options: DecodingOptions | None = None,
+    *,
+    split: bool = False,
+    perplexity: bool = True,
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    console: Console,
+) -> tuple[DirectionScores, list[str]]:
+    """Translate test sets of several directions with a multilingual model, and score the translations.
+
+    Args:
+        translator: a translator of one of the directions.
+        by_direction: the pairs of each direction.
+        options: how to search; the run's own settings by default.
+        split: whether to split sources into sentences.
+        perplexity: whether to compute the perplexity of the references.
+        tokenize: sacreBLEU's tokenizer; that of each target language by default.
+        lowercase: whether case is ignored.
+        console: shows the progress.
+
+    Returns:
+        The scores, and the translations of all directions in order.
+    """
+    data = translator.configuration.data
+    languages = sorted({*data.every_language, *chain.from_iterable(by_direction)})
+    scores: list[DirectionScore] = []
+    every: list[str] = []
+    for direction, pairs in by_direction.items():
+        console.print(f"{label(direction)}:")
+        scored, texts = score(
+            translator.between(*direction),
+            pairs,
+            options,
+            split=split,
+            perplexity=perplexity,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            console=console,
+        )
+        rate, of_references = (
+            off_target_rate(written, direction[1], languages) for written in (texts, targets_of(pairs))
+        )
+        zero_shot = bool(data.directions) and direction not in data.directions
+        scores.append(DirectionScore(label(direction), scored, rate, of_references, zero_shot))
+        every += texts
+    return DirectionScores(scores, languages), every
 
 
 def score_terms(

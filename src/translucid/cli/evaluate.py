@@ -6,6 +6,8 @@
 
     translucid evaluate runs/es --test test.tsv --beam 5 --json > scores.json
 
+    translucid evaluate runs/many --test test-fra.tsv:en-fr test-deu.tsv:en-de spa-fra.tsv:es-fr
+
     translucid evaluate runs/de --test 'test.{en,de}' --reference test.2.de --tokenize none
 
     translucid evaluate runs/es --test test.tsv --terms terms.tsv --inflect-terms
@@ -30,7 +32,7 @@ from typer import Argument, Option
 
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
-from translucid.cli.printing import evenly_spread, print_json, print_scores, with_examples
+from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
 from translucid.cli.run_kinds import refuse_for, steps_of
 from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.data.readers.standard_input import refuse_twice
@@ -128,6 +130,10 @@ def evaluate(
     A text classifier is scored by accuracy, F1, a confusion matrix and calibration; --samples shows errors, the most
     confident ones first.
 
+    A multilingual model is scored in each direction of the test files, whose names end with their languages; a model
+    that was trained in both directions is tested in both. The off-target rate is the share of translations in another
+    language of the model, by language identification, beside that of the references.
+
     A language model is scored by perplexity per word and bits per character, which compare models of any vocabulary.
     """
     # The test set may be given without --test, as in `evaluate RUN FILES`.
@@ -183,6 +189,13 @@ def _evaluate_translations(
     from translucid.runs.run_folder import RunFolder
 
     assert data.test
+    configuration, several = _directed(configuration, first_step, pair_up(data.test))
+    if several:
+        from translucid.cli.directions import evaluate_directions
+
+        flags = option.changed_flags(data, scoring, report, translation, terms)
+        evaluate_directions(run, configuration, flags, pair_up(data.test), scoring, report, translation)
+        return
     pairs = _pairs(configuration, first_step, data.test)
     if not pairs:
         raise UserError("holds no sentence pairs", file=data.test[0], fix="Check the file.")
@@ -230,7 +243,19 @@ def _evaluate_translations(
         return
     print_scores(scored)
     _print_more(translator, aligned, usage)
-    _print_samples(report.samples, pairs, texts)
+    print_samples(report.samples, pairs, texts)
+
+
+def _directed(
+    configuration: Configuration, first_step: FirstStep | None, test: list[str]
+) -> tuple[Configuration, bool]:
+    """Return the configuration for the direction of a test set, and whether a multilingual model has several there."""
+    directions = {corpus.direction for corpus in configuration.data.corpora(test)}
+    if first_step or not configuration.data.tokenizer.languages:
+        return configuration, False
+    if len(directions) == 1:
+        configuration = configuration.between(*directions.pop())
+    return configuration, len(directions) > 1
 
 
 def _pairs(configuration: Configuration, first_step: FirstStep | None, test: list[str]) -> list[Pair]:
@@ -287,9 +312,3 @@ def _print_more(
         has_layer = any(options.learned for options in aligned)
         console.print()
         console.print(alignment_table(aligned, translator.configuration.alignment.of(has_layer)))
-
-
-def _print_samples(wanted: int, pairs: list[Pair], texts: list[str]) -> None:
-    console = Console()
-    for i in evenly_spread(wanted, len(pairs)):
-        console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

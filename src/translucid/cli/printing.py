@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from translucid.ground.console import Console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from rich.console import RenderableType
+
+    from translucid.data.readers.corpus import Pair
 
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -59,3 +61,10 @@ def evenly_spread(wanted: int, count: int) -> list[int]:
     """Return so many numbers below a count, evenly spread; all if there are fewer."""
     shown = min(wanted, count)
     return [number * count // shown for number in range(shown)]
+
+
+def print_samples(wanted: int, pairs: Sequence[Pair], texts: Sequence[str]) -> None:
+    """Print some pairs, evenly spread, with the translations of their sources."""
+    console = Console()
+    for i in evenly_spread(wanted, len(pairs)):
+        console.print(f"\nsource      {pairs[i].source}\nreference   {pairs[i].target}\nhypothesis  {texts[i]}")

@@ -122,7 +122,10 @@ class DataOptions(OptionGroup):
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions of the training corpora whose names have languages, without repetitions."""
-        corpora = [*self.corpora(self.train), *self.corpora(self.mix), *self.corpora(self.synthetic, as_written=True)]
+        corpora = []
+        for name in (*self.train, *self.mix):
+            corpora += self._readings(name, None)
+        corpora += self.corpora(self.synthetic, as_written=True)
         directions = []
         for corpus in corpora:
             source, target = corpus.direction
@@ -180,14 +183,21 @@ class DataOptions(OptionGroup):
         corpora = []
         for name in names:
             languages = languages_of(name, self.tokenizer.languages)
-            if languages is None:
-                corpora.append(DirectedCorpus(name, self.languages, self.reverse and not as_written))
-            elif as_written:
+            if as_written and languages:
                 corpora.append(DirectedCorpus(name, languages, swapped=False))
+            elif as_written:
+                corpora.append(DirectedCorpus(name, self.languages, swapped=False))
             else:
-                both = self.both_directions
-                corpora += readings(name, languages, chosen=self._chosen, reverse=self.reverse, both_directions=both)
+                corpora += self._readings(name, self._chosen)
         return corpora
+
+    def _readings(self, name: str, chosen: Direction | None) -> list[DirectedCorpus]:
+        """Return the corpora that the name of a file stands for, only those of the chosen direction if there is one."""
+        languages = languages_of(name, self.tokenizer.languages)
+        if languages is None:
+            return [DirectedCorpus(name, self.languages, self.reverse)]
+        both = self.both_directions
+        return readings(name, languages, chosen=chosen, reverse=self.reverse, both_directions=both)
 
     @property
     def chosen_languages(self) -> tuple[str | None, str | None] | None:
@@ -257,6 +267,8 @@ class DataOptions(OptionGroup):
         for name in ("target_text", "fuzzy_matches", "terms", "subword_dropout"):
             if getattr(self, name):
                 yield f"data.{name} is for a single direction, and data.train has several: leave it out"
+        if self._chosen:
+            yield "data.source_language and data.target_language choose one of several directions: leave them out"
         if not self.valid and self.train:
             yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"
         if not self.tokenizer.joint:

@@ -232,7 +232,7 @@ def offered(*label, languages=None, told=None, default=("en", "es")):
     data = configuration.data.model_copy(update={"source_language": source, "target_language": target})
     if languages:
         tokenizer = SimpleNamespace(languages=languages, told=told)
-        data = SimpleNamespace(tokenizer=tokenizer, languages=default)
+        data = SimpleNamespace(tokenizer=tokenizer, languages=default, directions=())
     return offer(SimpleNamespace(data=data), *(label or (None, None)), "runs/x")
 
 
@@ -277,6 +277,19 @@ def test_languages_of_a_run_of_many_targets():
     with pytest.raises(UserError) as error:
         offered(languages=NLLB, told="the target alone", default=(None, None))
     assert str(error.value) == "runs/x: does not say which language it reads. Write 'en-*=runs/x' (with its code)."
+
+
+def test_languages_of_a_run_that_was_trained_on_several_directions():
+    files = {"train": ["a.tsv:en-fr", "b.tsv:es-en"], "valid": ["c.tsv:en-fr"]}
+    both = resolve(overrides={f"data.{name}": value for name, value in files.items()} | {"data.both_directions": True})
+    sources, targets = offer(both, None, None, "runs/x")
+    assert list(sources) == list(targets) == ["en", "es", "fr"] and sources["es"] == "es"
+    assert offer(both, "es", "fr", "runs/x") == ({"es": "es"}, {"fr": "fr"})
+    one_way = resolve(overrides={f"data.{name}": value for name, value in files.items()})
+    sources, targets = offer(one_way, None, None, "runs/x")
+    assert (list(sources), list(targets)) == (["en", "es"], ["en", "fr"])
+    with pytest.raises(UserError, match=r"runs/x: has no language 'de'\. It has en, es\."):
+        offer(one_way, "de", None, "runs/x")
 
 
 def test_a_language_that_a_run_does_not_have():

@@ -229,6 +229,10 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
     targets = _chosen(every, target, run_target, folder)
     if tokenizer.told == "each on its own side":
         return _chosen(every, source, run_source, folder), targets
+    trained = {code for code, _ in configuration.data.directions}
+    if trained:
+        # All sources with all targets: also pairs that no training file has.
+        return _chosen(_by_usual_code(trained), source, run_source, folder), targets
     source = source or run_source
     if not source:
         fix = f"Write 'en-*={folder}' (with its code)."

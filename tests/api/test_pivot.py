@@ -1,14 +1,17 @@
 """Translation through a pivot language: two untrained models, whose steps can also be taken one by one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.probes.foreign import many_languages_folder
 from translucid import PivotTranslator, Translator, UserError
-from translucid.api.pivot_translator import composed, composed_alignment
+from translucid.api.pivot_translator import _sentences, composed, composed_alignment
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.corpora.phrasebook import generate
 from translucid.data import text_pipeline
+from translucid.data.text_pipeline import Piece
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.interop.importing import import_model
@@ -63,6 +66,12 @@ def test_the_second_step_translates_the_sentences_of_the_first(pivot, steps, mon
     assert [translation.source for translation in translations] == TEXTS
     score = second.translate(translations[0].first.text, split=False).score
     assert translations[0].score == pytest.approx(score, abs=1e-4)
+
+
+def test_an_empty_sentence_of_the_first_step_is_left_out():
+    pieces = [Piece("a", [1], "  "), Piece("b", [1], "\n"), Piece(TEXTS[4], [], "")]
+    first = SimpleNamespace(pieces=pieces, sentences=[("a", ""), ("b", "c")])
+    assert _sentences(first) == [("c", "\n"), (TEXTS[4], "")]
 
 
 def test_a_translation_does_not_depend_on_its_batch(pivot):

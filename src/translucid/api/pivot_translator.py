@@ -319,14 +319,15 @@ class PivotTranslator:
 
 
 def _sentences(translation: Translation) -> list[tuple[str, str]]:
-    """Return the translated sentences of a text, each with the white space after it."""
+    """Return the translated sentences of a text, each with the white space after it, except empty ones."""
     translated = iter(translation.sentences)
     sentences = []
     for piece in translation.pieces:
         text = piece.text  # a piece without words is copied
         if piece.ids:
             _, text = next(translated)
-        sentences.append((text, piece.after))
+        if text.strip():
+            sentences.append((text, piece.after))
     return sentences
 
 

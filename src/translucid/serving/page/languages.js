@@ -44,6 +44,16 @@ function model() {
   return models[Number($("model").value)];
 }
 
+// Whether a model has several language pairs, so that requests must name them.
+function isMany({ sources, targets }) {
+  return sources.length * targets.length > 1;
+}
+
+// A model for languages that are not those chosen.
+export function named(name, source, target) {
+  return { name, source, target, many: isMany(models.find((one) => one.name === name)) };
+}
+
 function can({ sources, targets }, source, target) {
   return sources.includes(source) && targets.includes(target) && (source !== target || targets.length === 1);
 }
@@ -81,9 +91,9 @@ function fill(id, codes, chosen, detect) {
 
 // The chosen model and languages; `many`: whether the model has others, so that requests must name them.
 export function first() {
-  const { name, sources, targets, pivot } = model();
+  const { name, sources, pivot } = model();
   const source = $("from").value === DETECT ? (found ?? sources[0]) : $("from").value;
-  return { name, source, target: $("to").value, many: sources.length * targets.length > 1, pivot };
+  return { name, source, target: $("to").value, many: isMany(model()), pivot };
 }
 
 // The model to compare with, for the same languages or the nearest it has; null if none is chosen.
@@ -93,7 +103,7 @@ export function second() {
   const one = first();
   const source = sources.includes(one.source) ? one.source : sources[0];
   const target = targets.includes(one.target) ? one.target : targets.find((code) => code !== source) ?? targets[0];
-  return { name, source, target, many: sources.length * targets.length > 1 };
+  return named(name, source, target);
 }
 
 // Whether to detect the language.

@@ -1,6 +1,6 @@
 // Translations through a pivot language: both steps are shown like the translations of two models.
 
-import { say } from "./languages.js";
+import { named, say } from "./languages.js";
 
 // The views of a response of /look: one, or one for each step. `which` is the index of the chosen model.
 export function viewsOf(answer, model, which) {
@@ -11,7 +11,7 @@ export function viewsOf(answer, model, which) {
 }
 
 function modelOf({ model: name, source, target }) {
-  return { name, source, target, many: true };
+  return named(name, source, target);
 }
 
 // The response after the user has chosen other translations in one step. `ask` is a request for a model.

@@ -164,7 +164,8 @@ def test_what_is_computed_before_a_batch_moves():
 
 def test_sentences_side_by_side_with_their_padding():
     ids, offsets = np.array([5, 6, 7, 8, 9], np.uint16), np.array([0, 3, 3, 5])
-    filled, real = side_by_side(ids, offsets, np.array([2, 0, 1]))
+    rows = np.array([2, 0, 1])
+    filled, real = side_by_side(ids, offsets[rows], offsets[rows + 1])
     assert filled.tolist() == [[8, 9, 0], [5, 6, 7], [0, 0, 0]]
     assert real.tolist() == [[True, True, False], [True, True, True], [False, False, False]]
     assert filled.dtype == np.int64

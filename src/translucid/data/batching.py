@@ -112,7 +112,7 @@ def plan_epoch(
 
 def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
     """Return the decoder's input and the labels of the targets `rows` [B], as `Batch` describes them."""
-    labels, real = side_by_side(ids, offsets, rows)
+    labels, real = side_by_side(ids, offsets[rows], offsets[rows + 1])
     targets_in = np.full_like(labels, SPECIAL.pad)
     # The decoder reads each label at the next position. The end token is the exception: nothing follows it.
     targets_in[:, 1:] = np.where(real[:, 1:], labels[:, :-1], SPECIAL.pad)
@@ -121,10 +121,10 @@ def shifted(ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[
 
 
 def side_by_side(
-    ids: NDArray[np.integer], offsets: NDArray[np.int64], rows: NDArray[np.int64]
+    ids: NDArray[np.integer], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the sentences `rows` [B] as a right-padded array [B, longest], and where it is not padding."""
-    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+    """Return the ids from `starts` [B] to `ends` [B] right-padded, [B, longest], and where they are not padding."""
+    lengths = ends - starts
     columns = np.arange(lengths.max())
     real = columns < lengths[:, None]  # [B, longest]
     filled = np.full(real.shape, SPECIAL.pad, np.int64)

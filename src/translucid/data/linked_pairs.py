@@ -23,7 +23,7 @@ class LinkedPair(Pair):
     def of(cls, pair: Pair, links: Iterable[tuple[int, int]]) -> LinkedPair:
         """Return a pair with links; a synthetic pair stays one."""
         kind = LinkedSyntheticPair if isinstance(pair, SyntheticPair) else LinkedPair
-        linked = kind(*pair)
+        linked = kind(*pair).of_document(pair.document)
         linked.links = frozenset(links)
         return linked
 
@@ -48,6 +48,7 @@ class Edit(NamedTuple):
 def edited(pair: Pair, source: Sequence[Edit], target: Sequence[Edit] = ()) -> Pair:
     """Return a pair with edits of its texts; they are in order and do not overlap. Its links follow the words."""
     changed = pair._replace(source=with_edits(pair.source, source), target=with_edits(pair.target, target))
+    changed.of_document(pair.document)
     if not isinstance(pair, LinkedPair):
         return changed
     sources, targets = moved_words(pair.source, source), moved_words(pair.target, target)

@@ -151,6 +151,12 @@ def shuffled(places: NDArray[np.int64], count: int, seed: Sequence[int]) -> NDAr
     return numbers.astype(np.int64)
 
 
+def hashed(numbers: NDArray[np.int64], seed: Sequence[int]) -> NDArray[np.int64]:
+    """Return a random number below 2^32 for each number, which depends on nothing but that number and the seed."""
+    (key,) = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    return (_mixed(_mixed(numbers.astype(np.uint64)) ^ key) >> np.uint64(32)).astype(np.int64)
+
+
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix the bits of 64-bit numbers (the finaliser of SplitMix64, Steele et al. 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -31,6 +31,7 @@ from translucid.runs.training_options import TrainingOptions
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
+
 _READERS = {
     "text": ("translates text", "Use translucid translate."),
     "images": ("writes about images", "Use translucid caption."),
@@ -43,7 +44,7 @@ _READERS = {
 _DEFAULTS = DataOptions()
 _FOR_PAIRS = (
     "subword_dropout", "placeholders", "weights", "temperature", "reverse", "both_directions", "synthetic",
-    "target_text", "mix", "valid_general", "train_alignments",
+    "target_text", "mix", "valid_general", "train_alignments", "context",
 )  # fmt: skip
 """Settings of `data` that only corpora of sentence pairs have."""
 
@@ -134,6 +135,8 @@ class Configuration(OptionGroup):
                     yield f"training.{name} is for translators, Transformers or recurrent"
         elif self.model.elmo and self.training.sharded:
             yield "training.sharded is not for models that ELMo tells of their source"
+        elif self.model.elmo and self.data.context:
+            yield "data.context is not for models with model.elmo, which reads one sentence"
         elif self.training.elmo and not self.model.elmo:
             yield "training.elmo names a run, and model.elmo not its shape: give it as train --elmo"
 
@@ -145,6 +148,8 @@ class Configuration(OptionGroup):
                 yield f"training.{name} is for translators"
         if self.training.soft_targets and self.data.subword_dropout:
             yield "training.soft_targets and data.subword_dropout do not go together: pieces differ in each epoch"
+        if self.training.soft_targets and self.data.context:
+            yield "training.soft_targets and data.context do not go together: sources differ in each epoch"
         if self.training.adapter_rank and not isinstance(self.model, TransformerOptions):
             yield "training.adapter_rank is for Transformers"
         if added and (self.model.reads != "text" or not begins):

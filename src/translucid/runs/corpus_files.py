@@ -61,6 +61,8 @@ class Corpora:
         digest = hashlib.sha256()
         for pair in train:
             digest.update(json.dumps(pair).encode())
+            if pair.document is not None:
+                digest.update(str(pair.document).encode())
         return cls([train], valid, digest.hexdigest())
 
     def writing_bad_lines(self, file: Path) -> AbstractContextManager[None]:
@@ -107,7 +109,7 @@ def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterato
 
 
 def _synthetic(corpus: DirectedCorpus, on_bad: OnBad = None) -> Iterator[Pair]:
-    return (SyntheticPair(*pair) for pair in corpus.pairs(on_bad))
+    return map(SyntheticPair.of, corpus.pairs(on_bad))
 
 
 def _target_texts(file: str, on_bad: OnBad = None) -> Iterator[Pair]:
@@ -235,6 +237,9 @@ def _refuse_missing(options: DataOptions, needs_training_text: bool) -> None:
     """
     if not options.train and needs_training_text:
         raise UserError("there is nothing to train on", fix="Give --train FILES, or data.train in the configuration.")
+    if options.context and not options.valid:
+        what = "data.context needs validation files: pairs that are held out would be missing in the documents"
+        raise UserError(what, fix="Give whole documents with --valid.")
     if not options.train and not options.valid:
         what = "the run does not say which files it was trained on"
         raise UserError(what, fix="Give --valid FILES, and --train FILES if you have them.")

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
 from translucid.data.readers.corpus_names import Direction
-from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, TERM
+from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
@@ -101,6 +101,11 @@ class DataOptions(OptionGroup):
     reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each
     other is learned from the pairs. It needs the codes of both languages and a joint vocabulary."""
 
+    context: int = Field(0, ge=0, le=16)
+    """The most sentences before a sentence, in its document, that the model reads with it (docs/context.md). Training
+    draws from 0 to as many for each pair and epoch. Corpora say where documents begin: by a blank line, a column or key
+    `document`, or in .tmx files by `x-document` or `tuid`."""
+
     @property
     def reserved(self) -> tuple[str, ...]:
         """The reserved pieces that the vocabulary must have."""
@@ -111,6 +116,8 @@ class DataOptions(OptionGroup):
             pieces += TERM
         if self.fuzzy_matches:
             pieces.append(MATCH)
+        if self.context:
+            pieces.append(SEPARATOR)
         return tuple(pieces)
 
     @property
@@ -189,7 +196,7 @@ class DataOptions(OptionGroup):
                 corpora.append(DirectedCorpus(name, self.languages, swapped=False))
             else:
                 corpora += self._readings(name, self._chosen)
-        return corpora
+        return [corpus._replace(documents=bool(self.context)) for corpus in corpora]
 
     def _readings(self, name: str, chosen: Direction | None) -> list[DirectedCorpus]:
         """Return the corpora that the name of a file stands for, only those of the chosen direction if there is one."""

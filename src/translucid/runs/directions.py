@@ -22,6 +22,8 @@ class DirectedCorpus(NamedTuple):
     """The languages from which and to which its pairs are translated."""
     swapped: bool
     """Whether the sides of the pairs are exchanged."""
+    documents: bool = False
+    """Whether the pairs have the numbers of their documents."""
 
     def pairs(self, on_bad: OnBad = None) -> Iterator[Pair]:
         """Yield the pairs.
@@ -30,8 +32,9 @@ class DirectedCorpus(NamedTuple):
             UserError: the corpus can't be read, as for `read_pairs`.
         """
         if not self.swapped:
-            return read_pairs(self.name, languages=self.direction, on_bad=on_bad)
-        pairs = read_pairs(self.name, languages=self.direction[::-1], on_bad=on_bad)
+            return read_pairs(self.name, languages=self.direction, on_bad=on_bad, documents=self.documents)
+        languages = self.direction[::-1]
+        pairs = read_pairs(self.name, languages=languages, on_bad=on_bad, documents=self.documents)
         return (pair.swapped for pair in pairs)
 
 

@@ -23,7 +23,7 @@ _FIXED_LATER = (
     "data.reverse", "data.both_directions", "data.mix", "data.terms", "data.placeholders", "training.init_encoder",
     "training.init_decoder", "training.elmo", "training.freeze", "training.l2_sp", "training.distillation_weight",
     "training.adapter_rank", "training.teachers", "training.soft_targets", "training.guided_alignment",
-    "training.guided_layer",
+    "training.guided_layer", "data.context",
 )  # fmt: skip
 """More such keys. They are compared only if they are set, because older checkpoints lack them."""
 

@@ -115,8 +115,8 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
     data = configuration.data
     if not tokenizer.reserves(data.reserved):
         if not options.begin_from or options.adapter_rank:
-            wanted = [f"data.{name}" for name in ("placeholders", "terms", "fuzzy_matches") if getattr(data, name)]
-            names = " and ".join(wanted)
+            needing = "placeholders", "terms", "fuzzy_matches", "context"
+            names = " and ".join(f"data.{name}" for name in needing if getattr(data, name))
             what = f"the vocabulary lacks the pieces of {names}, and can't get any"
             raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
         tokenizer = reserving(tokenizer, data.reserved)

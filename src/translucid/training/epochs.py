@@ -15,12 +15,13 @@ from translucid.data.batching import Batch, plan_epoch
 from translucid.data.readers.captioned import CaptionedImages, VariedImages
 from translucid.data.readers.labelled import LabelledTexts
 from translucid.data.sampler import BLOCK, Order
+from translucid.data.stores.context import ContextCorpus, VariedContext
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.ground.errors import UserError
 from translucid.training.workers import Workers
 
-Pairs: TypeAlias = EncodedCorpus | CaptionedImages | LabelledTexts
+Pairs: TypeAlias = EncodedCorpus | ContextCorpus | CaptionedImages | LabelledTexts
 """The content of batches: sentence pairs, images with all their captions, or texts with labels."""
 Item = TypeVar("Item")
 
@@ -69,7 +70,7 @@ class PairEpochs:
 
     def __init__(
         self,
-        corpus: Pairs | VariedCorpus | VariedImages,
+        corpus: Pairs | VariedCorpus | VariedContext | VariedImages,
         sizes: Sequence[int],
         *,
         shares: Sequence[float] | None = None,
@@ -83,7 +84,7 @@ class PairEpochs:
         """Store the settings; batches are planned when they are needed.
 
         Args:
-            corpus: the pairs, with the same pieces in all epochs or with new ones in each.
+            corpus: the pairs, the same in all epochs or with new pieces or another context in each.
             sizes: the number of pairs from each of the concatenated corpora.
             shares: the share of each corpus in an epoch, in any unit, for `Order`.
             count: the number of pairs in an epoch; all by default.
@@ -139,8 +140,8 @@ class PairEpochs:
         return Order(self.sizes, self.shares, self.count, seed=self.seed, epoch=epoch, block=self.block)
 
     def _draw(self, epoch: int) -> Pairs:
-        """Return the corpus of this epoch, with its own pieces or shifts of images."""
-        if not isinstance(self.corpus, VariedCorpus | VariedImages):
+        """Return the corpus of this epoch, with its own pieces, contexts or shifts of images."""
+        if not isinstance(self.corpus, VariedCorpus | VariedContext | VariedImages):
             return self.corpus
         if self._drawn is None or self._drawn[0] != epoch:
             self._drawn = epoch, self.corpus.draw([self.seed, epoch])

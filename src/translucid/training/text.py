@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
 
+from translucid.data.document_context import ContextOptions
 from translucid.data.filtering import Skipped, keep
 from translucid.data.languages import Languages
 from translucid.data.placeholders import masked_pairs
 from translucid.data.readers.corpus import Pair
 from translucid.data.sampler import by_temperature, directions_by_temperature, mixed_in
+from translucid.data.stores.context import VariedContext
 from translucid.data.stores.encoded import EncodedCorpus, chunks
 from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.stores.store import CorpusStore, StoredCorpus
@@ -94,8 +96,8 @@ class TextDataset:
         """Encode the pairs in the run folder; with subword dropout, pairs in memory are encoded anew in each epoch."""
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
         tokenizer, identity = start.tokenizer, self._identity(start.tokenizer)
-        starts = self._word_starts(tokenizer)
-        store = CorpusStore(start.run.corpus_folder, starts)
+        starts, documents = self._word_starts(tokenizer), bool(data.context)
+        store = CorpusStore(start.run.corpus_folder, starts, documents=documents)
         stored = start.stored(lambda: self._encoded(start, store, identity), lambda: store.open(identity))
         if stored.pairs.links and not len(stored.pairs.links.words):
             what = "no training pair has word links between words that the tokenizer separates"
@@ -107,10 +109,12 @@ class TextDataset:
         if data.subword_dropout:
             texts = [list(keep(corpus, data.filter, Skipped())) for corpus in self._train]
             sizes = list(map(len, texts))
-            pairs = VariedCorpus(list(chain(*texts)), tokenizer, data.subword_dropout, options.seed, starts)
+            every = list(chain(*texts))
+            pairs = VariedCorpus(every, tokenizer, data.subword_dropout, options.seed, starts, documents=documents)
         shares, count = self._mixture(sizes)
+        context = ContextOptions.of(data.context, tokenizer, longest)
         epochs = PairEpochs(
-            pairs,
+            _with_context(pairs, sizes, context) if context else pairs,
             sizes,
             shares=shares,
             count=count,
@@ -175,6 +179,7 @@ class TextDataset:
             sentences=options.validate_sentences,
             language=direction[1],
             starts=self._word_starts(start.tokenizer),
+            context=ContextOptions.of(data.context, start.tokenizer, longest),
             # General pairs have no links.
             taught=None if general else taught_head(self.configuration),
         )
@@ -235,7 +240,8 @@ class TextDataset:
 
         If there is a checkpoint, the corpus is encoded beside the old one, and replaces it if the text is the same.
         """
-        corpora, beside = self.corpora, CorpusStore(start.run.next_corpus_folder, store.starts)
+        corpora = self.corpora
+        beside = CorpusStore(start.run.next_corpus_folder, store.starts, documents=store.documents)
         if stored := start.reopened(lambda: store.open(identity)):
             return stored
         target = store if start.before is None else beside
@@ -277,7 +283,24 @@ class TextDataset:
             identity += ["terms", data.terms, seed]
         if self.configuration.training.guided_alignment:
             identity.append("word links")
+        if data.context:
+            identity.append("documents")
         return sha256(json.dumps(identity))
+
+
+def _with_context(
+    pairs: EncodedCorpus | VariedCorpus, sizes: Sequence[int], options: ContextOptions
+) -> VariedContext:
+    """Return pairs that follow the sentences before them in their documents.
+
+    Raises:
+        UserError: no pair has a sentence before it.
+    """
+    context = VariedContext(pairs, sizes, options)
+    if not context.has_context():
+        what = "data.context: no training pair has a sentence before it in its document"
+        raise UserError(what, fix="See in docs/context.md how a corpus says where documents begin.")
+    return context
 
 
 def report_too_long(unit: str, total: int, fit: int, longest: int, file: str, console: Console) -> None:

@@ -81,5 +81,5 @@ def _files_and_pairs(data: str | Path | Sequence[Any]) -> tuple[list[str], list[
         if isinstance(item, str | Path):
             files.append(str(item))
         else:
-            pairs.append(Pair(*item))
+            pairs.append(item if isinstance(item, Pair) else Pair(*item))
     return files, pairs

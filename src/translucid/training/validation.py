@@ -14,8 +14,10 @@ import torch
 
 from translucid.attention.points import recording
 from translucid.data.batching import plan_epoch
+from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.readers.captioned import CaptionedImages
 from translucid.data.readers.corpus import Pair, sources_of
+from translucid.data.stores.context import ContextCorpus
 from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.stores.encoded_links import WordStarts
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -106,7 +108,7 @@ class Validator(ABC):
 class PairsValidator(Validator):
     """Measures a model that generates text for a source: a translator or a captioner."""
 
-    corpus: EncodedCorpus | CaptionedImages
+    corpus: EncodedCorpus | ContextCorpus | CaptionedImages
     """The data for the loss."""
     sources: Sequence[str]
     """The sources that are decoded for BLEU."""
@@ -201,7 +203,7 @@ def validation_options(decoding: DecodingOptions) -> DecodingOptions:
 class TextValidator(PairsValidator):
     """Measures a translator on sentence pairs."""
 
-    corpus: EncodedCorpus
+    corpus: EncodedCorpus | ContextCorpus
     compares = True
 
     def __init__(
@@ -216,23 +218,32 @@ class TextValidator(PairsValidator):
         language: str | None = None,
         starts: WordStarts | None = None,
         taught: TaughtHead | None = None,
+        context: ContextOptions | None = None,
     ) -> None:
         """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`.
 
         They are translated by greedy search, with the length limits and the repetition rules of `decoding`.
 
         With guided alignment, `starts` are the pieces that begin words, and `taught` is the head that learns links.
+        With document context, `context` says how pairs are joined to all sentences before them, up to the limit.
         """
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.decoding = validation_options(decoding)
         self.taught = taught
-        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts)
+        documents = context is not None
+        self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts, documents=documents)
         translated = pairs[:sentences]
         self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
-        self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in tokenizer.encode_source(self.sources)]
+        encoded = tokenizer.encode_source(self.sources)
+        self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in encoded]
+        if context:
+            self.corpus = ContextCorpus(self.corpus, context, np.zeros(1, np.int64))
+            for i, count in enumerate(preceding(pair.document for pair in translated)):
+                before = context.context(encoded[i - count : i], len(self.ids[i]))
+                self.ids[i] = [*before, *self.ids[i]]
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""

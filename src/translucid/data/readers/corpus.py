@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
@@ -19,39 +19,54 @@ from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
 from translucid.data.readers.po import read_po
 from translucid.data.readers.standard_input import NAME
-from translucid.data.readers.tmx import read_tmx
+from translucid.data.readers.tmx import ALONE, read_tmx
 from translucid.data.readers.xliff import read_xliff
 from translucid.ground.errors import UserError
 
 _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}(?P<tail>[^{}/]*)$")
+_HEADER = {"source", "target", "document"}
+"""The columns of a table with a header; a table without a column `document` needs none."""
+_NOTHING = object()
 _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
     "or a Moses pair name.{en,de}, each also as .gz."
 )
 
 
-class Pair(NamedTuple):
-    """A sentence and its translation."""
-
+class _Texts(NamedTuple):
     source: str
     target: str
+
+
+class Pair(_Texts):
+    """A sentence and its translation."""
+
+    document: int | None = None
+    """The number of the document in its corpus; None for a pair that has no document, or if none are read."""
+
+    def of_document(self, number: int | None) -> Self:
+        """Set the number of the document, and return the pair."""
+        if number is not None:
+            self.document = number
+        return self
 
     @property
     def swapped(self) -> Pair:
         """The pair with its sides exchanged."""
-        return Pair(self.target, self.source)
+        return Pair(self.target, self.source).of_document(self.document)
 
 
 class SyntheticPair(Pair):
     """A pair whose source was written by a model; it is encoded with the tag `Tokenizer.tag`."""
 
-    __slots__ = ()
+    @classmethod
+    def of(cls, pair: Pair) -> SyntheticPair:
+        """Return a pair as a synthetic one."""
+        return cls(*pair).of_document(pair.document)
 
 
 class TargetText(Pair):
     """A text of the target language alone, as a pair with an empty source."""
-
-    __slots__ = ()
 
     @classmethod
     def of(cls, text: str) -> TargetText:
@@ -86,7 +101,20 @@ def sides(file: str | Path) -> list[Path]:
     return [Path(files)]
 
 
-def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[Pair]:
+class Row(NamedTuple):
+    """A pair in a file."""
+
+    line: int
+    """The first line of the pair, counted from 1."""
+    source: str
+    target: str
+    document: object = None
+    """A value that changes where another document begins."""
+
+
+def read_pairs(
+    *files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None, documents: bool = False
+) -> Iterator[Pair]:
     """Yield the sentence pairs of files, including those with an empty side.
 
     Args:
@@ -94,20 +122,31 @@ def read_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: 
         languages: source and target, for kinds of files that name the languages of their texts; those in the name of
             a corpus win.
         on_bad: called with each line or unit that is not a pair, which is then skipped.
+        documents: whether pairs have the number of their `document`. Another document begins with each file, after a
+            line that is blank on both sides, and where the column or key `document` has another value. The units of a
+            .tmx file have documents if they have a property `x-document` or a `tuid` such as `document:7`.
 
     Raises:
         UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
+    number = -1
     for file in files:
-        for _, source, target in _numbered(str(file), languages, on_bad):
-            yield Pair(source, target)
+        before: object = _NOTHING
+        for _, source, target, document in _rows(str(file), languages, on_bad):
+            pair = Pair(source, target)
+            if documents and document is not ALONE:
+                if document != before:
+                    number += 1
+                pair.document = number
+            before = document
+            yield pair
 
 
 def placed_pairs(*files: str | Path, languages: Languages = (None, None), on_bad: OnBad = None) -> Iterator[PlacedPair]:
     """Yield the pairs of `read_pairs`, each with its place."""
     for name in map(str, files):
         file = CorpusName.parse(name).files
-        for line, source, target in _numbered(name, languages, on_bad):
+        for line, source, target, _ in _rows(name, languages, on_bad):
             yield PlacedPair(file, line, Pair(source, target))
 
 
@@ -122,8 +161,8 @@ def read_lines(file: str | Path) -> Iterator[str]:
     return (line for _, line in numbered_lines(Path(file), None))
 
 
-def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of the line, the source and the target of each pair."""
+def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
+    """Yield the pairs of a file."""
     path, *target_paths = sides(file)
     languages = CorpusName.parse(file).languages or languages
     if target_paths:
@@ -136,27 +175,38 @@ def _numbered(file: str, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
         case ".jsonl":
             return _jsonl(path, on_bad)
         case ".tmx":
-            return read_tmx(path, languages, on_bad)
+            return (Row(*row) for row in read_tmx(path, languages, on_bad))
         case ".po":
-            return read_po(path, on_bad)
+            return (Row(*row) for row in read_po(path, on_bad))
         case ".xliff" | ".xlf":
-            return read_xliff(path, languages, on_bad)
+            return (Row(*row) for row in read_xliff(path, languages, on_bad))
     refuse_as_pairs(str(path))
     raise UserError("is of no kind that can be read as sentence pairs", file=file, fix=_KINDS)
 
 
-def _tsv(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
+def _tsv(path: Path, on_bad: OnBad) -> Iterator[Row]:
+    """Yield the pairs of a table, which may begin with a header that has a column `document`."""
+    source, target, document = 0, 1, None
+    blank = 0  # the number of blank lines so far
     for number, line in numbered_lines(path, on_bad):
         columns = line.split("\t")
-        if len(columns) > 1:
-            yield number, columns[0], columns[1]
+        if number == 1 and not _HEADER.difference(columns):
+            source, target, document = map(columns.index, ("source", "target", "document"))
         elif not line.strip():
-            yield number, "", ""
+            blank += 1
+            yield Row(number, "", "", blank)
+        elif len(columns) > max(source, target, document or 0):
+            value = "" if document is None else columns[document]
+            yield Row(number, columns[source], columns[target], (blank, value))
         else:
-            report_bad_line(path, number, "there is one column only", "Each line is source TAB target.", line, on_bad)
+            what, fix = "there is one column only", "Each line is source TAB target."
+            if document is not None:
+                what, fix = "a column is missing", "Each line has the columns that the header names."
+            report_bad_line(path, number, what, fix, line, on_bad)
 
 
-def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
+def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[Row]:
+    blank = 0  # the number of lines so far that are blank on both sides
     ended = "\n"  # no line contains a line feed; None is a bad line
     both = zip_longest(lines(source, on_bad), lines(target, on_bad), fillvalue=ended)
     for number, (source_line, target_line) in enumerate(both, 1):
@@ -165,7 +215,9 @@ def _moses(source: Path, target: Path, on_bad: OnBad) -> Iterator[tuple[int, str
         if target_line == ended:
             raise _unequal_lengths(source, target, number, on_bad)
         if source_line is not None and target_line is not None:
-            yield number, source_line, target_line
+            if not source_line.strip() and not target_line.strip():
+                blank += 1
+            yield Row(number, source_line, target_line, blank)
 
 
 def _unequal_lengths(longer: Path, shorter: Path, number: int, on_bad: OnBad) -> UserError:
@@ -180,7 +232,7 @@ def _unequal_lengths(longer: Path, shorter: Path, number: int, on_bad: OnBad) ->
     )
 
 
-def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
+def _jsonl(path: Path, on_bad: OnBad) -> Iterator[Row]:
     fix = 'Each line is {"source": "...", "target": "..."}.'
     for number, line in numbered_lines(path, on_bad):
         try:
@@ -191,7 +243,10 @@ def _jsonl(path: Path, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
         except (KeyError, TypeError):
             report_bad_line(path, number, "has no source or no target", fix, line, on_bad)
         else:
-            if isinstance(source, str) and isinstance(target, str):
-                yield number, one_line(source), one_line(target)
-            else:
+            document = record.get("document")
+            if not isinstance(source, str) or not isinstance(target, str):
                 report_bad_line(path, number, "source and target must be strings", fix, line, on_bad)
+            elif not isinstance(document, str | int | float | None):
+                report_bad_line(path, number, "document must be a string or a number", fix, line, on_bad)
+            else:
+                yield Row(number, one_line(source), one_line(target), document)

@@ -59,7 +59,7 @@ class LabelledTexts:
     def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
         """Put the texts `rows` [B] into one batch, whose labels are places in the list of labels [B, 1]."""
         chosen = np.asarray(rows, np.int64)
-        source, _ = side_by_side(self.ids, self.offsets, chosen)
+        source, _ = side_by_side(self.ids, self.offsets[chosen], self.offsets[chosen + 1])
         labels = torch.from_numpy(self.labels[chosen])[:, None]
         return Batch(torch.from_numpy(source), labels[:, :0], labels)
 

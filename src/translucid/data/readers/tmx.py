@@ -15,12 +15,14 @@ from translucid.ground.errors import UserError
 MOST_LANGUAGES = 100
 """The number of languages of a file that are remembered."""
 SPACES = {"http://www.lisa.org/tmx14": ""}
+ALONE = "\0"
+"""The name of the document of a unit that belongs to none; no XML file contains this character."""
 LANGUAGE = "xml:lang", "lang"
 """The attributes that name the language of a text, in TMX 1.4 and in older versions."""
 
 
-def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, source, target) of the units that have both languages.
+def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[int, str, str, str]]:
+    """Yield (line, source, target, name of the document or `ALONE`) of the units that have both languages.
 
     Args:
         path: the file, gzipped or not.
@@ -44,11 +46,20 @@ def read_tmx(path: Path, languages: Languages, on_bad: OnBad) -> Iterator[tuple[
             continue
         if pair := memory.pair(unit, texts):
             has_pairs = True
-            yield unit.line, *pair
+            yield unit.line, *pair, _document_of(unit)
     if not has_pairs:
         wanted = " and ".join(filter(None, (memory.source or memory.header, memory.target or "another language")))
         rest = f"; it holds {memory.listed}" if memory.met else ""
         raise memory.refused(f"has no unit in {wanted}{rest}")
+
+
+def _document_of(unit: Element) -> str:
+    """Return the property `x-document` of a unit, or the part of its `tuid` before the last colon, or `ALONE`."""
+    for child in unit.children:
+        if child.name == "prop" and child.attributes.get("type") == "x-document":
+            return child.text.strip()
+    document, colon, _ = unit.attributes.get("tuid", "").rpartition(":")
+    return document if colon else ALONE
 
 
 def language_of(variant: Element) -> str:

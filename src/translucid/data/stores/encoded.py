@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from multiprocessing import get_context
 from typing import Self
@@ -48,6 +49,8 @@ class EncodedCorpus:
     """The offset of each target sentence, [pairs + 1]."""
     links: EncodedLinks | None = None
     """The word links, for guided alignment."""
+    documents: NDArray[np.int64] | None = None
+    """The number of the document of each pair within its corpus, -1 for none, [pairs]; only with document context."""
     soft_targets: StoredSoftTargets | None = None
     """The most probable tokens of teachers, for distillation."""
 
@@ -60,6 +63,7 @@ class EncodedCorpus:
         max_tokens: int,
         skipped: Skipped | None = None,
         starts: WordStarts | None = None,
+        documents: bool = False,
     ) -> Self:
         """Encode sentence pairs, put the tag before synthetic sources, and append the end token to both sides.
 
@@ -69,9 +73,11 @@ class EncodedCorpus:
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             skipped: counts the skipped pairs as "too long".
             starts: the pieces of the tokenizer that begin words, if the word links of pairs are stored too.
+            documents: whether the numbers of the documents of pairs are stored too.
         """
         sources, targets = _Side(), _Side()
         links: list[EncodedLinks] = []
+        numbers = [np.empty(0, np.int64)]
         for chunk in chunks(pairs):
             source_ids = tokenizer.encode_source(sources_of(chunk))
             for i in synthetic(chunk):
@@ -91,8 +97,10 @@ class EncodedCorpus:
             if starts:
                 counts = word_counts(kept_sources, starts.source), word_counts(kept_targets, starts.target)
                 links.append(EncodedLinks.of(kept, *counts, starts))
+            if documents:
+                numbers.append(document_numbers(kept))
         joined = EncodedLinks.joined(links, starts) if starts else None
-        return cls(*sources.arrays(), *targets.arrays(), joined)
+        return cls(*sources.arrays(), *targets.arrays(), joined, np.concatenate(numbers) if documents else None)
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -111,7 +119,8 @@ class EncodedCorpus:
     def batch(self, rows: NDArray[np.integer] | Sequence[int]) -> Batch:
         """Put the sentence pairs `rows` [B] into one batch."""
         chosen = np.asarray(rows, np.int64)
-        source, _ = side_by_side(self.source_ids, self.source_offsets, chosen)
+        starts, ends = self.source_offsets[chosen], self.source_offsets[chosen + 1]
+        source, _ = side_by_side(self.source_ids, starts, ends)
         targets_in, labels = shifted(self.target_ids, self.target_offsets, chosen)
         links = self.links.pieces(chosen, source, labels.numpy()) if self.links else None
         soft = self.soft_targets.of(chosen, self.target_offsets) if self.soft_targets else None
@@ -148,6 +157,11 @@ def synthetic(pairs: Iterable[Pair]) -> list[int]:
     return [i for i, pair in enumerate(pairs) if isinstance(pair, SyntheticPair)]
 
 
+def document_numbers(pairs: Sequence[Pair]) -> NDArray[np.int64]:
+    """Return the number of the document of each pair, -1 for pairs without one."""
+    return np.array([-1 if pair.document is None else pair.document for pair in pairs], np.int64)
+
+
 def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     """Cut pairs into lists of `CHUNK`; the last one may be shorter."""
     return batched(pairs, CHUNK)
@@ -159,6 +173,7 @@ def encode_chunks(
     max_tokens: int,
     processes: int | None = None,
     starts: WordStarts | None = None,
+    documents: bool = False,
 ) -> Iterator[tuple[int, EncodedCorpus]]:
     """Yield for each chunk, in order, its number of pairs and those pairs, encoded, that are not too long.
 
@@ -169,19 +184,23 @@ def encode_chunks(
         processes: the number of processes; by default the number of cores. Few chunks are encoded by this process
             alone. The result does not depend on it.
         starts: see `EncodedCorpus.encode`.
+        documents: see `EncodedCorpus.encode`.
 
     Raises:
         UserError: a process was killed.
     """
     remaining = chunks(pairs)
+    encode = partial(
+        EncodedCorpus.encode, tokenizer=tokenizer, max_tokens=max_tokens, starts=starts, documents=documents
+    )
     first = list(islice(remaining, ALONE + 1))
     processes = processes or machine.processes()
     if len(first) <= ALONE or processes == 1:
         for chunk in chain(first, remaining):
-            yield len(chunk), EncodedCorpus.encode(chunk, tokenizer, max_tokens=max_tokens, starts=starts)
+            yield len(chunk), encode(chunk)
         return
     # Spawned, not forked: PyTorch's threads do not survive a fork.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (tokenizer, max_tokens, starts))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (encode, tokenizer))
     waiting: deque[tuple[int, Future[EncodedCorpus]]] = deque()
     try:
         for chunk in chain(first, remaining):
@@ -203,19 +222,18 @@ def _next(waiting: deque[tuple[int, Future[EncodedCorpus]]]) -> tuple[int, Encod
     return count, future.result()
 
 
-_work: tuple[Tokenizer, int, WordStarts | None]
-"""The tokenizer, `max_tokens` and `starts` of a process of the pool, sent once and not with each chunk."""
+_encode_chunk: Callable[[list[Pair]], EncodedCorpus]
+"""The work of a process of the pool; its arguments are sent once and not with each chunk."""
 
 
-def _begin(tokenizer: Tokenizer, max_tokens: int, starts: WordStarts | None) -> None:
-    """Prepare a process of the pool."""
-    global _work
+def _begin(encode: Callable[[list[Pair]], EncodedCorpus], tokenizer: Tokenizer) -> None:
+    """Prepare a process of the pool; both arguments have the same tokenizer."""
+    global _encode_chunk
     # Ctrl-C reaches all processes of the terminal; the parent process handles it and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tokenizer.threads = 1
-    _work = tokenizer, max_tokens, starts
+    _encode_chunk = encode
 
 
 def _encode(pairs: list[Pair]) -> EncodedCorpus:
-    tokenizer, max_tokens, starts = _work
-    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts)
+    return _encode_chunk(pairs)

@@ -2,7 +2,8 @@
 
 The folder of a corpus of pairs contains the token ids of each side, one sentence after the other (`source.ids`,
 `target.ids`; two bytes each, or four for a large vocabulary), the offset of each sentence (`source.offsets`,
-`target.offsets`; eight bytes each), and the `index.jsonl` of `data.stores.chunked`. That of running text
+`target.offsets`; eight bytes each), and the `index.jsonl` of `data.stores.chunked`; further files contain word links
+(`links.words`, `links.offsets`) and the numbers of documents (`documents`), if they are needed. That of running text
 contains one flat array: the texts follow each other, each between a start token and an end token.
 """
 
@@ -34,6 +35,8 @@ from translucid.ground.special import SPECIAL
 FILES = "source.ids", "source.offsets", "target.ids", "target.offsets"
 LINK_FILES = "links.words", "links.offsets"
 """Further files, if the word links of pairs are stored."""
+DOCUMENTS = "documents"
+"""A further file, if the documents of pairs are stored."""
 TEXT_FILES = ("texts.ids",)
 LINK_TYPES: list[np.dtype[Any]] = [np.dtype(np.uint16), np.dtype(np.int64)]
 TEXT_CHUNK = 10_000
@@ -57,16 +60,23 @@ class StoredCorpus:
 class CorpusStore:
     """A folder with an encoded corpus, complete or not."""
 
-    def __init__(self, folder: Path, starts: WordStarts | None = None) -> None:
+    def __init__(self, folder: Path, starts: WordStarts | None = None, *, documents: bool = False) -> None:
         """Describe a folder, which need not exist; read and write nothing yet.
 
-        `starts`: the pieces that begin words, if the store has the word links of the pairs.
+        Args:
+            folder: the folder.
+            starts: the pieces that begin words, if the store has the word links of the pairs.
+            documents: whether the store has the documents of the pairs.
         """
-        self.starts = starts
+        self.starts, self.documents = starts, documents
+        names, types = [*FILES], []
         if starts:
-            self.files = ChunkedFiles(folder, FILES + LINK_FILES, lambda width: _types(width) + LINK_TYPES)
-        else:
-            self.files = ChunkedFiles(folder, FILES, _types)
+            names += LINK_FILES
+            types += LINK_TYPES
+        if documents:
+            names.append(DOCUMENTS)
+            types.append(np.dtype(np.int64))
+        self.files = ChunkedFiles(folder, names, lambda width: _types(width) + types)
 
     def open(self, identity: str) -> StoredCorpus | None:
         """Return the corpus, or None if the folder is incomplete or of another identity.
@@ -77,9 +87,10 @@ class CorpusStore:
         opened = self.files.open(identity)
         if opened is None:
             return None
-        (source, source_offsets, target, target_offsets, *links), chunks, totals = opened
-        encoded_links = EncodedLinks(links[0], links[1], self.starts) if self.starts else None
-        pairs = EncodedCorpus(source, source_offsets, target, target_offsets, encoded_links)
+        (source, source_offsets, target, target_offsets, *others), chunks, totals = opened
+        links = EncodedLinks(others[0], others[1], self.starts) if self.starts else None
+        documents = others[-1] if self.documents else None
+        pairs = EncodedCorpus(source, source_offsets, target, target_offsets, links, documents)
         skipped = Skipped(kept=totals["kept"], reasons=Counter(totals["reasons"]))
         fingerprint = f"{len(pairs)} pairs, crc32 {checksum(chunks)}"
         return StoredCorpus(pairs, totals["sizes"], fingerprint, skipped)
@@ -126,7 +137,7 @@ class CorpusStore:
             for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
                 pass
             on_pairs(read)
-            for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes, self.starts):
+            for count, chunk in encode_chunks(kept, tokenizer, max_tokens, processes, self.starts, self.documents):
                 arrays = _continued(chunk, ends, types)
                 self.files.append(arrays, {"corpus": number, "pairs": count, "kept": len(chunk)})
                 before = ends or [0] * len(arrays[::2])
@@ -168,7 +179,7 @@ def _types(width: int) -> list[np.dtype[Any]]:
 
 
 def _ends(done: Chunks) -> list[int] | None:
-    """Return the numbers of source ids, of target ids and of words of links in the files, None without chunks."""
+    """Return the numbers of source ids, of target ids, of words of links and of documents; None without chunks."""
     if not done:
         return None
     ends: list[int] = np.sum([chunk["counts"] for chunk in done], axis=0)[::2].tolist()
@@ -181,8 +192,10 @@ def _continued(chunk: EncodedCorpus, ends: Sequence[int] | None, types: list[np.
     if chunk.links:
         arrays += [chunk.links.words, chunk.links.offsets]
     if ends is not None:  # the first offset is the last one of the chunk before
-        for i, end in enumerate(ends):
-            arrays[2 * i + 1] = arrays[2 * i + 1][1:] + end
+        for i in range(len(arrays) // 2):
+            arrays[2 * i + 1] = arrays[2 * i + 1][1:] + ends[i]
+    if chunk.documents is not None:
+        arrays.append(chunk.documents)
     return [array.astype(kind) for array, kind in zip(arrays, types, strict=True)]
 
 

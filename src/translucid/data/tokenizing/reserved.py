@@ -1,4 +1,4 @@
-"""Reserved pieces of a vocabulary, which stand for placeholders, marks of terms and near matches.
+"""Reserved pieces of a vocabulary, which stand for placeholders, marks of terms and near matches, and a separator.
 
 `DataOptions.reserved` says which ones a run needs. A vocabulary is learned with them (`Tokenizer.learn`), or they are
 added after its other pieces (`extending.reserving`). Each is a piece by itself wherever it occurs.
@@ -28,5 +28,8 @@ TERM = TermMarks("\ue0f0", "\ue0f1", "\ue0f2")
 MATCH = "\ue0f3"
 """The private-use character between a source and the translation of a near match (`memory/augmenting.py`)."""
 
-EVERY = frozenset((*PLACEHOLDERS, *TERM, MATCH))
+SEPARATOR = "\ue0f4"
+"""The private-use character after each sentence that precedes the one to translate (`data/document_context.py`)."""
+
+EVERY = frozenset((*PLACEHOLDERS, *TERM, MATCH, SEPARATOR))
 """All reserved pieces."""

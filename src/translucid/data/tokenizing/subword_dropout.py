@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.readers.corpus import Pair, sources_of, targets_of
-from translucid.data.stores.encoded import EncodedCorpus, synthetic
+from translucid.data.stores.encoded import EncodedCorpus, document_numbers, synthetic
 from translucid.data.stores.encoded_links import EncodedLinks, WordStarts
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Segmenter, Tokenizer
@@ -39,6 +39,8 @@ class VariedCorpus:
         dropout: float,
         seed: int,
         starts: WordStarts | None = None,
+        *,
+        documents: bool = False,
     ) -> None:
         """Draw the pools.
 
@@ -49,6 +51,7 @@ class VariedCorpus:
                 yields about as many pieces.
             seed: determines the pools.
             starts: the pieces of the tokenizer that begin words, if the word links of pairs are kept too.
+            documents: whether the numbers of the documents of pairs are kept too.
         """
         generator = random.Random(seed)
         self.tag, self.tagged = tokenizer.tag, np.array(synthetic(pairs), np.int64)
@@ -57,6 +60,7 @@ class VariedCorpus:
         self.links: EncodedLinks | None = None
         if starts:
             self.links = EncodedLinks.of(pairs, self.source.word_counts, self.target.word_counts, starts)
+        self.documents = document_numbers(pairs) if documents else None
 
     def draw(self, seed: Sequence[int]) -> EncodedCorpus:
         """Return the corpus in segmentations that `seed` determines."""
@@ -66,7 +70,7 @@ class VariedCorpus:
             ids = np.insert(ids, offsets[self.tagged], self.tag)
             # Each sentence moves by the number of tags before it.
             offsets = offsets + np.searchsorted(self.tagged, np.arange(len(offsets)))
-        return EncodedCorpus(ids, offsets, *self.target.draw(generator), self.links)
+        return EncodedCorpus(ids, offsets, *self.target.draw(generator), self.links, self.documents)
 
 
 class _VariedSide:

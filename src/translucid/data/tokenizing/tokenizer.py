@@ -213,6 +213,10 @@ class Tokenizer:
         pieces = list(pieces)
         return SPECIAL.unknown not in self._source.piece_to_id(pieces) + self._target.piece_to_id(pieces)
 
+    def source_id(self, piece: str) -> int:
+        """Return the source id of a piece, or that of the unknown piece."""
+        return self._source.piece_to_id(piece)
+
     @cached_property
     def has_placeholders(self) -> bool:
         """Whether the vocabularies have the pieces that stand for placeholders."""

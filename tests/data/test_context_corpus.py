@@ -1,0 +1,157 @@
+"""Batches with document context, against ids that are joined by hand."""
+
+import numpy as np
+import pytest
+
+from translucid.data.document_context import ContextOptions, preceding
+from translucid.data.filtering import Filter
+from translucid.data.linked_pairs import LinkedPair
+from translucid.data.readers.corpus import Pair
+from translucid.data.stores import encoded
+from translucid.data.stores.context import ContextCorpus, VariedContext
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.stores.encoded_links import WordStarts
+from translucid.data.stores.store import CorpusStore
+from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.data.tokenizing.subword_dropout import VariedCorpus
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+
+TEXTS = ["he came", "she left", "it was late", "they met", "no one knew", "he was glad", "she too", "the end"]
+DOCUMENTS = [0, 0, 0, 0, 1, None, None, 1]
+PAIRS = [Pair(text, text[::-1]).of_document(document) for text, document in zip(TEXTS, DOCUMENTS, strict=True)]
+AVAILABLE = [0, 1, 2, 3, 0, 0, 0, 0]
+END = 3
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.learn(PAIRS, TokenizerOptions(vocabulary=45), seed=0, reserved=[SEPARATOR])
+
+
+def options(tokenizer, most=2, longest=100):
+    return ContextOptions.of(most, tokenizer, longest)
+
+
+def corpus(tokenizer, pairs=PAIRS, **more):
+    return EncodedCorpus.encode(pairs, tokenizer, max_tokens=100, documents=True, **more)
+
+
+def by_hand(tokenizer, row, count, longest=100):
+    """The ids of a row after those of `count` sentences before it."""
+    separator = tokenizer.encode_source([f"a{SEPARATOR}"])[0][-1]
+    ids = []
+    for text in TEXTS[row - count : row]:
+        ids += [*tokenizer.encode_source([text])[0], separator]
+    return [*ids, *tokenizer.encode_source([TEXTS[row]])[0], END][-longest:]
+
+
+def rows_of(batch):
+    return [[token for token in row if token] for row in batch.source.tolist()]
+
+
+def test_the_sentences_before_a_pair_are_counted_within_its_document():
+    assert preceding(DOCUMENTS) == AVAILABLE
+    assert preceding([]) == []
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_batch_has_the_sentences_before_each_pair(tokenizer, most):
+    joined = ContextCorpus(corpus(tokenizer), options(tokenizer, most), np.zeros(1, np.int64))
+    rows = np.array([3, 7, 0, 2, 1, 5, 6])
+    batch = joined.batch(rows)
+    expected = [by_hand(tokenizer, row, min(AVAILABLE[row], most)) for row in rows]
+    assert rows_of(batch) == expected
+    assert joined.lengths_of(rows)[0].tolist() == list(map(len, expected))
+    plain = EncodedCorpus.encode(PAIRS, tokenizer, max_tokens=100).batch(rows)
+    assert batch.labels.equal(plain.labels) and batch.targets_in.equal(plain.targets_in)
+    assert joined.target_tokens(rows) == int((plain.labels > 0).sum())
+
+
+@pytest.mark.parametrize("longest", [3, 8, 14])
+def test_what_is_too_long_is_cut_off_at_the_front(tokenizer, longest):
+    joined = ContextCorpus(corpus(tokenizer), options(tokenizer, 3, longest), np.zeros(1, np.int64))
+    of_sentence = by_hand(tokenizer, 3, 0)
+    (row,) = rows_of(joined.batch([3]))
+    assert row == by_hand(tokenizer, 3, 3, longest)
+    # The same in translation, where a sentence is never cut.
+    before = tokenizer.encode_source(TEXTS[:3])
+    assert [*options(tokenizer, 3, longest).context(before, len(of_sentence)), *of_sentence][-longest:] == row
+
+
+def test_corpora_number_their_documents_separately(tokenizer):
+    alone = corpus(tokenizer, [Pair(text, text).of_document(0) for text in TEXTS])
+    varied = VariedContext(alone, [3, 5], options(tokenizer, 1))
+    counts = {}
+    for epoch in range(20):
+        for row, ids in enumerate(rows_of(varied.draw([1, epoch]).batch(range(8)))):
+            counts.setdefault(row, set()).add(ids.count(options(tokenizer).separator))
+    assert counts == {row: {0} if row in (0, 3) else {0, 1} for row in range(8)}
+    assert varied.has_context()
+    assert not VariedContext(alone, [1] * 8, options(tokenizer)).has_context()
+    assert not VariedContext(corpus(tokenizer, PAIRS[4:]), [4], options(tokenizer)).has_context()
+
+
+def test_the_number_of_sentences_is_uniform_and_depends_on_the_pair_and_the_epoch_alone(tokenizer):
+    many = corpus(tokenizer, [Pair("he", "he").of_document(0)] * 3000)
+    varied = VariedContext(many, [3000], options(tokenizer, 2))
+    lengths = varied.draw([1, 0]).lengths_of(np.arange(2, 3000))[0]
+    _, counts = np.unique(lengths, return_counts=True)
+    assert len(counts) == 3 and counts.min() > 900
+    some = np.array([2000, 5, 77])
+    assert varied.draw([1, 0]).lengths_of(some)[0].tolist() == lengths[some - 2].tolist()
+    assert varied.draw([1, 1]).lengths_of(np.arange(2, 3000))[0].tolist() != lengths.tolist()
+
+
+def test_subword_dropout_and_context_go_together(tokenizer):
+    pieces = VariedCorpus(PAIRS, tokenizer, 0.5, 1, documents=True)
+    varied = VariedContext(pieces, [8], options(tokenizer, 3))
+    separator = options(tokenizer).separator
+    seen = set()
+    for epoch in range(8):
+        plain = pieces.draw([1, epoch])
+        for row, ids in enumerate(rows_of(varied.draw([1, epoch]).batch(range(8)))):
+            count = ids.count(separator)
+            seen.add(count)
+            expected = []
+            for i in range(row - count, row):
+                expected += [*plain.source(i).tolist()[:-1], separator]
+            assert ids == [*expected, *plain.source(row).tolist()]
+    assert len(seen) == 4
+
+
+def test_word_links_are_those_of_the_sentence_itself(tokenizer):
+    linked = [LinkedPair.of(pair, [(0, 1), (1, 0)]) for pair in PAIRS]
+    starts = WordStarts.of(tokenizer)
+    plain = corpus(tokenizer, linked, starts=starts)
+    joined = ContextCorpus(plain, options(tokenizer), np.zeros(1, np.int64))
+    for row in (0, 1, 3):
+        alone, after = plain.batch([row]), joined.batch([row])
+        shift = after.source.shape[1] - alone.source.shape[1]
+        targets, sources = np.divmod(alone.links.places.numpy(), alone.source.shape[1])
+        assert after.links.places.tolist() == (targets * after.source.shape[1] + sources + shift).tolist()
+        assert after.links.weights.equal(alone.links.weights)
+
+
+def test_a_store_has_the_documents_in_chunks_and_after_a_crash(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(encoded, "CHUNK", 3)
+    whole = CorpusStore(tmp_path / "whole", documents=True)
+    limits = {"identity": "a", "max_tokens": 100, "processes": 1}
+    whole.build([PAIRS, PAIRS[:2]], tokenizer, Filter(), **limits)
+    stored = whole.open("a")
+    assert stored.sizes == [8, 2]
+    assert stored.pairs.documents.tolist() == [0, 0, 0, 0, 1, -1, -1, 1, 0, 0]
+
+    def broken():
+        yield from PAIRS[:5]
+        raise KeyboardInterrupt
+
+    parts = CorpusStore(tmp_path / "parts", documents=True)
+    with pytest.raises(KeyboardInterrupt):
+        parts.build([broken()], tokenizer, Filter(), **limits)
+    parts.build([PAIRS, PAIRS[:2]], tokenizer, Filter(), **limits)
+    again = parts.open("a")
+    assert again.fingerprint == stored.fingerprint
+    assert again.pairs.documents.tolist() == stored.pairs.documents.tolist()
+    joined = ContextCorpus(again.pairs, options(tokenizer), np.cumsum([0, 8]))
+    assert rows_of(joined.batch([3]))[0] == by_hand(tokenizer, 3, 2)

@@ -1,0 +1,91 @@
+"""Training with `data.context`: what the previous sentence decides is learned, and a run goes on exactly."""
+
+import pytest
+import torch
+
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.corpus_files import Corpora, read_corpora
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+
+COLOURS = {"red": "rojo", "blue": "azul", "green": "verde"}
+CONTEXT = ["data.context=1", "data.tokenizer.vocabulary=50"]
+LEARNING = [
+    *("data.subword_dropout=0", "model.width=32", "model.feed_forward=64", "model.dropout=0", "training.warmup=20"),
+    *("training.batch_tokens=300", "training.accumulate=1", "training.max_steps=150", "training.validate_every=150"),
+    *("training.learning_rate=0.005", "training.averaging=0", "training.label_smoothing=0"),
+]
+
+
+def documents(count):
+    """Return documents of two sentences, of which the second can't be translated without the first."""
+    pairs = []
+    for number in range(count):
+        source, target = list(COLOURS.items())[number % len(COLOURS)]
+        pairs.append(Pair(f"a {source} one", f"uno {target}").of_document(number))
+        pairs.append(Pair("it is so", f"es {target}").of_document(number))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def corpora():
+    return Corpora.of(documents(30), documents(3))
+
+
+def test_what_the_previous_sentence_decides_is_learned(train, corpora, tmp_path):
+    train(tmp_path / "run", *CONTEXT, *LEARNING, data=corpora)
+    run = RunFolder(tmp_path / "run")
+    assert run.tokenizer().reserves([SEPARATOR])
+    *_, last = [row for row in run.metrics() if "accuracy" in row]
+    assert last["accuracy"] > 0.99, "without the previous sentence, two of three colours are wrong"
+
+
+@pytest.mark.parametrize("dropout", ["0", "0.1"])
+def test_a_training_goes_on_exactly(dropout, train, corpora, tmp_path):
+    given = [*CONTEXT, f"data.subword_dropout={dropout}", "training.validate_every=3"]
+    train(tmp_path / "whole", *given, "training.max_steps=6", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=4", data=corpora)
+    train(tmp_path / "parts", *given, "training.max_steps=6", data=corpora, resume=True)
+    whole, parts = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
+    assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+    with pytest.raises(UserError, match=r"data\.context can't change in a resumed run"):
+        train(tmp_path / "parts", *given, "data.context=2", data=corpora, resume=True)
+
+
+def test_fine_tuning_adds_the_separator(train, corpora, tmp_path):
+    train(tmp_path / "run", "data.tokenizer.vocabulary=50", "training.max_steps=1", data=corpora)
+    begun = f"training.begin_from={tmp_path / 'run'}"
+    train(tmp_path / "tuned", begun, "data.context=1", "training.max_steps=1", data=corpora)
+    before, after = RunFolder(tmp_path / "run").tokenizer(), RunFolder(tmp_path / "tuned").tokenizer()
+    assert after.reserves([SEPARATOR]) and after.source_size == before.source_size + 1
+    adapter = ["training.adapter_rank=2", "data.context=1", begun]
+    with pytest.raises(UserError, match=r"lacks the pieces of data\.context, and can't get any"):
+        train(tmp_path / "adapted", *adapter, data=corpora)
+
+
+def test_pairs_without_documents_are_refused(train, tmp_path):
+    alone = [Pair(*pair) for pair in documents(30)]
+    with pytest.raises(UserError, match="no training pair has a sentence before it in its document"):
+        train(tmp_path / "run", *CONTEXT, data=Corpora.of(alone, alone[:2]))
+
+
+def test_documents_are_not_torn_apart_for_validation(tmp_path):
+    (tmp_path / "c.tsv").write_text("1\t1\n2\t2\n")
+    configuration = resolve(assignments=["data.context=1", f"data.train=[{tmp_path / 'c.tsv'}]"])
+    with pytest.raises(UserError, match=r"data\.context needs validation files"):
+        read_corpora(configuration.data, 1)
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "what"),
+    [
+        ("lm-lstm", [], "data.context is for sentence pairs, not for running text"),
+        ("caption-soft", [], "data.context is for sentence pairs, not for images with captions"),
+    ],
+)
+def test_it_is_for_translators(preset, settings, what):
+    with pytest.raises(UserError, match=what):
+        resolve(preset=preset, assignments=["data.context=1", *settings])

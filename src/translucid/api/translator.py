@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,12 +14,14 @@ from translucid.api.examiner import Examiner
 from translucid.api.heads import ablated
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import TextCounter, Translation, Translations, call_options, refuse_one_text, text_list
+from translucid.data.document_context import ContextOptions
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
+from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
@@ -106,7 +109,7 @@ class Translator(Examiner):
         tokenizer = self.tokenizer.between(*languages, configuration.data.tokenizer)
         if languages == self.languages:
             return self
-        pipeline = TextPipeline(tokenizer, self.longest, languages[0])
+        pipeline = TextPipeline(tokenizer, self.longest, languages[0], context=self.pipeline.context)
         return Translator(self.loaded, configuration, pipeline, self.loaded.engine_for(languages, tokenizer))
 
     def through(self, pivot: str) -> PivotTranslator:
@@ -224,19 +227,39 @@ class Translator(Examiner):
         """Load a run folder whose configuration has been read; see `load`."""
         configuration.refuse_other_reader("text", folder.path)
         loaded = LoadedRun.load(folder, configuration, device, engine, others, threads).with_adapter(adapter)
-        pipeline = TextPipeline(loaded.tokenizer, loaded.ensemble.longest, configuration.data.languages[0])
+        longest = loaded.ensemble.longest
+        context = ContextOptions.of(configuration.data.context, loaded.tokenizer, longest)
+        pipeline = TextPipeline(loaded.tokenizer, longest, configuration.data.languages[0], context=context)
         return cls(loaded, configuration, pipeline, loaded.engine)
 
     @overload
     def translate(
-        self, text: str, options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: str,
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        context: str | Sequence[str] | None = None,
+        **changes: Any,
     ) -> Translation: ...
     @overload
     def translate(
-        self, text: Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        context: str | Sequence[str] | None = None,
+        **changes: Any,
     ) -> Translations: ...
     def translate(
-        self, text: str | Iterable[str], options: DecodingOptions | None = None, *, split: bool = True, **changes: Any
+        self,
+        text: str | Iterable[str],
+        options: DecodingOptions | None = None,
+        *,
+        split: bool = True,
+        context: str | Sequence[str] | None = None,
+        **changes: Any,
     ) -> Translation | Translations:
         """Translate one text or several; an empty text gives an empty translation.
 
@@ -244,16 +267,21 @@ class Translator(Examiner):
             text: one text, or any number of texts, which give a list.
             options: how to search; the run's own settings by default.
             split: whether to split texts into sentences; see `stream`.
+            context: the text before each of the texts, or the texts, in order, for a run with data.context. It is read
+                and not translated.
             changes: single options by name, such as `beam=5` or `sample=True`. Each call of sampling gives new
                 translations; with a `seed` it starts again.
 
         Raises:
             TypeError: `text` is neither a text nor texts; bytes are not.
-            UserError: an option has a wrong name or value.
+            UserError: an option has a wrong name or value, or the run was trained without context.
         """
         texts = text_list(text)
+        before = None
+        if context is not None:
+            before = [text_list(context)] * len(texts)
         options, first = call_options(self.configuration, options, changes)
-        translations = Translations(self.stream(texts, options, split=split, first=first))
+        translations = Translations(self.stream(texts, options, split=split, first=first, before=before))
         if isinstance(text, str):
             return translations[0]
         return translations
@@ -266,8 +294,11 @@ class Translator(Examiner):
         split: bool = True,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
+        before: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[Translation]:
         """Translate any number of texts, in order, with memory that does not grow with their number.
+
+        A run with data.context reads with each sentence those before it, of the same text and of the texts `before` it.
 
         Args:
             texts: lines; each gives one translation.
@@ -278,10 +309,18 @@ class Translator(Examiner):
             first: the number of the first text, on which sampling depends together with the seed. By default, the
                 numbers continue those of the last call.
             on_done: called with the number of finished pieces after each batch.
+            before: for each text, the texts before it in its document (`data.document_context.lines_before`).
+
+        Raises:
+            UserError: texts before others were given, and the run was trained without context.
         """
         refuse_one_text(texts)
+        if before is not None:
+            self.refuse_without_context()
+        contexts = None if before is None else iter(before)
         for window in batched(texts, WINDOW):
-            pieces = self.pipeline.pieces(window, split=split)
+            of_window = None if contexts is None else list(islice(contexts, len(window)))
+            pieces = self.pipeline.pieces(window, split=split, before=of_window)
             yield from self.translate_pieces(window, pieces, options, first=first, on_done=on_done)
             if first is not None:
                 first += len(window)
@@ -309,6 +348,16 @@ class Translator(Examiner):
             self.counter.next_number = number + len(texts)
         for text, of_text, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
             yield Translation.of(text, of_text, hypotheses, options.nbest, self)
+
+    def refuse_without_context(self) -> None:
+        """Check that the run was trained to read the sentences before a sentence.
+
+        Raises:
+            UserError: it was not.
+        """
+        if not self.pipeline.context:
+            fix = "Leave the context out, or train a run with data.context."
+            raise UserError("the run was trained without document context", file=self.run, fix=fix)
 
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""

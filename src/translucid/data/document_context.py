@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 
@@ -43,6 +44,37 @@ class ContextOptions(NamedTuple):
         for sentence in before[-self.most :]:
             joined += [*sentence, self.separator]
         return joined[max(len(joined) + length - self.longest, 0) :]
+
+
+def lines_before(lines: Sequence[str], most: int, earlier: Sequence[str] = ()) -> list[list[str]]:
+    """Return for each line up to `most` lines before it in its document; a blank line begins another one.
+
+    Args:
+        lines: consecutive lines.
+        most: the most lines before a line.
+        earlier: the lines before the first one.
+
+    >>> lines_before(["a", "b", "", "c", "d"], 1)
+    [[], ['a'], [], [], ['c']]
+    """
+    before: list[str] = []
+    result = []
+    for line in [*earlier, *lines]:
+        if line.strip():
+            result.append(before[-most:])
+            before.append(line)
+        else:
+            result.append([])
+            before = []
+    return result[len(earlier) :]
+
+
+def sources_before(pairs: Sequence[Pair], most: int) -> list[list[str]]:
+    """Return for each pair the sources of up to `most` pairs before it in its document."""
+    before = []
+    for i, count in enumerate(preceding(pair.document for pair in pairs)):
+        before.append([pair.source for pair in pairs[i - min(count, most) : i]])
+    return before
 
 
 def preceding(documents: Iterable[int | None]) -> list[int]:

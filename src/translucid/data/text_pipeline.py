@@ -1,6 +1,6 @@
 """The steps from texts to a model's input and back, in the same order for all callers.
 
-    text -> sentences -> placeholders masked -> terms and near matches added -> ids
+    text -> sentences -> placeholders masked -> terms and near matches added -> ids -> sentences before it added
     text <- sentences joined <- placeholders put back <- ids decoded
 
 Joining is the inverse of segmentation, unmasking of masking, decoding of encoding. The tokenizer adds the pieces of a
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from translucid.data.document_context import ContextOptions
 from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholders import Masked
 from translucid.data.sentences import split_sentences
@@ -37,6 +38,8 @@ class Piece:
     """The number of tokens of the text or sentence that was too long and was therefore cut; 0 if it was not."""
     masked: Masked = field(default=Masked("", {}), repr=False)
     """The text that the ids encode, and the parts that its placeholders stand for."""
+    before: tuple[tuple[int, ...], ...] = ()
+    """The source tokens of the sentences before the piece that the model reads too, if it has document context."""
 
 
 def translatable(pieces: Iterable[Piece]) -> list[Piece]:
@@ -88,23 +91,34 @@ class TextPipeline:
     """The code of the source language, if known."""
     steps: tuple[TextStep, ...] = ()
     """The steps that add something to the text, in order."""
+    context: ContextOptions | None = None
+    """How a sentence is joined to those before it in its document, if the model has learned that."""
 
     def showing(self, *steps: TextStep) -> TextPipeline:
         """Return the pipeline with these steps after its other ones."""
         return replace(self, steps=(*self.steps, *steps))
 
-    def pieces(self, texts: Sequence[str], *, split: bool) -> list[list[Piece]]:
+    def pieces(
+        self, texts: Sequence[str], *, split: bool, before: Sequence[Sequence[str]] | None = None
+    ) -> list[list[Piece]]:
         """Return the pieces of each text in order; a blank text has none.
 
         Args:
             texts: the source texts.
             split: whether to cut texts into sentences, and to copy those that have nothing to translate; otherwise,
                 only texts that are too long are cut.
+            before: for each text, the texts before it in its document, for a model with document context.
         """
-        return self.pieces_of([self._parts(text, split=split) for text in texts], split=split)
+        pieces = self.pieces_of([self._parts(text, split=split) for text in texts], split=split)
+        if not self.context:
+            return pieces
+        return self._with_context(texts, pieces, before or [()] * len(texts), split=split)
 
     def pieces_of(self, texts: Sequence[Sequence[tuple[str, str]]], *, split: bool) -> list[list[Piece]]:
-        """Return the pieces of texts whose sentences are known, each with the white space after it; see `pieces`."""
+        """Return the pieces of texts whose sentences are known, each with the white space after it; see `pieces`.
+
+        They have no document context.
+        """
         parts = []
         for sentences in texts:
             parts.append([(sentence, after, self.tokenizer.mask(sentence)) for sentence, after in sentences])
@@ -125,13 +139,22 @@ class TextPipeline:
         return pieces
 
     def read(self, pieces: Sequence[Piece]) -> list[list[int]]:
-        """Return the ids that the model reads: those of the pieces, with the additions of the steps.
+        """Return the ids that the model reads: those of the pieces, with the additions of the steps and the context.
 
-        A step is skipped if its output would be too long for the model, or if the text has unknown pieces.
+        A step is skipped if its output would be too long for the model, or if the text has unknown pieces. The context
+        is cut off at its front where it is too long.
         """
-        if not self.steps:
-            return [piece.ids for piece in pieces]
-        return [self._shown(piece) for piece in pieces]
+        read = []
+        for piece in pieces:
+            ids = self._shown(piece) if self.steps else piece.ids
+            read.append([*self.context_ids(piece, len(ids)), *ids])
+        return read
+
+    def context_ids(self, piece: Piece, length: int | None = None) -> list[int]:
+        """Return the ids before those of a piece, of which the model reads this many; by default, `piece.ids`."""
+        if not self.context or not piece.before:
+            return []
+        return self.context.context(piece.before, length or len(piece.ids))
 
     def text(self, piece: Piece, tokens: Sequence[int]) -> str:
         """Return the text of a translation of a piece, with its placeholders put back."""
@@ -204,6 +227,35 @@ class TextPipeline:
         if not text.strip():
             return []
         return split_sentences(text, self.language) if split else [(text, "")]
+
+    def _with_context(
+        self, texts: Sequence[str], pieces: Sequence[list[Piece]], before: Sequence[Sequence[str]], *, split: bool
+    ) -> list[list[Piece]]:
+        """Return pieces with the sentences before each: those of its own text and those of the texts before it."""
+        assert self.context
+        known = dict(zip(texts, map(self._sentences, pieces), strict=True))
+        others = [text for text in dict.fromkeys(chain.from_iterable(before)) if text not in known]
+        of_others = self.pieces_of([self._parts(text, split=split) for text in others], split=split)
+        known |= zip(others, map(self._sentences, of_others), strict=True)
+        joined = []
+        for text, of_text, earlier in zip(texts, pieces, before, strict=True):
+            sentences: list[tuple[int, ...]] = []
+            for earlier_text in earlier:
+                sentences += known[earlier_text]
+            first = len(sentences)
+            sentences += known[text]
+            for i, piece in enumerate(of_text, first):
+                of_text[i - first] = replace(piece, before=tuple(sentences[max(i - self.context.most, 0) : i]))
+            joined.append(of_text)
+        return joined
+
+    def _sentences(self, pieces: Sequence[Piece]) -> list[tuple[int, ...]]:
+        """Return the ids of pieces without end tokens, also of those that are copied."""
+        sentences = []
+        for piece in pieces:
+            ids = piece.ids[:-1] or self.tokenizer.encode_source([piece.text])[0]
+            sentences.append(tuple(ids))
+        return sentences
 
     def _cut(self, masked: Masked, ids: list[int], after: str, *, split: bool) -> list[Piece]:
         """Cut a text that is too long into its sentences, and sentences that are too long between words."""

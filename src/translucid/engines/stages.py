@@ -119,11 +119,11 @@ class SearchStages:
         nbest_lists = self.decode(pieces, options, on_done, numbers)
         return distinct_texts(nbest_lists, options, text_of, search_again)
 
-    def _key(self, piece: Piece) -> tuple[tuple[int, ...], str]:
+    def _key(self, piece: Piece) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], str]:
         """Return a key that is equal for pieces with the same translation."""
         # Texts with the same ids may differ in what a step, a constraint or a ranking reads from them.
         reads_text = self.pipeline.steps or self.constraints or self.ranking
-        return tuple(piece.ids), piece.text if reads_text else ""
+        return tuple(piece.ids), piece.before, piece.text if reads_text else ""
 
     def decode(
         self,

@@ -46,7 +46,7 @@ def test_a_header_with_a_column_document(tmp_path):
     rows = ["id\tdocument\ttarget\tsource", "7\ta\tuno\t1", "8\ta\tdos\t2", "9\tb\ttres\t3", "9\ta\tcuatro\t4"]
     (tmp_path / "c.tsv").write_text("\n".join(rows))
     assert list(documents(tmp_path / "c.tsv").values()) == [["1", "2"], ["3"], ["4"]]
-    assert list(read_pairs(tmp_path / "c.tsv"))[0] == Pair("1", "uno")
+    assert next(read_pairs(tmp_path / "c.tsv")) == Pair("1", "uno")
     (tmp_path / "d.tsv").write_text("\n".join([*rows, "9\ta"]))
     with pytest.raises(UserError, match=r"d\.tsv:6: a column is missing"):
         list(read_pairs(tmp_path / "d.tsv"))

@@ -61,7 +61,8 @@ class ConfidenceFeatures:
         if "attention" in kinds:
             # The sources are without annotations.
             pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
-            seen = list(map(self.with_attention, parts, self._inspected(pairs)))
+            before = [self.stages.pipeline.context_ids(piece) for piece, _ in parts]
+            seen = list(map(self.with_attention, parts, self._inspected(pairs, before=before)))
         elif set(kinds) == {"search"}:
             seen = [self._seen(part, None) for part in parts]
         else:
@@ -76,6 +77,9 @@ class ConfidenceFeatures:
     def with_attention(self, part: Part, inspected: Inspected) -> Measurements:
         """Return the figures of a translation, given the result of forced decoding."""
         attention = inspected.cross()[self._prefix_length :].double().numpy()
+        if part[0].before:
+            # Only the sentence itself counts, and not what the model has read before it.
+            attention = attention / np.maximum(attention.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
         log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
         return replace(self._seen(part, log_probs), attention=attention)
 
@@ -165,12 +169,14 @@ class ConfidenceFeatures:
             rows.append(row)
         return rows
 
-    def _inspected(self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True) -> list[Inspected]:
-        """Return the results of forced decoding, with attention or only with log-probabilities."""
+    def _inspected(
+        self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True, before: Sequence[list[int]] = ()
+    ) -> list[Inspected]:
+        """Return the results of `forced_decoding`, with attention or only with log-probabilities."""
         from translucid.inspection.forced_decoding import forced_decoding
 
         engine = self.torch_engine()
-        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=look)
+        return forced_decoding(engine.model, self.tokenizer, pairs, engine.device, look=look, before=before)
 
     def _dropped(self, parts: Sequence[Part], passes: int) -> list[Figures]:
         """Return the log-probability of each translation in each of N passes with dropout [N]."""

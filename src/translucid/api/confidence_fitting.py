@@ -74,7 +74,8 @@ def fit_confidence(
     started = time.perf_counter()
     # Unlike in use, sources are not split: the reference is that of the whole source.
     with counting(console, "translating", len(pairs)) as advance:
-        translations = list(t.stream(sources_of(pairs), split=False, on_done=advance))
+        before = t.sources_before(pairs)
+        translations = list(t.stream(sources_of(pairs), split=False, on_done=advance, before=before))
     spent = time.perf_counter() - started
     parts, texts, references = [], [], []
     for translation, pair in zip(translations, pairs, strict=True):

@@ -1,14 +1,16 @@
-"""Forced decoding of given targets: their probabilities and their attention."""
+"""Inspection of a model: forced decoding of given targets, lenses, patching and the tree of a search."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from translucid.api.loaded_run import LoadedRun
+from translucid.data.document_context import ContextOptions, sources_before
 from translucid.data.languages import Languages
+from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import EncodedPair, TextPipeline
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.evaluation.quality_checks import QualityChecks
@@ -18,14 +20,18 @@ from translucid.runs.configuration import Configuration
 if TYPE_CHECKING:
     import torch
 
+    from translucid.api.translator import Translator
     from translucid.data.placeholders import Masked
+    from translucid.decoding.decoding_options import DecodingOptions
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.pair_scores import PairScore
     from translucid.decoding.search import TorchEngine
+    from translucid.decoding.trace import BeamTrace
     from translucid.evaluation.confidence.estimator import Estimator
     from translucid.evaluation.report import Forced
     from translucid.inspection.inspected import Inspected
-    from translucid.inspection.lens import TunedLens
+    from translucid.inspection.lens import DecoderLens, Lens, TunedLens
+    from translucid.inspection.patching import Patching
     from translucid.models.protocol import SequenceModel
 
 INSPECTED = 256
@@ -34,7 +40,7 @@ INSPECTED = 256
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Examiner:
-    """The methods of a translator for given translations, by forced decoding."""
+    """The methods of a translator that inspect its model, most of them by forced decoding."""
 
     loaded: LoadedRun
     """The model, and the files fitted to it."""
@@ -180,11 +186,19 @@ class Examiner:
                 raise UserError(what, fix="Split it into sentences.")
 
     def forced_decoding(
-        self, pairs: Sequence[tuple[list[int], list[int]]], masked: Sequence[Masked] = (), contributions: bool = False
+        self,
+        pairs: Sequence[tuple[list[int], list[int]]],
+        masked: Sequence[Masked] = (),
+        contributions: bool = False,
+        before: Sequence[list[int]] = (),
     ) -> list[Inspected]:
-        """Do the same as `inspect` for pairs of ids, end tokens included; `masked`: the masked sources, for display.
+        """Do the same as `inspect` for pairs of ids, end tokens included.
 
-        Contributions are also computed if the run reads word alignments from them.
+        Args:
+            pairs: ids of sources and targets.
+            masked: the masked sources, for display.
+            contributions: as for `inspect`; they are also computed if the run reads word alignments from them.
+            before: the ids that the model reads before each source (`TextPipeline.context_ids`).
         """
         from translucid.inspection.forced_decoding import forced_decoding
 
@@ -199,6 +213,7 @@ class Examiner:
             run=self.run,
             masked=masked,
             with_contributions=contributions,
+            before=before,
         )
 
     def inspect_all(
@@ -219,21 +234,25 @@ class Examiner:
                 on_done(len(part))
 
     def forced_scores(
-        self, pairs: Sequence[tuple[str, str]], on_done: Callable[[int], None] | None = None
+        self, pairs: Sequence[Pair], on_done: Callable[[int], None] | None = None
     ) -> tuple[Forced | None, int]:
         """Return the perplexity and accuracy of given targets, and the number of pairs that are too long.
 
         The former is None if all are too long.
 
         Args:
-            pairs: pairs of texts.
+            pairs: pairs of texts, each read after the sources before it in its document if the run has context.
             on_done: called with the number of finished pairs after each batch.
         """
         from translucid.decoding.pair_scores import forced_scores, perplexity
         from translucid.evaluation.report import Forced
 
         encoded = self.pipeline.pairs(pairs)
-        kept = [pair.ids for pair in encoded if pair.longest <= self.longest]
+        contexts = self.pipeline.contexts(pairs, encoded)
+        kept = []
+        for context, pair in zip(contexts, encoded, strict=True):
+            if pair.longest <= self.longest:
+                kept.append(([*context, *pair.source], pair.target))
         entropy, correct, tokens = forced_scores(
             self.model, kept, self.device, on_batch=on_done, prefix_length=len(self.tokenizer.target_opening)
         )
@@ -262,6 +281,68 @@ class Examiner:
             raise ValueError(f"{len(source)} sources and {len(target)} targets: each source needs one target")
         pairs = list(zip(source, target, strict=True))
         return all_scored(score_pairs(self.model, self.pipeline, pairs, self.device))
+
+    def refuse_without_context(self) -> None:
+        """Check that the run was trained to read the sentences before a sentence.
+
+        Raises:
+            UserError: it was not.
+        """
+        if not self.context:
+            fix = "Leave the context out, or train a run with data.context."
+            raise UserError("the run was trained without document context", file=self.run, fix=fix)
+
+    @property
+    def context(self) -> ContextOptions | None:
+        """How sentences are joined to those before them, if the model has learned that."""
+        return self.pipeline.context
+
+    def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
+        """Return the sources before each pair in its document, for `stream`; None for a run without context."""
+        return sources_before(pairs, self.context.most) if self.context else None
+
+    def lens(self, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
+        """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
+
+        By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
+
+        Raises:
+            UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
+        """
+        from translucid.api.lenses import lens
+
+        return lens(_translator(self), source, target, tuned=tuned)
+
+    def decoder_lens(self, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
+        """Return the translations that the decoder writes from each layer of the encoder; arguments as for `translate`.
+
+        Raises:
+            UserError: the model is no Transformer, or an option has a wrong name or value.
+        """
+        from translucid.api.lenses import decoder_lens
+
+        return decoder_lens(_translator(self), text, options, **changes)
+
+    def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
+        """Return which states carry the difference between two sentences; options are those of `api.patching.patch`."""
+        from translucid.api.patching import patch
+
+        return patch(_translator(self), clean, other, words, **options)
+
+    def trace(self, text: str, beam: int) -> BeamTrace:
+        """Translate a text in one piece and return the tree of its beam search.
+
+        Raises:
+            UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
+        """
+        from translucid.api.tracing import trace
+
+        return trace(_translator(self), text, beam)
+
+
+def _translator(examiner: Examiner) -> Translator:
+    """Return the same object as what it is: all examiners are translators."""
+    return cast("Translator", examiner)
 
 
 def _refuse_one_pair(pairs: Sequence[object]) -> None:

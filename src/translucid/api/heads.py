@@ -182,7 +182,8 @@ def _bleu(
     options: DecodingOptions | None,
     on_done: Callable[[int], None],
 ) -> float:
-    translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done)
+    before = translator.sources_before(pairs)
+    translations = translator.stream(sources_of(pairs), options, split=False, on_done=on_done, before=before)
     texts = [translation.text for translation in translations]
     bleu, *_ = corpus_scores(texts, without_blank([targets_of(pairs)]), language=translator.languages[1])
     return bleu.value

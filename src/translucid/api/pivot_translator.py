@@ -6,7 +6,7 @@ The best translation of the first step is the text of the second one. Sentences 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 from translucid.api.translation import Alternative, Translation, call_options, refuse_one_text, text_list
 from translucid.api.translator import WINDOW, Translator
+from translucid.data.document_context import ContextOptions
 from translucid.data.languages import Languages, same_language
+from translucid.data.readers.corpus import Pair
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
@@ -134,6 +136,10 @@ class AnyTranslator(Protocol):
         """The engine that searches for translations."""
 
     @property
+    def context(self) -> ContextOptions | None:
+        """How sentences are joined to those before them, if the model that reads the source has learned that."""
+
+    @property
     def has_confidence(self) -> bool:
         """Whether translations have a confidence."""
 
@@ -152,8 +158,12 @@ class AnyTranslator(Protocol):
         split: bool = True,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
+        before: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[AnyTranslation]:
         """Translate any number of texts."""
+
+    def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
+        """Return the sources before each pair in its document, for `stream`."""
 
     def assessed(self, translations: Iterable[Any]) -> Iterator[AnyTranslation]:
         """Yield translations of this translator with their confidence."""
@@ -218,6 +228,11 @@ class PivotTranslator:
         return self.second.engine
 
     @property
+    def context(self) -> ContextOptions | None:
+        """How sentences are joined to those before them in the first step; the second one reads no context."""
+        return self.first.context
+
+    @property
     def has_confidence(self) -> bool:
         """Whether translations have a confidence: both runs have a quality estimator."""
         return self.first.has_confidence and self.second.has_confidence
@@ -258,13 +273,14 @@ class PivotTranslator:
         split: bool = True,
         first: int | None = None,
         on_done: Callable[[int], None] | None = None,
+        before: Iterable[Sequence[str]] | None = None,
     ) -> Iterator[PivotTranslation]:
         """Translate any number of texts, in order; arguments are those of `Translator.stream`.
 
-        `on_done` is called after the batches of the second step.
+        `on_done` is called after the batches of the second step. Texts `before` others are read in the first step.
         """
         refuse_one_text(texts)
-        pivots = self.first.stream(texts, self._options_of_first(options), split=split)
+        pivots = self.first.stream(texts, self._options_of_first(options), split=split, before=before)
         for window in batched(pivots, WINDOW):
             pieces = self.second.pipeline.pieces_of(list(map(_sentences, window)), split=split)
             pivot_texts = [translation.text for translation in window]
@@ -272,6 +288,10 @@ class PivotTranslator:
             yield from map(PivotTranslation, window, translations)
             if first is not None:
                 first += len(window)
+
+    def sources_before(self, pairs: Sequence[Pair]) -> list[list[str]] | None:
+        """Return the sources before each pair in its document, for `stream`; None without context."""
+        return self.first.sources_before(pairs)
 
     def _options_of_first(self, options: DecodingOptions | None) -> DecodingOptions:
         """Return the first run's own settings, with those changes that `options` make to the second run's."""

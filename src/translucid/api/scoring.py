@@ -62,7 +62,7 @@ def score(
     """
     sources = sources_of(pairs)
     started = time.perf_counter()
-    texts = translated(translator, sources, options, split=split, console=console)
+    texts = translated(translator, pairs, options, split=split, console=console)
     seconds = time.perf_counter() - started
     # Forced decoding of the references is no part of the speed of translation.
     forced, too_long = None, 0
@@ -87,15 +87,16 @@ def score(
 
 def translated(
     translator: AnyTranslator,
-    sources: Sequence[str],
+    pairs: Sequence[Pair],
     options: DecodingOptions | None = None,
     *,
     split: bool = False,
     console: Console,
 ) -> list[str]:
     """Return the translations of the sources of a test set; arguments as for `score`."""
-    with counting(console, "translating", len(sources)) as advance:
-        translations = translator.stream(sources, options, split=split, on_done=advance)
+    before = translator.sources_before(pairs)
+    with counting(console, "translating", len(pairs)) as advance:
+        translations = translator.stream(sources_of(pairs), options, split=split, on_done=advance, before=before)
         return [translation.text for translation in translations]
 
 
@@ -179,7 +180,7 @@ def score_terms(
 
     def term_score(translator: Translator) -> TermScore:
         started = time.perf_counter()
-        texts = translated(translator, sources, options, split=split, console=console)
+        texts = translated(translator, pairs, options, split=split, console=console)
         return TermScore.of(terms, sources, texts, wanted, time.perf_counter() - started, language)
 
     return term_score(translator), term_score(constrained)

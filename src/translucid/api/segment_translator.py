@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.translator import WINDOW, Translator
@@ -44,17 +45,28 @@ class SegmentTranslator:
         self.translator = translator
         self.options, self.recall, self.near_matches = options, recall, near_matches
 
-    def stream(self, sources: Iterable[TaggedText], on_done: Callable[[int], None] | None = None) -> Iterator[Target]:
+    def stream(
+        self,
+        sources: Iterable[TaggedText],
+        on_done: Callable[[int], None] | None = None,
+        before: Iterable[Sequence[str]] | None = None,
+    ) -> Iterator[Target]:
         """Translate any number of texts, in order.
 
         Args:
             sources: the texts with their tags.
             on_done: called with the number of finished pieces after each batch.
+            before: for each text, the texts before it in its document, for a run with document context.
         """
+        contexts = repeat(()) if before is None else iter(before)
         for window in batched(sources, WINDOW):
             matches = self._matches(window)
-            without = [source for source, match in zip(window, matches, strict=True) if not match]
-            strategies, translations = self._translated(without, on_done)
+            without, before_each = [], []
+            for source, match, context in zip(window, matches, contexts, strict=False):
+                if not match:
+                    without.append(source)
+                    before_each.append(context)
+            strategies, translations = self._translated(without, None if before is None else before_each, on_done)
             # The confidences of all texts are computed together, which is faster than one by one.
             assessed = zip(strategies, self.translator.assessed(translations), strict=True)
             for source, match in zip(window, matches, strict=True):
@@ -70,7 +82,10 @@ class SegmentTranslator:
         return [self.recall.used(readable(source).text) for source in sources]
 
     def _translated(
-        self, sources: Sequence[TaggedText], on_done: Callable[[int], None] | None
+        self,
+        sources: Sequence[TaggedText],
+        before: Sequence[Sequence[str]] | None,
+        on_done: Callable[[int], None] | None,
     ) -> tuple[list[PlaceholderStrategy], list[AnyTranslation]]:
         """Translate texts; those that lose placeholders are translated again with another strategy."""
         pieces = self.translator.has_placeholders
@@ -79,7 +94,8 @@ class SegmentTranslator:
         waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         while waiting:
             texts = [strategy.text for strategy in waiting.values()]
-            translated = self.translator.stream(texts, self.options, on_done=on_done)
+            contexts = None if before is None else [before[i] for i in waiting]
+            translated = self.translator.stream(texts, self.options, on_done=on_done, before=contexts)
             failed = {}
             for (i, strategy), translation in zip(waiting.items(), translated, strict=True):
                 strategies[i], translations[i] = strategy, translation

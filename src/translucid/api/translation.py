@@ -170,16 +170,19 @@ class Translation(NBest):
     def inspect(self, *, contributions: bool = False) -> list[Inspected]:
         """Compute what `inspected` has, also with the contributions of source and target prefix.
 
+        All of it is about the sentences themselves: the positions of document context are left out.
+
         Raises:
             UserError: the model has no contributions.
         """
         if not self.parts:
             return []
-        pairs, masked = [], []
+        pairs, masked, before = [], [], []
         for piece, hypothesis in self.parts:
             pairs.append((piece.ids, hypothesis.with_end))
             masked.append(piece.masked)
-        return self._translator.forced_decoding(pairs, masked, contributions)
+            before.append(self._translator.pipeline.context_ids(piece))
+        return self._translator.forced_decoding(pairs, masked, contributions, before)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -198,8 +201,10 @@ class Translation(NBest):
             raise UserError(f"there is no part {part}", fix=f"The text was translated in {len(self.parts)}.")
         translator, (piece, hypothesis), inspected = self._translator, self.parts[part], self.inspected[part]
         name = name or f"decoder.{max(inspected.layers, default=0)}.cross"
-        texts = inspected.source, inspected.target
-        return equation(translator.model, piece.ids, hypothesis.with_end, name, head, translator.device, texts)
+        context = translator.pipeline.context_ids(piece)
+        ids = [*context, *piece.ids]
+        texts = [*translator.tokenizer.source_pieces(context), *inspected.source], inspected.target
+        return equation(translator.model, ids, hypothesis.with_end, name, head, translator.device, texts)
 
     @cached_property
     def words(self) -> list[WordMap]:

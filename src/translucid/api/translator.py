@@ -21,7 +21,6 @@ from translucid.engines.choosing import EngineName
 from translucid.engines.name_stand_ins import NameStandIns, Search
 from translucid.engines.stages import Ranking, SearchStages
 from translucid.engines.term_constraint import TermConstraint, refuse_mode
-from translucid.ground.errors import UserError
 from translucid.ground.iteration import batched
 from translucid.interop.run_resolution import resolve_run
 from translucid.runs.configuration import Configuration
@@ -33,10 +32,7 @@ from translucid.terminology.term import Term, TermsMode
 
 if TYPE_CHECKING:
     from translucid.api.pivot_translator import PivotTranslator
-    from translucid.decoding.trace import BeamTrace
     from translucid.engines.engine import Engine
-    from translucid.inspection.lens import DecoderLens, Lens
-    from translucid.inspection.patching import Patching
 
 WINDOW = 4096
 """The number of lines that are sorted by length and translated together; it bounds the memory of a long job."""
@@ -121,6 +117,10 @@ class Translator(Examiner):
         from translucid.api.pivot_translator import PivotTranslator
 
         return PivotTranslator(self.between(None, pivot), self.between(pivot, None))
+
+    def without_context(self) -> Translator:
+        """Return a translator that reads each sentence by itself, with the same model."""
+        return replace(self, pipeline=replace(self.pipeline, context=None))
 
     def with_adapter(self, adapter: str | Path | None) -> Translator:
         """Return a translator with another adapter of the run, or with none; the model stays loaded.
@@ -349,16 +349,6 @@ class Translator(Examiner):
         for text, of_text, hypotheses in zip(texts, pieces, nbest_lists, strict=True):
             yield Translation.of(text, of_text, hypotheses, options.nbest, self)
 
-    def refuse_without_context(self) -> None:
-        """Check that the run was trained to read the sentences before a sentence.
-
-        Raises:
-            UserError: it was not.
-        """
-        if not self.pipeline.context:
-            fix = "Leave the context out, or train a run with data.context."
-            raise UserError("the run was trained without document context", file=self.run, fix=fix)
-
     def _search_again(self, options: DecodingOptions, first: int, terms: TermList | None) -> Search:
         """Return a search with the options of `stream`, also constrained by these terms if there are any."""
         stages = self.stages
@@ -400,41 +390,3 @@ class Translator(Examiner):
         The probability of a piece is that given the source and all pieces before it. Copied text has probability 1.
         """
         return self.observer.words([(translation.pieces, translation.parts) for translation in translations])
-
-    def lens(self, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
-        """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
-
-        By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
-
-        Raises:
-            UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
-        """
-        from translucid.api.lenses import lens
-
-        return lens(self, source, target, tuned=tuned)
-
-    def decoder_lens(self, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
-        """Return the translations that the decoder writes from each layer of the encoder; arguments as for `translate`.
-
-        Raises:
-            UserError: the model is no Transformer, or an option has a wrong name or value.
-        """
-        from translucid.api.lenses import decoder_lens
-
-        return decoder_lens(self, text, options, **changes)
-
-    def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
-        """Return which states carry the difference between two sentences; options are those of `api.patching.patch`."""
-        from translucid.api.patching import patch
-
-        return patch(self, clean, other, words, **options)
-
-    def trace(self, text: str, beam: int) -> BeamTrace:
-        """Translate a text in one piece and return the tree of its beam search.
-
-        Raises:
-            UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
-        """
-        from translucid.api.tracing import trace
-
-        return trace(self, text, beam)

@@ -55,16 +55,17 @@ def fit_validation_scores(
     files = {"train": [*train] or data.train, "valid": [*valid] or data.valid}
     chosen = data.model_copy(update={**files, "weights": None})
     corpora = read_corpora(chosen, configuration.training.seed, folder.held_out(), needs_training_text=False)
-    sentences = list(filter(str.strip, sources_of(corpora.valid)))[:SENTENCES]
-    if len(sentences) < FEWEST:
+    pairs = [pair for pair in corpora.valid if pair.source.strip()][:SENTENCES]
+    if len(pairs) < FEWEST:
         return None
     words = _training_words(configuration, corpora) if corpora.train else None
     translator = Translator.open(folder, configuration, device)
     tokenizer = translator.tokenizer
     every: list[Measured] = []
-    with counting(console, "translating validation sentences", len(sentences)) as advance:
+    before = translator.sources_before(pairs)
+    with counting(console, "translating validation sentences", len(pairs)) as advance:
         # Without splitting: a validation source has one target, even if it has several sentences.
-        for translation in translator.stream(sentences, split=False, on_done=advance):
+        for translation in translator.stream(sources_of(pairs), split=False, on_done=advance, before=before):
             for piece, best in translation.parts:
                 ids, tokens = piece.ids[:-1], best.tokens
                 every.append(measured(tokenizer, words, piece.text, ids, tokens, best.log_probability))

@@ -171,7 +171,7 @@ def _output(
     source, target = languages
     translator = Translator.load(system, translation.device, translation.engine, source=source, target=target)
     options = translator.configuration.searching({"beam": translation.beam})
-    return translated(translator, sources_of(pairs), options, console=log)
+    return translated(translator, pairs, options, console=log)
 
 
 def _texts(files: Sequence[str], backwards: bool) -> Iterator[str]:

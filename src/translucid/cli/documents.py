@@ -57,7 +57,7 @@ def translate_file(
 ) -> None:
     """Translate a document, also segments that have a translation if `again`."""
     from translucid.documents.kinds import read_document
-    from translucid.jobs.documents import segments_to_translate, translate_document
+    from translucid.jobs.documents import segments_to_translate, texts_before, translate_document
 
     kind = kind_of(file.name)
     # Word files, for example, are ZIP archives.
@@ -76,4 +76,5 @@ def translate_file(
     if kept := total - len(numbers):
         say(f"{kept:,} of {total:,} segments have a translation, which stays; --retranslate translates them, too")
     with counting(console, "translating", len(numbers)) as advance:
-        translate_document(job, document, numbers, output, executor, say=say, advance=advance)
+        before = texts_before(job, document)
+        translate_document(job, document, numbers, output, executor, before=before, say=say, advance=advance)

@@ -33,7 +33,7 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json, print_samples, print_scores, with_examples
-from translucid.cli.run_kinds import refuse_for, steps_of
+from translucid.cli.run_kinds import refuse_for, refuse_without_context, steps_of
 from translucid.data.readers.corpus import read_lines, read_pairs
 from translucid.data.readers.standard_input import refuse_twice
 from translucid.engines.combinations import refuse_together
@@ -50,7 +50,15 @@ if TYPE_CHECKING:
     from translucid.terminology.term_score import TermScore
 
 
-FOR_TRANSLATORS = ("--reference", "--by-length", "--alignments", "--keep-best", "--split-sentences", "--terms")
+FOR_TRANSLATORS = (
+    "--reference",
+    "--by-length",
+    "--alignments",
+    "--keep-best",
+    "--split-sentences",
+    "--terms",
+    "--separate-lines",
+)
 """The options that only translators have."""
 FOR_CAPTIONERS = ("--images", "--gold")
 """The options that only captioners have."""
@@ -73,6 +81,9 @@ class Translation(NamedTuple):
 
     beam: option.Beam = None
     split_sentences: Annotated[bool, Option("--split-sentences", help="Translate sentence by sentence.")] = False
+    separate_lines: Annotated[
+        bool, Option("--separate-lines", help="Read each line by itself, if the run has document context.")
+    ] = False
     device: option.Device = "auto"
     engine: option.Engine = "auto"
     ensemble: option.Ensemble = None
@@ -167,6 +178,7 @@ def evaluate(
         case _:  # a translator
             refuse_for("images", FOR_CAPTIONERS, flags)
             _refuse_with_pivot(flags)
+            refuse_without_context(configuration, run, {"--separate-lines": translation.separate_lines})
             _evaluate_translations(run, configuration, first_step, data, scoring, report, translation, terms)
 
 
@@ -205,6 +217,8 @@ def _evaluate_translations(
     links = read_gold(data.alignments, pairs) if data.alignments else []
     device, engine, others = translation.device, translation.engine, translation.ensemble or ()
     translator = Translator.open(RunFolder(run), configuration, device, engine, others=others)
+    if translation.separate_lines:
+        translator = translator.without_context()
     constrained = None
     if terms.terms:
         constrained = translator.with_terms(terms.terms, inflect=terms.inflect_terms, mode=terms.terms_mode)
@@ -266,11 +280,11 @@ def _pairs(configuration: Configuration, first_step: FirstStep | None, test: lis
         return list(pairs_of(configuration.data, *files))
     # Both runs may have been trained on reversed files; these go from the source to the target.
     languages = first_step.configuration.data.languages[0], configuration.data.languages[1]
-    return list(read_pairs(*files, languages=languages))
+    return list(read_pairs(*files, languages=languages, documents=True))
 
 
 def _refuse_with_pivot(flags: dict[str, object]) -> None:
-    for name in ("--alignments", "--keep-best", "--terms"):
+    for name in ("--alignments", "--keep-best", "--terms", "--separate-lines"):
         if flags.get("--pivot") and flags.get(name):
             raise UserError(f"{name} is for one model, and --pivot takes two steps", fix="Leave one of them out.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -69,6 +69,23 @@ def classifier_of(run: Path, device: str = "auto") -> TextClassifier | None:
     from translucid.api.text_classifier import TextClassifier
 
     return TextClassifier.load(run, device=device)
+
+
+def refuse_without_context(configuration: Configuration, run: Path, flags: Mapping[str, object]) -> None:
+    """Check that a run has document context if an option about it was given.
+
+    Args:
+        configuration: the configuration of the run.
+        run: the run folder.
+        flags: the values of these options by name.
+
+    Raises:
+        UserError: it has none.
+    """
+    given = [name for name, value in flags.items() if value]
+    if given and not configuration.data.context:
+        what = f"{given[0]} is for runs with document context, and this one was trained without"
+        raise UserError(what, file=run, fix="Leave it out, or train a run with data.context.")
 
 
 def refuse_for(wanted: Literal["texts", "images", "translations"], names: Iterable[str], flags: Container[str]) -> None:

@@ -31,7 +31,7 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import lines_of, pair_up, refuse_to_replace, refuse_two_inputs, refuse_unreadable
 from translucid.cli.printing import with_examples
-from translucid.cli.run_kinds import steps_of
+from translucid.cli.run_kinds import refuse_without_context, steps_of
 from translucid.engines.combinations import CONSTRAINED, DOCUMENT, refuse_together
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -47,6 +47,12 @@ class Input(NamedTuple):
     input_file: Annotated[Path | None, Option("--input", help="Lines of text, or a document; - is stdin.")] = None
     split_sentences: Annotated[bool, Option(help="Translate each sentence of a line by itself, or whole lines.")] = True
     wrapped: Annotated[bool, Option("--wrapped", help="Lines are hard-wrapped; empty lines end paragraphs.")] = False
+    context: Annotated[str | None, Option(metavar="TEXT", help="The text before the first line, not translated.")] = (
+        None
+    )
+    separate_lines: Annotated[
+        bool, Option("--separate-lines", help="Read each line by itself, if the run has document context.")
+    ] = False
     retranslate: Annotated[bool, Option("--retranslate", help="Also translate segments with a translation.")] = False
 
 
@@ -162,6 +168,9 @@ def translate(
     French, for instance. With --pivot en, a multilingual RUN does both steps. Options of the search hold for both,
     all others for the second step (docs/multilingual.md).
 
+    A run that was trained with data.context reads with each sentence those before it: of its line, of the lines before
+    until a blank one, or of the document before (docs/context.md).
+
     --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
     were fitted to the whole model, are not used (docs/interventions.md).
 
@@ -184,6 +193,8 @@ def translate(
     if document:
         near_matches = shows_near_matches(document)
         job = SegmentJob(run, options, near_matches=near_matches, **settings)
+    reading = first_step.configuration if first_step else configuration
+    refuse_without_context(reading, run, {"--context": source.context, "--separate-lines": source.separate_lines})
     _refuse_conflicts(option.changed_flags(source, output, models, ranking, terms, memory, execution), job, document)
     job = _prepared(job, ranking, Console(stderr=True))
     executor = execution.executor(job, document or source.input_file)
@@ -221,6 +232,8 @@ def _settings(
         "engine": "torch" if models.ablate and execution.engine == "auto" else execution.engine,
         "split_sentences": source.split_sentences,
         "wrapped": source.wrapped,
+        "context": source.context,
+        "separate_lines": source.separate_lines,
         "form": output.output_format,
         "columns": output.nbest or 1,
         "alignments": output.alignments,

@@ -17,6 +17,9 @@ from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.data.tokenizing.tokenizer import Tokenizer
 
+MOST = 16
+"""The most sentences of context of any run."""
+
 
 class ContextOptions(NamedTuple):
     """How sentences are joined to those before them."""

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from translucid.data.document_context import ContextOptions
+from translucid.data.document_context import ContextOptions, preceding
 from translucid.data.non_translatable import stands_alone
 from translucid.data.placeholders import Masked
+from translucid.data.readers.corpus import Pair
 from translucid.data.sentences import split_sentences
 from translucid.data.tokenizing.pieces import SPACE
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -195,6 +196,16 @@ class TextPipeline:
         for source, of_source, of_target in zip(masked, source_ids, target_ids, strict=True):
             encoded.append(EncodedPair([*of_source, SPECIAL.end], [*of_target, SPECIAL.end], source))
         return encoded
+
+    def contexts(self, pairs: Sequence[Pair], encoded: Sequence[EncodedPair]) -> list[list[int]]:
+        """Return the ids that the model reads before the source of each pair: those of the pairs before it."""
+        if not self.context:
+            return [[] for _ in pairs]
+        contexts = []
+        for i, count in enumerate(preceding(pair.document for pair in pairs)):
+            before = [pair.source[:-1] for pair in encoded[i - min(count, self.context.most) : i]]
+            contexts.append(self.context.context(before, len(encoded[i].source)))
+        return contexts
 
     def warnings(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """Yield a warning for each text or sentence that was too long for the model."""

@@ -26,6 +26,8 @@ CONFLICTS = (
     ("--wrapped", "--format jsonl", "it gives plain text"),
     ("--wrapped", "--alignments", "it gives plain text"),
     ("--wrapped", "--nbest", "it gives one text"),
+    ("--context", "--wrapped", "the sentences of a paragraph are each other's context"),
+    ("--separate-lines", "--wrapped", "the lines of a paragraph belong together"),
     ("--wrapped", "--no-split-sentences", "sentences go on from line to line"),
     (DOCUMENT, "--format jsonl", "it becomes a document"),
     (DOCUMENT, "--alignments", "it becomes a document"),

@@ -80,20 +80,26 @@ class Contributions:
             norms.append(normalised(self.norms[name] if head is None else self.head_norms[name][head]))
         return torch.stack(norms).mean(0)
 
-    def of_sentence(self, row: int, source: int, target: int) -> Contributions:
-        """Return the contributions of a sentence of a batch, without padding, on the CPU; its lengths are S and T."""
+    def of_sentence(self, row: int, source: slice, target: int) -> Contributions:
+        """Return the contributions of a sentence of a batch, without padding, on the CPU.
+
+        Args:
+            row: the row of the sentence.
+            source: the source positions.
+            target: the number of target positions.
+        """
 
         def unpadded(maps: Maps) -> dict[str, Tensor]:
             cut = {}
             for name, values in maps.items():
-                queries, keys = target, source
+                queries, keys = slice(target), source
                 if name.startswith("encoder."):
                     queries = source
                 elif name.endswith(".self"):
-                    keys = target
-                sentence = values[row, ..., :queries, :keys]
+                    keys = slice(target)
+                sentence = values[row, ..., queries, keys]
                 if values.size(-1) > self.source.size(-1) and name.endswith(".cross"):  # with the residual connection
-                    sentence = torch.cat([sentence, values[row, :queries, -1:]], -1)
+                    sentence = torch.cat([sentence, values[row, queries, -1:]], -1)
                 cut[name] = sentence.cpu()
             return cut
 
@@ -102,7 +108,7 @@ class Contributions:
             unpadded(self.norms),
             unpadded(self.residual_norms),
             unpadded(self.sublayers),
-            self.source[row, :target, :source].cpu(),
+            self.source[row, :target, source].cpu(),
             self.prefix[row, :target, :target].cpu(),
         )
 

@@ -30,6 +30,7 @@ def forced_decoding(
     run: str = "",
     masked: Sequence[Masked] = (),
     with_contributions: bool = False,
+    before: Sequence[list[int]] = (),
 ) -> list[Inspected]:
     """Return what can be inspected of each pair of source and target ids, end tokens included.
 
@@ -45,6 +46,8 @@ def forced_decoding(
         masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
             are shown as the model reads them.
         with_contributions: whether to compute contributions and norms, in batches of an eighth of the size.
+        before: the ids that the model reads before each source, such as the sentences before it. What the result says
+            about source positions is left out for these, so that rows of attention may sum to less than 1.
 
     Raises:
         UserError: the model has no contributions.
@@ -52,7 +55,9 @@ def forced_decoding(
     if with_contributions:
         batch_tokens //= 8  # the values of all heads, layers and positions are in memory at once
     inspected: dict[int, Inspected] = {}
-    for batch, source, target in paired_batches(pairs, model.pad, device, batch_tokens):
+    contexts = before or [[]] * len(pairs)
+    read = [([*context, *source], target) for context, (source, target) in zip(contexts, pairs, strict=True)]
+    for batch, source, target in paired_batches(read, model.pad, device, batch_tokens):
         forced, shares = inspecting_pass(model, source, target, look, layer, with_contributions)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
@@ -61,19 +66,20 @@ def forced_decoding(
                 target_pieces = masked[i].unmask_pieces(tokenizer.target_pieces(target_ids))
             else:
                 source_pieces, target_pieces = tokenizer.source_pieces(source_ids), tokenizer.target_pieces(target_ids)
+            positions = slice(len(contexts[i]), len(contexts[i]) + len(source_ids))
             links = None
             if forced.links is not None:
-                links = forced.links[row, : len(target_ids), : len(source_ids)].cpu()
+                links = forced.links[row, : len(target_ids), positions].cpu()
             inspected[i] = Inspected(
                 source_pieces,
                 target_pieces,
-                _unpadded(forced.maps, row, len(source_ids), len(target_ids)),
+                _unpadded(forced.maps, row, positions, len(target_ids)),
                 forced.log_probs[row, : len(target_ids)].tolist(),
                 (len(tokenizer.source_opening), len(tokenizer.target_opening)),
                 links,
                 run,
                 tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
-                shares.of_sentence(row, len(source_ids), len(target_ids)) if shares else None,
+                shares.of_sentence(row, positions, len(target_ids)) if shares else None,
             )
     return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
 
@@ -99,12 +105,12 @@ def inspecting_pass(
     return forced, contributions(model, record)
 
 
-def _unpadded(maps: Maps, row: int, source: int, target: int) -> Maps:
-    """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], without its padding."""
+def _unpadded(maps: Maps, row: int, source: slice, target: int) -> Maps:
+    """Return the maps [H, T, S] of one pair in a batch [B, H, T, S], at these source positions, without padding."""
     cut = {}
     for name, weights in maps.items():
         side, _, kind = name.split(".")
-        queries = source if side == "encoder" else target
-        keys = target if side == "decoder" and kind == "self" else source
-        cut[name] = weights[row, :, :queries, :keys].cpu()
+        queries = source if side == "encoder" else slice(target)
+        keys = slice(target) if side == "decoder" and kind == "self" else source
+        cut[name] = weights[row, :, queries, keys].cpu()
     return cut

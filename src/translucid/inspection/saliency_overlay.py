@@ -354,6 +354,6 @@ def look_at(
     forced, shares = inspecting_pass(model, source, target, with_contributions=contributions)
     maps = {name: weights[0].cpu() for name, weights in forced.maps.items()}
     pieces = [*tokenizer.target_pieces(ids), SPELLED.end]
-    of_caption = shares.of_sentence(0, len(cells), len(pieces)) if shares else None
+    of_caption = shares.of_sentence(0, slice(len(cells)), len(pieces)) if shares else None
     inspected = Inspected(cells, pieces, maps, forced.log_probs[0].tolist(), contributions=of_caption)
     return AttentionResult(picture.pixels, grid, inspected)

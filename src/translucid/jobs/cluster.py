@@ -84,9 +84,9 @@ class _Mapping:
     def __call__(self, windows: Iterable[Window]) -> Iterator[tuple[Window, Done]]:
         """Process windows; the text is read once to find their places, and workers read the lines again."""
         places: list[Window] = []
-        rows: list[dict[str, int]] = []
+        rows: list[dict[str, int | bytes]] = []
         for window in windows:
-            places.append(replace(window, lines=[]))
+            places.append(replace(window, lines=[], earlier=[]))
             rows.append(
                 {
                     "number": len(rows),
@@ -94,6 +94,7 @@ class _Mapping:
                     "start": window.before.bytes,
                     "size": window.after.bytes - window.before.bytes,
                     "crc": _checksum(window.lines),
+                    "earlier": b"\n".join(window.earlier),
                 }
             )
         if not rows:
@@ -119,7 +120,7 @@ class _Mapping:
             fix = "The same command continues from what is written."
             raise UserError(f"Ray has given up ({str(error).splitlines()[0]})", fix=fix) from error
 
-    def _dataset(self, rows: list[dict[str, int]]) -> Any:
+    def _dataset(self, rows: list[dict[str, int | bytes]]) -> Any:
         data = self.ray.data
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
@@ -153,7 +154,7 @@ class _Mapper:
         tune_cpu()  # Ray may call from another thread than before
         return pyarrow.Table.from_pylist([self._answer(**row) for row in batch.to_pylist()])
 
-    def _answer(self, number: int, line: int, start: int, size: int, crc: int) -> dict[str, Any]:
+    def _answer(self, number: int, line: int, start: int, size: int, crc: int, earlier: bytes) -> dict[str, Any]:
         answer = {"number": number, "text": b"", "notes": "", "wrong": ""}
         with self.file.open("rb") as stream:
             stream.seek(start)
@@ -161,7 +162,8 @@ class _Mapper:
         try:
             if _checksum(window.lines) != crc:
                 raise UserError("the input has changed while it was translated", file=self.file)
-            _, done = self.worker.work(replace(window, before=Place(lines=line)))
+            before = earlier.split(b"\n") if line else []
+            _, done = self.worker.work(replace(window, before=Place(lines=line), earlier=before))
         except UserError as error:  # Ray would wrap an exception in one of its own
             return answer | {"wrong": str(error)}
         return answer | {"text": done.text, "notes": json.dumps({"warnings": done.warnings, "bad": done.bad})}

@@ -6,9 +6,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
+from itertools import repeat
 from pathlib import Path
 
+from translucid.data.document_context import lines_before
 from translucid.documents.document import Document
+from translucid.documents.tag_projection import readable
 from translucid.ground.atomic import write_output
 from translucid.jobs.job import Executor, Say
 from translucid.jobs.output import FileOutput, PartRecord, StreamOutput
@@ -28,6 +31,7 @@ def translate_document(
     output: Path | None,
     executor: AbstractContextManager[Executor],
     *,
+    before: Sequence[Sequence[str]] = (),
     say: Say,
     advance: Callable[[int], None] = lambda segments: None,
 ) -> None:
@@ -39,6 +43,7 @@ def translate_document(
         numbers: the numbers of the segments to translate.
         output: a file, which appears when it is complete; standard output if not given.
         executor: the workers.
+        before: for each segment of the document, the texts before it, for a run with document context.
         say: called with each message for the user.
         advance: called with the number of segments just translated.
 
@@ -56,9 +61,22 @@ def translate_document(
     def filled(lines: Iterable[bytes]) -> bytes:
         return document.filled(dict(zip(numbers, map(target_of, lines), strict=True)))
 
-    lines = BytesIO(marked_lines(segments[i] for i in numbers))
+    of_segments = (before[i] for i in numbers) if before else repeat(())
+    lines = BytesIO(marked_lines((segments[i] for i in numbers), of_segments))
     to = FilledFile(output, filled) if output else FilledStream(filled)
     run(job, lines, to, executor, say=say, advance=advance, summary=warnings_of)
+
+
+def texts_before(job: SegmentJob, document: Document) -> list[list[str]]:
+    """Return the texts before each segment, also those of segments that have a translation; none without context."""
+    reading = job.first_step.configuration if job.first_step else job.configuration
+    most = reading.data.context if reading else 0
+    if not most:
+        return []
+    first = [job.context] if job.context else []
+    if job.separate_lines:
+        return [first] * len(document.segments)
+    return lines_before([readable(segment.source).text for segment in document.segments], most, first)
 
 
 class FilledFile(FileOutput):

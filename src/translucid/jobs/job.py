@@ -14,6 +14,7 @@ from translucid import __version__
 from translucid.api.pivot_steps import FirstStep
 from translucid.api.pivot_translator import AnyTranslation, PivotTranslation
 from translucid.api.translator import WINDOW
+from translucid.data.document_context import lines_before
 from translucid.data.languages import Languages
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.choosing import EngineName
@@ -105,6 +106,10 @@ class Job(AnyJob):
     """The file of a term list, as `Translator.with_terms` takes it."""
     inflect_terms: bool = False
     terms_mode: TermsMode = "auto"
+    context: str | None = None
+    """The text before the first line, for a run with document context."""
+    separate_lines: bool = False
+    """Whether each line is read by itself, without the lines before it."""
 
     @property
     def languages(self) -> Languages:
@@ -140,6 +145,8 @@ class Job(AnyJob):
             "the terms": self.terms and digest(self.terms),
             "--inflect-terms": self.inflect_terms,
             "--terms-mode": self.terms_mode,
+            "--context": self.context,
+            "--separate-lines": self.separate_lines,
             "the tuning": " ".join(filter(None, tuning)) or None,
             "the alignment layer": self.fitted(ALIGNMENT) if self.alignments else None,
             "the validation scores": self.fitted(VALIDATION),
@@ -226,6 +233,7 @@ class Worker(AnyWorker):
         """Translate the lines of a window, also those that are not UTF-8."""
         texts, bad = decoded(window.lines)
         groups = [[i] for i in range(len(texts))]
+        before = self._before(texts, window)
         if self.job.wrapped:
             groups = paragraphs(texts)
         sources = [_source(texts, group) for group in groups]
@@ -233,8 +241,10 @@ class Worker(AnyWorker):
         if self.recall:
             matches = list(map(self.recall.used, sources))
         unknown = [source for source, match in zip(sources, matches, strict=True) if not match]
+        if before:
+            before = [lines for lines, match in zip(before, matches, strict=True) if not match]
         options, split = self.job.options, self.job.split_sentences
-        translations = self.translator.stream(unknown, options, split=split, first=window.before.lines)
+        translations = self.translator.stream(unknown, options, split=split, first=window.before.lines, before=before)
         if self.job.form == "jsonl":
             translations = self.translator.assessed(translations)
         written, warnings = [], []
@@ -253,6 +263,19 @@ class Worker(AnyWorker):
             else:
                 written.append(self._line(translation))
         return window, Done(as_lines(written), warnings, bad)
+
+    def _before(self, texts: Sequence[str], window: Window) -> list[list[str]] | None:
+        """Return the lines before each line in its document; None if lines or paragraphs are translated alone."""
+        context, job = self.translator.context, self.job
+        if not context or job.wrapped:
+            return None
+        first = [job.context] if job.context else []
+        if job.separate_lines:
+            return [first] * len(texts)
+        earlier, _ = decoded(window.earlier)
+        if len(earlier) == window.before.lines:  # all lines before the window, so that the given text is near enough
+            earlier = [*first, *earlier]
+        return lines_before(texts, context.most, earlier)
 
     def _remembered(self, source: str, match: Match) -> str:
         """Return the output for a source whose translation is in the memory."""

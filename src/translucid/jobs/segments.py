@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, ClassVar
 
 from translucid.api.segment_translator import SegmentTranslator
@@ -49,7 +50,10 @@ class SegmentWorker(Worker):
         """Translate lines that `marked_line` wrote to lines that `target_of` reads."""
         segments = SegmentTranslator(self.translator, self.job.options, self.recall, near_matches=self.job.near_matches)
         records = list(map(json.loads, window.lines))
-        translated = segments.stream(map(_marked, records))
+        before = None
+        if self.translator.context:
+            before = [record["before"] for record in records]
+        translated = segments.stream(map(_marked, records), before=before)
         lines, warnings = [], []
         for i, (record, target) in enumerate(zip(records, translated, strict=True)):
             # Some formats, such as XLIFF, limit the length of a translation.
@@ -61,9 +65,12 @@ class SegmentWorker(Worker):
         return window, Done(as_lines(lines), warnings)
 
 
-def marked_lines(segments: Iterable[Segment]) -> bytes:
-    """Return segments as lines of JSON."""
-    return as_lines(json.dumps({**_record(each.source), "longest": each.longest}) for each in segments)
+def marked_lines(segments: Iterable[Segment], before: Iterable[Sequence[str]] = repeat(())) -> bytes:
+    """Return segments as lines of JSON, each with the texts `before` it in the document."""
+    lines = []
+    for segment, texts in zip(segments, before, strict=False):
+        lines.append(json.dumps({**_record(segment.source), "longest": segment.longest, "before": texts}))
+    return as_lines(lines)
 
 
 def target_of(line: bytes) -> Target:

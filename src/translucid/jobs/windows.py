@@ -1,16 +1,16 @@
-"""The windows of a text, which are translated independently of each other."""
+"""The windows of a text, which are translated independently of each other; each has the lines that are its context."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from typing import BinaryIO
 
 from translucid.api.translator import WINDOW
-
-_CHUNK = 1 << 20
+from translucid.data.document_context import MOST
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Window:
     after: Place
     whole: bool
     """Whether the window would be the same if the text grew: it is full, and its last line has a line feed."""
+    earlier: list[bytes] = field(default_factory=list)
+    """The lines before the window that may be context of its lines."""
 
 
 class Reader:
@@ -43,13 +45,15 @@ class Reader:
         self.stream, self.size, self.wrapped = stream, size, wrapped
         self.place = Place()
         self.digest = sha256()
+        self.earlier: deque[bytes] = deque(maxlen=MOST)
 
     def skip_to(self, place: Place) -> bool:
         """Read from the beginning to a place; return whether the text up to there is the same as before."""
         left = place.bytes
-        while left and (chunk := self.stream.read(min(left, _CHUNK))):
-            self.digest.update(chunk)
-            left -= len(chunk)
+        while left and (line := self.stream.readline(left)):
+            self.digest.update(line)
+            left -= len(line)
+            self.earlier.append(_content(line))
         self.place = place
         return not left and self.digest.hexdigest() == place.sha256
 
@@ -67,11 +71,17 @@ class Reader:
                 self.digest.update(line)
             read = sum(map(len, raw))
             self.place = Place(before.lines + len(raw), before.bytes + read, self.digest.hexdigest())
-            lines = [line.removesuffix(b"\n").removesuffix(b"\r") for line in raw]
-            yield Window(lines, before, self.place, self._full(raw) and raw[-1].endswith(b"\n"))
+            lines, earlier = list(map(_content, raw)), list(self.earlier)
+            self.earlier.extend(lines)
+            yield Window(lines, before, self.place, self._full(raw) and raw[-1].endswith(b"\n"), earlier)
 
     def _full(self, raw: list[bytes]) -> bool:
         """Return whether no further line belongs to a window."""
         if self.wrapped and raw[-1].strip():
             return len(raw) == 2 * self.size
         return len(raw) >= self.size
+
+
+def _content(line: bytes) -> bytes:
+    """Return a line without its line feed and carriage return."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from translucid.data.document_context import MOST
 from translucid.data.filtering import Filter
 from translucid.data.languages import find_code
 from translucid.data.readers.corpus_names import Direction
@@ -101,7 +102,7 @@ class DataOptions(OptionGroup):
     reserved pieces: the model learns to apply and to inflect terms (docs/terminology.md). Which words translate each
     other is learned from the pairs. It needs the codes of both languages and a joint vocabulary."""
 
-    context: int = Field(0, ge=0, le=16)
+    context: int = Field(0, ge=0, le=MOST)
     """The most sentences before a sentence, in its document, that the model reads with it (docs/context.md). Training
     draws from 0 to as many for each pair and epoch. Corpora say where documents begin: by a blank line, a column or key
     `document`, or in .tmx files by `x-document` or `tuid`."""

@@ -288,9 +288,7 @@ class TextDataset:
         return sha256(json.dumps(identity))
 
 
-def _with_context(
-    pairs: EncodedCorpus | VariedCorpus, sizes: Sequence[int], options: ContextOptions
-) -> VariedContext:
+def _with_context(pairs: EncodedCorpus | VariedCorpus, sizes: Sequence[int], options: ContextOptions) -> VariedContext:
     """Return pairs that follow the sentences before them in their documents.
 
     Raises:

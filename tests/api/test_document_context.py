@@ -1,0 +1,178 @@
+"""Translation with document context: one by one, together, by every engine, and what refers to the sentence itself."""
+
+import json
+
+import pytest
+import torch
+
+from tests.training.test_context import CONTEXT, LEARNING, documents
+from translucid import Translator
+from translucid.api.segment_translator import SegmentTranslator
+from translucid.cli.main import run
+from translucid.data.document_context import lines_before
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.errors import UserError
+from translucid.jobs import job as jobs
+from translucid.runs.corpus_files import Corpora
+
+LINES = ["a red one", "it is so", "it is so", "", "a green one", "it is so", "a blue one", "it is so", "a red one"]
+EXPECTED = ["uno rojo", "es rojo", "", "", "uno verde", "es verde", "uno azul", "es azul", "uno rojo"]
+
+
+@pytest.fixture(scope="session")
+def learned(train, made_once):
+    """A run that has learned what the previous sentence decides."""
+    corpora = Corpora.of(documents(30), documents(3))
+    return made_once("document-context", lambda folder: train(folder, *CONTEXT, *LEARNING, data=corpora))
+
+
+@pytest.fixture(scope="session")
+def translator(learned):
+    return Translator.load(learned, "cpu", "torch")
+
+
+def call(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2", "onnx"])
+def test_the_previous_sentence_decides_with_every_engine(learned, engine):
+    if engine == "onnx":
+        pytest.importorskip("onnxruntime")
+    translator = Translator.load(learned, "cpu", engine)
+    for colour, target in (("red", "rojo"), ("green", "verde"), ("blue", "azul")):
+        assert translator.translate("it is so", context=f"a {colour} one").text == f"es {target}"
+        assert translator.translate("it is so", context=["a red one", f"a {colour} one"]).text == f"es {target}"
+    with_lines = [one.text for one in translator.stream(LINES, before=lines_before(LINES, 1))]
+    assert [text for text, wanted in zip(with_lines, EXPECTED, strict=True) if wanted] == list(filter(None, EXPECTED))
+
+
+def test_lines_together_equal_lines_one_by_one(translator):
+    before = lines_before(LINES, 1)
+    together = list(translator.stream(LINES, before=before))
+    for line, context, translation in zip(LINES, before, together, strict=True):
+        alone = translator.translate(line, context=context)
+        assert (alone.text, alone.score) == (translation.text, pytest.approx(translation.score, abs=1e-5))
+
+
+def test_the_sentences_of_a_text_see_those_before_them(translator):
+    text = "a green one. it is so. it is so."
+    ((first, second, third),) = translator.pipeline.pieces([text], split=True)
+    assert (
+        first.before == () and second.before == (tuple(first.ids[:-1]),) and third.before == (tuple(second.ids[:-1]),)
+    )
+    separator = translator.pipeline.context.separator
+    (read,) = translator.pipeline.read([second])
+    assert read == [*first.ids[:-1], separator, *second.ids]
+
+
+def test_equal_sentences_with_other_contexts_are_translated_separately(translator):
+    before = [["a red one"], ["a blue one"], ["a red one"]]
+    texts = [one.text for one in translator.stream(["it is so"] * 3, before=before)]
+    assert texts == ["es rojo", "es azul", "es rojo"]
+
+
+def test_what_is_inspected_is_the_sentence_itself(translator):
+    translation = translator.translate("it is so", context="a red one")
+    (inspected,) = translation.inspected
+    assert inspected.source_words[:-1] == ["it", "is", "so"]
+    (piece,) = translation.pieces
+    context = translator.pipeline.context_ids(piece)
+    (whole,) = translator.forced_decoding([([*context, *piece.ids], translation.nbest[0].hypotheses[0].with_end)])
+    assert whole.log_probs == pytest.approx(inspected.log_probs)
+    for name, weights in inspected.maps.items():
+        expected = whole.maps[name]
+        if not name.startswith("decoder") or name.endswith("cross"):
+            expected = expected[..., len(context) :]
+        if name.startswith("encoder"):
+            expected = expected[:, len(context) :]
+        assert torch.equal(weights, expected), name
+    source, target = (translation.alignment and zip(*translation.alignment, strict=True)) or ((), ())
+    assert all(word < 3 for word in source) and all(word < 2 for word in target)
+
+
+def test_contributions_and_terms_refer_to_the_sentence_itself(translator):
+    translation = translator.translate("it is so", context="a red one")
+    (inspected,) = translation.inspect(contributions=True)
+    assert inspected.contributions.source.shape == (len(inspected.target), len(inspected.source))
+    with_terms = translator.with_terms([("red", "encarnado")])
+    assert with_terms.terms_in("it is so") == []
+    assert with_terms.translate("it is so", context="a red one").text == "es rojo"
+
+
+def test_segments_see_those_before_them(translator):
+    sources = list(map(TaggedText, LINES))
+    targets = SegmentTranslator(translator).stream(sources, before=lines_before(LINES, 1))
+    texts = [target.marked.text for target in targets]
+    assert [text for text, wanted in zip(texts, EXPECTED, strict=True) if wanted] == list(filter(None, EXPECTED))
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_lines_of_a_file_are_a_document_across_windows(learned, tmp_path, capsys, monkeypatch, workers, forked_workers):
+    (tmp_path / "in.txt").write_text("\n".join(LINES * 3) + "\n")
+    command = ["translate", learned, "--input", tmp_path / "in.txt", "--device", "cpu"]
+    monkeypatch.setattr(jobs.Job, "window", 2)
+    code, out, err = call(capsys, *command, *workers)
+    assert code == 0, err
+    for line, wanted in zip(out.splitlines(), EXPECTED * 3, strict=True):
+        assert line == wanted or not wanted
+    code, out, _ = call(capsys, *command, *workers, "--separate-lines")
+    assert len(set(out.splitlines()[1::9])) == 1
+    code, out, _ = call(capsys, "translate", learned, "--context", "a green one", "it is so")
+    assert out == "es verde\n"
+
+
+def test_an_interrupted_job_goes_on_with_its_context(learned, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(jobs.Job, "window", 1)
+    (tmp_path / "in.txt").write_text("\n".join(LINES[4:]) + "\n")
+    command = [
+        "translate",
+        learned,
+        "--input",
+        tmp_path / "in.txt",
+        "--output",
+        tmp_path / "out.txt",
+        "--device",
+        "cpu",
+    ]
+    work = jobs.Worker.work
+
+    def broken(self, window):
+        if window.before.lines == 3:
+            raise KeyboardInterrupt
+        return work(self, window)
+
+    monkeypatch.setattr(jobs.Worker, "work", broken)
+    assert call(capsys, *command)[0] == 130
+    monkeypatch.setattr(jobs.Worker, "work", work)
+    code, _, err = call(capsys, *command)
+    assert code == 0 and "continued after line 3" in err
+    assert (tmp_path / "out.txt").read_text().splitlines() == EXPECTED[4:]
+
+
+def test_segments_of_a_document(learned, tmp_path, capsys):
+    rows = {f"k{i}": line for i, line in enumerate(LINES[4:])}
+    (tmp_path / "strings.json").write_text(json.dumps(rows))
+    code, _, err = call(capsys, "translate", learned, tmp_path / "strings.json", "--output", tmp_path / "out.json")
+    assert code == 0, err
+    assert list(json.loads((tmp_path / "out.json").read_text()).values()) == EXPECTED[4:]
+
+
+def test_a_test_set_is_scored_with_its_context(learned, tmp_path, capsys):
+    rows = [{"source": p.source, "target": p.target, "document": p.document} for p in documents(6)]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = ["evaluate", learned, tmp_path / "test.jsonl", "--json", "--device", "cpu"]
+    scores = json.loads(call(capsys, *command)[1])
+    alone = json.loads(call(capsys, *command, "--separate-lines")[1])
+    assert scores["chrF"]["score"] > 99 > alone["chrF"]["score"]
+    assert scores["perplexity"] < 1.1 < alone["perplexity"]
+
+
+@pytest.mark.parametrize("option", [["--context", "a"], ["--separate-lines"]])
+def test_a_run_without_context_refuses_it(small_run, capsys, option):
+    code, _, err = call(capsys, "translate", small_run, "a", *option)
+    assert code == 2 and f"{option[0]} is for runs with document context" in err
+    with pytest.raises(UserError, match="was trained without document context"):
+        Translator.load(small_run, "cpu").translate("a", context="b")

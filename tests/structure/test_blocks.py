@@ -66,6 +66,12 @@ def for_transformers(corpus):
     called("export", "runs/demo", "demo-hf", "--to", "huggingface")
 
 
+def context(corpus):
+    limits = ["training.max_steps=1", "training.validate_every=1", "data.context=2"]
+    files = ["--train", corpus / "train.tsv", "--valid", corpus / "test.tsv"]
+    called("train", *files, "--out", "runs/context", "--no-tune", "--set", *SHAPE, *limits)
+
+
 def adapters(corpus):
     limits = ["training.max_steps=1", "training.validate_every=1", "training.adapter_rank=2"]
     called(
@@ -95,6 +101,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "documents.md": a_page,
     "memory.md": a_memory,
     "terminology.md": terms,
+    "context.md": context,
     "importing.md": many_languages,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,

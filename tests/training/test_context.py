@@ -21,18 +21,19 @@ LEARNING = [
 
 
 def documents(count):
-    """Return documents of two sentences, of which the second can't be translated without the first."""
+    """Return documents of four sentences, of which the second and fourth can't be translated without those before."""
+    colours = list(COLOURS.items())
     pairs = []
     for number in range(count):
-        source, target = list(COLOURS.items())[number % len(COLOURS)]
-        pairs.append(Pair(f"a {source} one", f"uno {target}").of_document(number))
-        pairs.append(Pair("it is so", f"es {target}").of_document(number))
+        for source, target in (colours[number % 3], colours[number // 3 % 3]):
+            pairs.append(Pair(f"a {source} one", f"uno {target}").of_document(number))
+            pairs.append(Pair("it is so", f"es {target}").of_document(number))
     return pairs
 
 
 @pytest.fixture(scope="module")
 def passages():
-    return Corpora.of(documents(30), documents(3))
+    return Corpora.of(documents(18), documents(9))
 
 
 def test_what_the_previous_sentence_decides_is_learned(train, passages, tmp_path):

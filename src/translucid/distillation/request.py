@@ -93,6 +93,9 @@ class Request:
         if configuration.data.tokenizer.languages and None in configuration.data.languages:
             fix = "Choose two of them with --source-language and --target-language."
             raise UserError("translates between several languages", file=run, fix=fix)
+        if configuration.data.context:
+            fix = "Choose a teacher that was trained without data.context."
+            raise UserError("reads document context, and a student learns from single sentences", file=run, fix=fix)
         return configuration
 
     @cached_property
@@ -137,6 +140,8 @@ class Request:
             if file == "-":
                 fix = "Give files: an interrupted distillation reads them again."
                 raise UserError("standard input can't be read twice", fix=fix)
+        if any(setting.startswith("data.context") for setting in self.settings):
+            raise UserError("a student learns from single sentences", fix="Leave data.context out.")
         if self.word_level and not self.shares_vocabulary:
             fix = "Add --vocabulary teacher, or leave --word-level out."
             raise UserError("--word-level compares probabilities of the same pieces", fix=fix)

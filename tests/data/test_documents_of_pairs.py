@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from translucid.data.filtering import Filter
 from translucid.data.linked_pairs import Edit, LinkedPair, edited
 from translucid.data.readers.corpus import Pair, SyntheticPair, read_pairs
+from translucid.data.statistics import SplitStatistics
 from translucid.ground.errors import UserError
 
 TMX = """<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>"""
@@ -91,3 +93,11 @@ def test_a_pair_stays_in_its_document_whatever_changes():
     linked = LinkedPair.of(SyntheticPair.of(pair), [(0, 0)])
     changed = [pair.swapped, linked, linked.swapped, edited(pair, [Edit(0, 1, "x")]), edited(linked, [Edit(0, 1, "x")])]
     assert [one.document for one in changed] == [3] * 5
+
+
+def test_statistics_count_the_documents(tmp_path):
+    (tmp_path / "c.tsv").write_text("1\t1\n2\t2\n\n\n3\t3\n")
+    (tmp_path / "d.tsv").write_text("1\t1\n")
+    split = SplitStatistics("train")
+    assert len(list(split.read(read_pairs(tmp_path / "c.tsv", tmp_path / "d.tsv", documents=True), Filter()))) == 6
+    assert split.summary()["documents"] == 3

@@ -67,6 +67,7 @@ def test_all_figures_of_a_split():
     found = read(pairs).summary()
     assert found == {
         "pairs": 10,
+        "documents": 0,
         "duplicate_pairs": 0,
         "duplicate_sources": 4,
         "skipped": {"empty": 2},

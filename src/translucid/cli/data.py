@@ -92,7 +92,7 @@ def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str
         for name, corpora in files.items():
             splits[name] = split = SplitStatistics(name)
             bad = BadLines() if skip_bad else None
-            for count in split.read(read_pairs(*corpora, on_bad=bad), Filter()):
+            for count in split.read(read_pairs(*corpora, on_bad=bad, documents=True), Filter()):
                 advance(count)
             if bad and bad.count:
                 split.faults["no pairs"] += bad.count
@@ -124,10 +124,11 @@ def _sides_of(split: SplitStatistics) -> list[tuple[str, SideStatistics]]:
 
 
 def _pairs_table(splits: list[SplitStatistics]) -> Table:
-    table = table_of("split", figures=("pairs", "same pair", "same source", "would be skipped"))
+    table = table_of("split", figures=("pairs", "documents", "same pair", "same source", "would be skipped"))
     for split in splits:
         skipped = ", ".join(f"{count:,} {reason}" for reason, count in split.faults.most_common()) or "none"
-        counts = f"{split.pairs:,}", f"{split.duplicate_pairs:,}", f"{split.duplicate_sources:,}"
+        figures = split.pairs, split.documents, split.duplicate_pairs, split.duplicate_sources
+        counts = [f"{figure:,}" for figure in figures]
         table.add_row(Text(split.name, "bold"), *counts, skipped)
     return table
 

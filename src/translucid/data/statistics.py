@@ -128,6 +128,8 @@ class SplitStatistics:
 
     name: str
     pairs: int = 0
+    documents: int = 0
+    """The number of documents, if they are read."""
     duplicate_pairs: int = 0
     duplicate_sources: int = 0
     faults: Counter[str] = field(default_factory=Counter)
@@ -140,8 +142,12 @@ class SplitStatistics:
 
     def read(self, pairs: Iterable[Pair], wanted: Filter) -> Iterator[int]:
         """Count all pairs; yield 1 for each, for a progress bar."""
+        last = None
         for line, pair in enumerate(pairs, 1):
             self.pairs += 1
+            if pair.document not in (None, last) and any(map(str.strip, pair)):
+                last = pair.document
+                self.documents += 1
             self.source.add(pair.source, line)
             self.target.add(pair.target, line)
             if reason := fault(pair, wanted):
@@ -158,6 +164,7 @@ class SplitStatistics:
         """Return the figures as plain values."""
         return {
             "pairs": self.pairs,
+            "documents": self.documents,
             "duplicate_pairs": self.duplicate_pairs,
             "duplicate_sources": self.duplicate_sources,
             "skipped": dict(self.faults),

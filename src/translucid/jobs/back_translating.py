@@ -13,9 +13,9 @@ from typing import Any
 
 from translucid.data.filtering import fault
 from translucid.data.readers.corpus import Pair
-from translucid.jobs.job import Done, Job, Worker, as_lines, is_utf8
+from translucid.jobs.job import Done, Job, Worker, as_lines
 from translucid.jobs.output import PartRecord
-from translucid.jobs.windows import Window
+from translucid.jobs.windows import Window, is_utf8
 
 _SPOILT = ("repeated", "too short")
 """Kinds of warnings about a translation with which it makes no pair."""

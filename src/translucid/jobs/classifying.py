@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from translucid import __version__
 from translucid.api.text_classifier import WINDOW, Classified, TextClassifier
 from translucid.ground.reading import digest
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, decoded, rounded_pairs
-from translucid.jobs.windows import Window
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, rounded_pairs
+from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.runs.run_folder import RunFolder
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from translucid.api.generation import Generated
 from translucid.api.generator import Generator
 from translucid.decoding.decoding_options import DecodingOptions
-from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, decoded, identity_of, rounded_pairs
-from translucid.jobs.windows import Window
+from translucid.jobs.job import AnyJob, AnyWorker, Done, as_lines, identity_of, rounded_pairs
+from translucid.jobs.windows import Window, decoded
 from translucid.kernels.devices import same_sums_on_any_threads
 
 

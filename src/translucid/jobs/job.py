@@ -26,7 +26,7 @@ from translucid.evaluation.alignment_error import to_pharaoh
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest, digest_if_any
 from translucid.jobs.translators import open_translator
-from translucid.jobs.windows import Window
+from translucid.jobs.windows import Window, decoded
 from translucid.jobs.wrapping import paragraphs, unwrapped, wrapped
 from translucid.kernels.devices import same_sums_on_any_threads
 from translucid.kernels.machine import cores
@@ -384,21 +384,6 @@ def identity_of(run: Path) -> dict[str, Any]:
 def alone(job: AnyJob) -> Iterator[Executor]:
     """Run a job in this process."""
     yield job.worker()
-
-
-def decoded(lines: Iterable[bytes]) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return lines as text, and the numbers of those that are not UTF-8, with the reason."""
-    texts, bad = [], []
-    for i, line in enumerate(lines):
-        texts.append(line.decode("utf-8", errors="replace"))
-        if not is_utf8(line):
-            bad.append((i, "not UTF-8"))
-    return texts, bad
-
-
-def is_utf8(line: bytes) -> bool:
-    """Return whether a line is valid UTF-8: other bytes are not the same after they were decoded."""
-    return line.decode(errors="replace").encode() == line
 
 
 def as_lines(texts: Iterable[str], errors: str = "strict") -> bytes:

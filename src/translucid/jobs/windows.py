@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -85,3 +85,18 @@ class Reader:
 def _content(line: bytes) -> bytes:
     """Return a line without its line feed and carriage return."""
     return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def decoded(lines: Iterable[bytes]) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return lines as text, and the numbers of those that are not UTF-8, with the reason."""
+    texts, bad = [], []
+    for i, line in enumerate(lines):
+        texts.append(line.decode("utf-8", errors="replace"))
+        if not is_utf8(line):
+            bad.append((i, "not UTF-8"))
+    return texts, bad
+
+
+def is_utf8(line: bytes) -> bool:
+    """Return whether a line is valid UTF-8: other bytes are not the same after they were decoded."""
+    return line.decode(errors="replace").encode() == line

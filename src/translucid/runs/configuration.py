@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
@@ -25,11 +24,8 @@ from translucid.runs.data_options import DataOptions
 from translucid.runs.fixed_settings import fixed_values
 from translucid.runs.guided_alignment import problems_of_model
 from translucid.runs.presets import PRESETS, preset_named
-from translucid.runs.settings import Settings, assigned, merged, read_settings, without_none
+from translucid.runs.settings import Settings, assigned, merged, read_settings, shown, without_none
 from translucid.runs.training_options import TrainingOptions
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 
 
 _READERS = {
@@ -351,15 +347,7 @@ def checked(options: type[Options], settings: Settings, file: Path | None = None
         if first["type"] == "value_error":  # raised by a validator of ours, whose message is complete
             raise UserError(f"{key}: {reason}" if key else reason, file=file) from error
         fix = "`translucid models --keys` lists all keys."
-        raise UserError(f"{key}: {reason}, not {_shown(first['input'])}", file=file, fix=fix) from error
-
-
-def _shown(value: Any) -> str:
-    """Return a value in Python's notation, without the middle if it is long."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:  # Python writes no number of more than 4,300 digits
-        return "such a long number"
+        raise UserError(f"{key}: {reason}, not {shown(first['input'])}", file=file, fix=fix) from error
 
 
 def _locate(options: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import yaml
 from translucid.ground.errors import UserError
 from translucid.ground.reading import read_at_most
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
 Settings = dict[str, Any]
 """A dictionary of values and of groups, which are dictionaries too."""
 LONGEST = 1 << 20
@@ -160,3 +163,11 @@ def _renamed(settings: Settings, before: str, after: str) -> Settings:
         values[after.split(".")[1]] = values.pop(name)
         changed[group] = values
     return changed
+
+
+def shown(value: Any) -> str:
+    """Return a value in Python's notation, without the middle if it is long."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "such a long number"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, Self
+from zlib import crc32
 
 from translucid.data.languages import Languages
 from translucid.data.readers.bad_lines import OnBad
@@ -27,6 +28,8 @@ _MOSES = re.compile(r"^(?P<head>.*)\{(?P<source>[^{},/]+),(?P<target>[^{},/]+)\}
 _HEADER = {"source", "target", "document"}
 """The columns of a table with a header; a table without a column `document` needs none."""
 _NOTHING = object()
+_MOST_DOCUMENTS = 24
+"""Bits for the number of a document in its file; those above are a checksum of the file's name."""
 _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
     "or a Moses pair name.{en,de}, each also as .gz."
@@ -42,7 +45,7 @@ class Pair(_Texts):
     """A sentence and its translation."""
 
     document: int | None = None
-    """The number of the document in its corpus; None for a pair that has no document, or if none are read."""
+    """The number of the document, which no other one has; None for a pair without a document, or if none are read."""
 
     def of_document(self, number: int | None) -> Self:
         """Set the number of the document, and return the pair."""
@@ -129,8 +132,8 @@ def read_pairs(
     Raises:
         UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
-    number = -1
     for file in files:
+        number = crc32(str(file).encode("utf-8", "surrogateescape")) << _MOST_DOCUMENTS
         before: object = _NOTHING
         for _, source, target, document in _rows(str(file), languages, on_bad):
             pair = Pair(source, target)

@@ -27,7 +27,6 @@ from translucid.runs.presets import PRESETS, preset_named
 from translucid.runs.settings import Settings, assigned, merged, read_settings, shown, without_none
 from translucid.runs.training_options import TrainingOptions
 
-
 _READERS = {
     "text": ("translates text", "Use translucid translate."),
     "images": ("writes about images", "Use translucid caption."),

@@ -137,7 +137,7 @@ def test_a_store_has_the_documents_in_chunks_and_after_a_crash(tokenizer, tmp_pa
     monkeypatch.setattr(encoded, "CHUNK", 3)
     whole = CorpusStore(tmp_path / "whole", documents=True)
     limits = {"identity": "a", "max_tokens": 100, "processes": 1}
-    whole.build([PAIRS, PAIRS[:2]], tokenizer, Filter(), **limits)
+    whole.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
     stored = whole.open("a")
     assert stored.sizes == [8, 2]
     assert stored.pairs.documents.tolist() == [0, 0, 0, 0, 1, -1, -1, 1, 0, 0]
@@ -148,8 +148,8 @@ def test_a_store_has_the_documents_in_chunks_and_after_a_crash(tokenizer, tmp_pa
 
     parts = CorpusStore(tmp_path / "parts", documents=True)
     with pytest.raises(KeyboardInterrupt):
-        parts.build([broken()], tokenizer, Filter(), **limits)
-    parts.build([PAIRS, PAIRS[:2]], tokenizer, Filter(), **limits)
+        parts.build([broken()], [tokenizer], Filter(), **limits)
+    parts.build([PAIRS, PAIRS[:2]], [tokenizer] * 2, Filter(), **limits)
     again = parts.open("a")
     assert again.fingerprint == stored.fingerprint
     assert again.pairs.documents.tolist() == stored.pairs.documents.tolist()

@@ -353,3 +353,12 @@ def train(corpora):
         ).progress
 
     return training
+
+
+@pytest.fixture(scope="session")
+def context_run(train, made_once):
+    """A run, English to Spanish, that has learned what the previous sentence decides."""
+    from tests.probes.passages import CONTEXT, LEARNING  # not all tests need them
+    from tests.probes.passages import corpora as documents
+
+    return made_once("document-context", lambda folder: train(folder, *CONTEXT, *LEARNING, data=documents()))

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from tests.training.test_context import CONTEXT, LEARNING, documents
+from tests.probes.passages import documents
 from translucid import Translator
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.cli.main import run
@@ -13,22 +13,14 @@ from translucid.data.document_context import lines_before
 from translucid.documents.tagged_text import TaggedText
 from translucid.ground.errors import UserError
 from translucid.jobs import job as jobs
-from translucid.runs.corpus_files import Corpora
 
 LINES = ["a red one", "it is so", "it is so", "", "a green one", "it is so", "a blue one", "it is so", "a red one"]
 EXPECTED = ["uno rojo", "es rojo", "", "", "uno verde", "es verde", "uno azul", "es azul", "uno rojo"]
 
 
 @pytest.fixture(scope="session")
-def learned(train, made_once):
-    """A run that has learned what the previous sentence decides."""
-    corpora = Corpora.of(documents(18), documents(9))
-    return made_once("document-context", lambda folder: train(folder, *CONTEXT, *LEARNING, data=corpora))
-
-
-@pytest.fixture(scope="session")
-def translator(learned):
-    return Translator.load(learned, "cpu", "torch")
+def translator(context_run):
+    return Translator.load(context_run, "cpu", "torch")
 
 
 def call(capsys, *arguments):
@@ -38,10 +30,10 @@ def call(capsys, *arguments):
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2", "onnx"])
-def test_the_previous_sentence_decides_with_every_engine(learned, engine):
+def test_the_previous_sentence_decides_with_every_engine(context_run, engine):
     if engine == "onnx":
         pytest.importorskip("onnxruntime")
-    translator = Translator.load(learned, "cpu", engine)
+    translator = Translator.load(context_run, "cpu", engine)
     for colour, target in (("red", "rojo"), ("green", "verde"), ("blue", "azul")):
         assert translator.translate("it is so", context=f"a {colour} one").text == f"es {target}"
         assert translator.translate("it is so", context=["a red one", f"a {colour} one"]).text == f"es {target}"
@@ -111,9 +103,11 @@ def test_segments_see_those_before_them(translator):
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
-def test_lines_of_a_file_are_a_document_across_windows(learned, tmp_path, capsys, monkeypatch, workers, forked_workers):
+def test_lines_of_a_file_are_a_document_across_windows(
+    context_run, tmp_path, capsys, monkeypatch, workers, forked_workers
+):
     (tmp_path / "in.txt").write_text("\n".join([*LINES, ""] * 3) + "\n")
-    command = ["translate", learned, "--input", tmp_path / "in.txt", "--device", "cpu"]
+    command = ["translate", context_run, "--input", tmp_path / "in.txt", "--device", "cpu"]
     monkeypatch.setattr(jobs.Job, "window", 2)
     code, out, err = call(capsys, *command, *workers)
     assert code == 0, err
@@ -121,16 +115,16 @@ def test_lines_of_a_file_are_a_document_across_windows(learned, tmp_path, capsys
         assert line == wanted or not wanted
     code, out, _ = call(capsys, *command, *workers, "--separate-lines")
     assert len(set(out.splitlines()[1::10])) == 1
-    code, out, _ = call(capsys, "translate", learned, "--context", "a green one", "it is so")
+    code, out, _ = call(capsys, "translate", context_run, "--context", "a green one", "it is so")
     assert out == "es verde\n"
 
 
-def test_an_interrupted_job_goes_on_with_its_context(learned, tmp_path, capsys, monkeypatch):
+def test_an_interrupted_job_goes_on_with_its_context(context_run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(jobs.Job, "window", 1)
     (tmp_path / "in.txt").write_text("\n".join(LINES[4:]) + "\n")
     command = [
         "translate",
-        learned,
+        context_run,
         "--input",
         tmp_path / "in.txt",
         "--output",
@@ -153,18 +147,18 @@ def test_an_interrupted_job_goes_on_with_its_context(learned, tmp_path, capsys, 
     assert (tmp_path / "out.txt").read_text().splitlines() == EXPECTED[4:]
 
 
-def test_segments_of_a_document(learned, tmp_path, capsys):
+def test_segments_of_a_document(context_run, tmp_path, capsys):
     rows = {f"k{i}": line for i, line in enumerate(LINES[4:])}
     (tmp_path / "strings.json").write_text(json.dumps(rows))
-    code, _, err = call(capsys, "translate", learned, tmp_path / "strings.json", "--output", tmp_path / "out.json")
+    code, _, err = call(capsys, "translate", context_run, tmp_path / "strings.json", "--output", tmp_path / "out.json")
     assert code == 0, err
     assert list(json.loads((tmp_path / "out.json").read_text()).values()) == EXPECTED[4:]
 
 
-def test_a_test_set_is_scored_with_its_context(learned, tmp_path, capsys):
+def test_a_test_set_is_scored_with_its_context(context_run, tmp_path, capsys):
     rows = [{"source": p.source, "target": p.target, "document": p.document} for p in documents(6)]
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = ["evaluate", learned, tmp_path / "test.jsonl", "--json", "--device", "cpu"]
+    command = ["evaluate", context_run, tmp_path / "test.jsonl", "--json", "--device", "cpu"]
     scores = json.loads(call(capsys, *command)[1])
     alone = json.loads(call(capsys, *command, "--separate-lines")[1])
     assert scores["chrF"]["value"] > 99 > alone["chrF"]["value"]

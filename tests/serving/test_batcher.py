@@ -8,9 +8,9 @@ import pytest
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.ground.cancellation import Cancelled, asked_between_steps, between_steps
 from translucid.serving.edge.failures import ApiError
+from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, Batcher, translate
 from translucid.serving.queue.fair_scheduler import Task
-from translucid.serving.texts import LONGEST, Layout
 
 
 class Slow:

@@ -10,11 +10,12 @@ from translucid.documents.document import Target
 from translucid.documents.tagged_text import TaggedText
 from translucid.serving import texts
 from translucid.serving.language_pairs import Served
+from translucid.serving.layout import LONGEST, Layout
 from translucid.serving.queue import batcher
 from translucid.serving.queue.batcher import CHUNK_CHARACTERS, CHUNK_TEXTS, in_chunks
 from translucid.serving.queue.request_context import ON_THE_LOOP, RequestTask, off_the_loop
 from translucid.serving.server_options import ServerOptions
-from translucid.serving.texts import LONGEST, SHORT, Layout, TextTranslation, by_language, with_terminology
+from translucid.serving.texts import SHORT, TextTranslation, by_language, with_terminology
 
 
 @pytest.mark.parametrize(
@@ -244,7 +245,7 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
         def __init__(self, *arguments):
             made.append(arguments)
 
-        def stream(self, part):
+        def stream(self, part, before=None):
             steps.append([source.text for source in part])
             return [source.text.upper() for source in part]
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.probes.passages import CONTEXT, LEARNING, corpora, documents
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.errors import UserError
@@ -11,29 +12,10 @@ from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 
-COLOURS = {"red": "rojo", "blue": "azul", "green": "verde"}
-CONTEXT = ["data.context=1", "data.tokenizer.vocabulary=50"]
-LEARNING = [
-    *("data.subword_dropout=0", "model.width=32", "model.feed_forward=64", "model.dropout=0", "training.warmup=20"),
-    *("training.batch_tokens=300", "training.accumulate=1", "training.max_steps=150", "training.validate_every=150"),
-    *("training.learning_rate=0.005", "training.averaging=0", "training.label_smoothing=0"),
-]
-
-
-def documents(count):
-    """Return documents of four sentences, of which the second and fourth can't be translated without those before."""
-    colours = list(COLOURS.items())
-    pairs = []
-    for number in range(count):
-        for source, target in (colours[number % 3], colours[number // 3 % 3]):
-            pairs.append(Pair(f"a {source} one", f"uno {target}").of_document(number))
-            pairs.append(Pair("it is so", f"es {target}").of_document(number))
-    return pairs
-
 
 @pytest.fixture(scope="module")
 def passages():
-    return Corpora.of(documents(18), documents(9))
+    return corpora()
 
 
 def test_what_the_previous_sentence_decides_is_learned(train, passages, tmp_path):

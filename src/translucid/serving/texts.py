@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
 from translucid.api.pivot_translator import AnyTranslation, AnyTranslator
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.data.placeholder_syntax import PlaceholderSyntax
-from translucid.data.sentences import split_sentences
 from translucid.documents.document import Document, Target
 from translucid.documents.kinds import read_document
 from translucid.documents.placeholders import PlaceholderStrategy
@@ -23,8 +21,10 @@ from translucid.documents.tagged_text import TaggedText
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.memory.recall import Recall
+from translucid.serving.document_context import segments_before, sentences_before
 from translucid.serving.edge.failures import as_server_errors
 from translucid.serving.language_pairs import AnyServed, ServedPivot
+from translucid.serving.layout import Layout
 from translucid.serving.queue.batcher import in_chunks, options_for, translate
 from translucid.serving.queue.request_context import RequestContext, RequestTask, off_the_loop
 
@@ -32,75 +32,6 @@ Result = TypeVar("Result")
 
 SHORT = 600
 """The most characters of a request that is translated in a batch with others; longer ones go to the worker pool."""
-LONGEST = 2000
-"""The most characters of a sentence; a longer one is cut, between words if it has any."""
-_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A text split into sentences; its white space and line breaks stay as they are."""
-
-    sentences: list[str]
-    """The sentences, which are translated."""
-    between: list[str]
-    """White space before the first sentence, between two, and after the last: one more than sentences."""
-
-    @classmethod
-    def of(cls, text: str, language: str, stays_whole: Callable[[str], bool] = lambda part: False) -> Layout:
-        """Split a text into sentences.
-
-        Args:
-            text: the text.
-            language: its code.
-            stays_whole: whether the text, or a line of it, is not split, because a translation memory has all of it.
-        """
-        whole = text.strip()
-        if whole and stays_whole(whole):
-            start = text.index(whole)
-            return cls([whole], [text[:start], text[start + len(whole) :]])
-        sentences: list[str] = []
-        between: list[str] = []
-        gap = ""  # the white space since the last sentence
-        at = 0
-        for line in _LINE.finditer(text):
-            start = line.start() + len(line[0]) - len(line[0].lstrip())
-            gap += text[at:start]
-            at = line.end()
-            content = text[start:at].rstrip()
-            if content and stays_whole(content):
-                parts = [(content, text[start + len(content) : at])]
-            else:
-                parts = split_sentences(text[start:at], language)
-            for sentence, after in _cut(parts):
-                if sentence:
-                    sentences.append(sentence)
-                    between.append(gap)
-                    gap = ""
-                gap += after
-        return cls(sentences, [*between, gap + text[at:]])
-
-    def fill(self, translations: Sequence[str]) -> str:
-        """Return the text with translations in place of the sentences."""
-        parts = [self.between[0]]
-        for translation, after in zip(translations, self.between[1:], strict=True):
-            parts += [translation, after]
-        return "".join(parts)
-
-
-def _cut(sentences: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Cut sentences that are too long for a model, at a space in the second half of the limit if there is one."""
-    for sentence, after in sentences:
-        at = 0
-        while len(sentence) - at > LONGEST:
-            space = sentence.rfind(" ", at + LONGEST // 2, at + LONGEST)
-            if space < 0:
-                yield sentence[at : at + LONGEST], ""
-                at += LONGEST
-            else:
-                yield sentence[at:space], " "
-                at = space + 1
-        yield sentence[at:], after
 
 
 async def by_language(
@@ -120,16 +51,22 @@ async def by_language(
     return [results[i] for i in range(len(texts))]
 
 
-def begin(task: RequestTask, served: AnyServed, texts: Sequence[str], nbest: int = 1) -> Future[list[AnyTranslation]]:
-    """Queue sentences of one request for translation.
+def begin(
+    task: RequestTask,
+    served: AnyServed,
+    texts: Sequence[str],
+    nbest: int = 1,
+    before: Sequence[Sequence[str]] | None = None,
+) -> Future[list[AnyTranslation]]:
+    """Queue sentences of one request for translation; `before` is that of `sentences_before`.
 
     Raises:
         ApiError: 503, the queue is full.
     """
     # A long request in the batches would delay the short ones of all other clients.
     if sum(map(len, texts)) <= SHORT:
-        return served.batcher.submit(task, served.translator, texts, nbest)
-    return task.context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest))
+        return served.batcher.submit(task, served.translator, texts, nbest, before)
+    return task.context.worker_pool.submit(task, lambda: translate(served.translator, texts, nbest, before))
 
 
 def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
@@ -149,14 +86,23 @@ def with_terminology(served: AnyServed, terms: Mapping[str, str]) -> AnyServed:
 
 
 def translated(
-    context: RequestContext, served: AnyServed, sources: Iterable[TaggedText], nbest: int = 1
+    context: RequestContext,
+    served: AnyServed,
+    sources: Iterable[TaggedText],
+    nbest: int = 1,
+    before: Iterable[Sequence[str]] | None = None,
 ) -> Iterator[Target]:
-    """Translate texts with tags, in small parts, between which other requests may have their turn."""
+    """Translate texts with tags, in small parts, between which other requests may have their turn.
+
+    `before`: for each text, the texts before it, for a run with document context.
+    """
     segments = SegmentTranslator(served.translator, options_for(served.translator, nbest), _recall(context, served))
+    contexts = iter(before or ())
     for part in in_chunks(sources, lambda source: len(source.text)):
         between_steps()
+        of_part = None if before is None else list(islice(contexts, len(part)))
         with as_server_errors():
-            targets = list(segments.stream(part))
+            targets = list(segments.stream(part, before=of_part))
         yield from targets
 
 
@@ -165,12 +111,21 @@ def _recall(context: RequestContext, served: AnyServed) -> Recall | None:
     return context.memory.recall(served.source, served.target) if context.memory else None
 
 
-def fill(context: RequestContext, served: AnyServed, documents: Sequence[Document]) -> list[bytes]:
-    """Translate short documents, such as HTML or XML of a request; called in the worker pool."""
+def fill(
+    context: RequestContext, served: AnyServed, documents: Sequence[Document], text_before: str = ""
+) -> list[bytes]:
+    """Translate short documents, such as HTML or XML of a request; called in the worker pool.
+
+    `text_before`: the text before each document, for a run with document context.
+    """
     sources: list[TaggedText] = []
+    before: list[list[str]] | None = [] if served.translator.context else None
     for document in documents:
         sources += [segment.source for segment in document.segments]
-    targets = translated(context, served, sources)  # together, so that documents of a sentence share batches
+        if before is not None:
+            before += segments_before(served, document.segments, text_before) or []
+    # Together, so that documents of a sentence share batches.
+    targets = translated(context, served, sources, before=before)
     filled = []
     for document in documents:
         document_targets = islice(targets, len(document.segments))
@@ -178,6 +133,8 @@ def fill(context: RequestContext, served: AnyServed, documents: Sequence[Documen
     return filled
 
 
+Sentence: TypeAlias = tuple[str, tuple[str, ...]]
+"""A sentence, and those before it, which a run with document context reads too."""
 Origin = Literal["model", "memory", "mixed"]
 """The origin of a translation; `mixed`: some of its sentences are from the translation memory."""
 
@@ -221,22 +178,32 @@ async def split_texts(
 
 
 async def translate_texts(
-    task: RequestTask, served: AnyServed, texts: Sequence[str], alternatives: int = 0, *, sure: bool = False
+    task: RequestTask,
+    served: AnyServed,
+    texts: Sequence[str],
+    alternatives: int = 0,
+    *,
+    sure: bool = False,
+    context: str = "",
 ) -> list[TextTranslation]:
     """Return the translation of each text, with this many different alternatives if there are, and its confidence.
 
-    Exact matches of the server's translation memory come first; the model's translations are alternatives to them.
+    Exact matches of the server's translation memory come first; the model's translations are alternatives to them. A
+    run with document context reads the `context` before each text.
 
     Raises:
         ApiError: 503, the queue is full, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
     layouts, known = await split_texts(task.context, served, texts)
-    sentences: list[str] = []
+    sentences: list[Sentence] = []
+    before = iter(sentences_before(served, layouts, context))
     for layout in layouts:
-        sentences += layout.sentences
-    for_model = sentences if alternatives else [sentence for sentence in sentences if sentence not in known]
-    by_model: dict[str, TextTranslation] = {}
+        sentences += zip(layout.sentences, before, strict=False)
+    for_model = sentences
+    if not alternatives:
+        for_model = [sentence for sentence in sentences if sentence[0] not in known]
+    by_model: dict[Sentence, TextTranslation] = {}
     if for_model:
         translations = await _by_model(task, served, for_model, alternatives, sure=sure)
         by_model = dict(zip(for_model, translations, strict=True))
@@ -245,18 +212,21 @@ async def translate_texts(
 
 
 async def _by_model(
-    task: RequestTask, served: AnyServed, sentences: Sequence[str], alternatives: int, *, sure: bool
+    task: RequestTask, served: AnyServed, sentences: Sequence[Sentence], alternatives: int, *, sure: bool
 ) -> list[TextTranslation]:
     """Translate sentences; where the model lost a placeholder or a number, again with other placeholder strategies."""
-    size = sum(map(len, sentences))
-    translations = await task.result(begin(task, served, sentences, alternatives + 1))
-    sources = [TaggedText(sentence, syntax=PlaceholderSyntax.message) for sentence in sentences]
+    texts = [text for text, _ in sentences]
+    before = [context for _, context in sentences] if served.translator.context else None
+    size = sum(map(len, texts))
+    translations = await task.result(begin(task, served, texts, alternatives + 1, before))
+    sources = [TaggedText(text, syntax=PlaceholderSyntax.message) for text in texts]
     complete = await off_the_loop(size, lambda: list(map(_complete, sources, translations)))
     incomplete = [i for i, best in enumerate(translations) if best.text not in complete[i][:1]]
     again: list[Target] = []
     if incomplete:
         retried = [sources[i] for i in incomplete]
-        again = await task.run(lambda: list(translated(task.context, served, retried, alternatives + 1)))
+        contexts = before and [before[i] for i in incomplete]
+        again = await task.run(lambda: list(translated(task.context, served, retried, alternatives + 1, contexts)))
     confidences: list[float | None] = [None] * len(translations)
     if sure:
         confidences = await task.run(lambda: _confidences(served.translator, translations))
@@ -271,15 +241,16 @@ def _confidences(translator: AnyTranslator, translations: Sequence[AnyTranslatio
 
 
 def _with_known(
-    sentences: Sequence[str], known: Mapping[str, str], by_model: Mapping[str, TextTranslation]
+    sentences: Sequence[Sentence], known: Mapping[str, str], by_model: Mapping[Sentence, TextTranslation]
 ) -> list[TextTranslation]:
     """Return the translation of each sentence; those that the translation memory has come before those of the model."""
     results = []
     for sentence in sentences:
-        if sentence not in known:
+        text, _ = sentence
+        if text not in known:
             results.append(by_model[sentence])
             continue
-        versions = [known[sentence]]
+        versions = [known[text]]
         if sentence in by_model:
             versions += by_model[sentence].versions
         results.append(TextTranslation(list(dict.fromkeys(versions)), None, "memory"))
@@ -324,7 +295,7 @@ def _version(sentence: TextTranslation, rank: int) -> str:
 
 
 async def translate_tagged(
-    task: RequestTask, served: AnyServed, texts: Sequence[str], read: Callable[[str], Document]
+    task: RequestTask, served: AnyServed, texts: Sequence[str], read: Callable[[str], Document], context: str = ""
 ) -> list[str]:
     """Translate texts with tags, each as a short document; everything but the text stays as it is.
 
@@ -333,21 +304,22 @@ async def translate_tagged(
         served: the translator.
         texts: texts with tags.
         read: parses a text.
+        context: the text before each text, for a run with document context.
 
     Raises:
         UserError: a text can't be parsed.
         ApiError: 503, the server is busy, or the translation took too long.
         ClientLeft: the client has disconnected.
     """
-    documents = await task.run(lambda: fill(task.context, served, list(map(read, texts))))
+    documents = await task.run(lambda: fill(task.context, served, list(map(read, texts)), context))
     return [document.decode("utf-8-sig") for document in documents]
 
 
-async def translate_html(task: RequestTask, served: AnyServed, texts: Sequence[str]) -> list[str]:
+async def translate_html(task: RequestTask, served: AnyServed, texts: Sequence[str], context: str = "") -> list[str]:
     """Translate HTML, whole pages or fragments; raises the errors of `translate_tagged`."""
     languages = served.source, served.target
 
     def read(text: str) -> Document:  # the byte order mark overrides an encoding that the page declares
         return read_document("text.html", BOM_UTF8 + text.encode(), languages)
 
-    return await translate_tagged(task, served, texts, read)
+    return await translate_tagged(task, served, texts, read, context)

@@ -52,15 +52,26 @@ def options_for(translator: AnyTranslator, nbest: int) -> DecodingOptions:
     return decoding.model_copy(update={"nbest": nbest, "beam": max(decoding.beam, nbest)})
 
 
-def translate(translator: AnyTranslator, texts: Sequence[str], nbest: int = 1) -> list[AnyTranslation]:
-    """Translate texts in small parts, between which other requests may have their turn; equal texts only once."""
+def translate(
+    translator: AnyTranslator, texts: Sequence[str], nbest: int = 1, before: Sequence[Sequence[str]] | None = None
+) -> list[AnyTranslation]:
+    """Translate texts in small parts, between which other requests may have their turn; equal texts only once.
+
+    `before`: for each text, the texts before it, for a run with document context.
+    """
     options = options_for(translator, nbest)
-    translations: dict[str, AnyTranslation] = {}
-    for part in in_chunks(dict.fromkeys(texts), len):
+    items = list(zip(texts, map(tuple, before or [()] * len(texts)), strict=True))
+    translations: dict[tuple[str, tuple[str, ...]], AnyTranslation] = {}
+    for part in in_chunks(dict.fromkeys(items), lambda item: len(item[0])):
         between_steps()
+        part_texts, part_before = zip(*part, strict=True)
         with as_server_errors():
-            translations.update(zip(part, translator.stream(part, options), strict=True))
-    return [translations[text] for text in texts]
+            if before is None:
+                translated = translator.stream(part_texts, options)
+            else:
+                translated = translator.stream(part_texts, options, before=part_before)
+            translations.update(zip(part, translated, strict=True))
+    return [translations[item] for item in items]
 
 
 @dataclass
@@ -73,6 +84,8 @@ class Portion:
     texts: Sequence[str]
     nbest: int
     """The number of translations of each sentence."""
+    before: Sequence[Sequence[str]] | None
+    """The sentences before each sentence, for a run with document context."""
     future: Future[list[AnyTranslation]] = field(default_factory=Future)
 
     @property
@@ -112,14 +125,19 @@ class Batcher:
             thread.start()
 
     def submit(
-        self, task: Task, translator: AnyTranslator, texts: Sequence[str], nbest: int = 1
+        self,
+        task: Task,
+        translator: AnyTranslator,
+        texts: Sequence[str],
+        nbest: int = 1,
+        before: Sequence[Sequence[str]] | None = None,
     ) -> Future[list[AnyTranslation]]:
-        """Put sentences into the queue, all or none.
+        """Put sentences into the queue, all or none; `before` is that of `translate`.
 
         Raises:
             ApiError: 503, the queue is full, or the server is shutting down.
         """
-        portion = Portion(task, translator, texts, nbest)
+        portion = Portion(task, translator, texts, nbest, before)
         with self.changed:
             if self.closed:
                 raise ApiError(503, "The server is shutting down", retry_after=10)
@@ -180,10 +198,13 @@ class Batcher:
         if not portions:
             return
         texts: list[str] = []
+        before: list[Sequence[str]] = []
         for portion in portions:
             texts += portion.texts
+            before += portion.before or [()] * len(portion.texts)
+        given = before if any(before) else None
         try:
-            translations = translate(portions[0].translator, texts, portions[0].nbest)
+            translations = translate(portions[0].translator, texts, portions[0].nbest, given)
         except Cancelled:
             raise
         except Exception as error:

@@ -84,11 +84,14 @@ class DeepL(Handlers):
         else:
             codes = [source] * len(texts)
         terms = self.terms(fields, task.client, source, target)
+        context, warnings = text_field(fields, "context", ""), set[str]()
 
         async def translate(code: str, batch: list[str]) -> list[str]:
             if code == target and code in self.context.catalogue.languages:
                 return batch
             served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
+            if context and not served.translator.context:
+                warnings.add(f"context was not read: the run {served.name} was trained without data.context")
             return await self._translated(task, served, batch, split, fields)
 
         translations = await by_language(texts, codes, translate)
@@ -102,15 +105,18 @@ class DeepL(Handlers):
             if model_type:
                 row["model_type_used"] = model_type.removeprefix("prefer_")
             rows.append(row)
-        return JSONResponse({"translations": rows})
+        answer: dict[str, Any] = {"translations": rows}
+        if warnings:
+            answer["warning"] = "; ".join(sorted(warnings))
+        return JSONResponse(answer)
 
     async def _translated(
         self, task: RequestTask, served: AnyServed, texts: Sequence[str], split: str, fields: dict[str, Any]
     ) -> list[str]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""
-        tags = text_field(fields, "tag_handling", "")
+        tags, context = text_field(fields, "tag_handling", ""), text_field(fields, "context", "")
         if tags == "html":
-            return await translate_html(task, served, texts)
+            return await translate_html(task, served, texts, context)
         if tags == "xml":
             elements = Elements(
                 names_field(fields, "ignore_tags"),
@@ -119,12 +125,12 @@ class DeepL(Handlers):
                 flag(fields, "outline_detection", True),
             )
             read = partial(_fragment, elements=elements)
-            return await translate_tagged(task, served, texts, read)
+            return await translate_tagged(task, served, texts, read, context)
         if split == "0":
-            return await task.run(lambda: _whole(served, texts))
+            return await task.run(lambda: _whole(served, texts, context))
         if split == "nonewlines":
             texts = [_SPACE.sub(_without_newlines, text) for text in texts]
-        results = await translate_texts(task, served, texts)
+        results = await translate_texts(task, served, texts, context=context)
         return [result.versions[0] for result in results]
 
     async def languages(self, request: Request) -> JSONResponse:
@@ -314,11 +320,13 @@ def _without_newlines(space: re.Match[str]) -> str:
     return " " if "\n" in space[0] else space[0]
 
 
-def _whole(served: AnyServed, texts: Sequence[str]) -> list[str]:
-    """Translate each text as one sentence."""
+def _whole(served: AnyServed, texts: Sequence[str], context: str) -> list[str]:
+    """Translate each text as one sentence, after the context if the run has document context."""
     results: list[str] = []
     for part in in_chunks(texts, len):
         between_steps()
+        before = [[context]] * len(part) if context and served.translator.context else None
         with as_server_errors():
-            results += [translation.text for translation in served.translator.stream(part, split=False)]
+            translations = served.translator.stream(part, split=False, before=before)
+            results += [translation.text for translation in translations]
     return results

@@ -25,6 +25,7 @@ from translucid.documents.kinds import Kind, kind_of, read_document
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import segments_to_translate
+from translucid.serving.document_context import segments_before
 from translucid.serving.edge.failures import ApiError, ClientLeft, GoneError, status_of
 from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.batcher import in_chunks
@@ -346,11 +347,14 @@ class DocumentJobs:
         served, length_of = self.served(job), lengths.__getitem__
         job.done = len(segments) - len(numbers)
         job.characters_done = job.characters - sum(map(length_of, numbers))
+        before = segments_before(served, segments)
         spent = 0.0
         for part in in_chunks(numbers, length_of):
             _pause_for_short_requests(served, PAUSE_FACTOR * spent)
             began = time.monotonic()
-            results = zip(part, translated(self.context, served, [segments[i].source for i in part]), strict=True)
+            sources = [segments[i].source for i in part]
+            of_part = before and [before[i] for i in part]
+            results = zip(part, translated(self.context, served, sources, before=of_part), strict=True)
             job.files.translated([(i, target.within(segments[i].longest)) for i, target in results])
             job.done += len(part)
             job.characters_done += sum(map(length_of, part))

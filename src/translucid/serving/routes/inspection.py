@@ -18,6 +18,7 @@ from translucid.decoding.limits import length_limit
 from translucid.inspection.html import beam_record
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
+from translucid.serving.document_context import unknown_sentences
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     are_texts,
@@ -93,9 +94,9 @@ class InspectionRoutes(Handlers):
         inspector = SentenceInspector(served, method, contrasted, maps)
         translations: list[Any] = []
         if targets is None:
-            for_model = [sentence for sentence in layout.sentences if sentence not in known]
+            for_model, before = unknown_sentences(served, layout, known)
             if for_model:
-                translations = await task.result(begin(task, served, for_model))
+                translations = await task.result(begin(task, served, for_model, before=before))
 
         def answer() -> Response:
             if targets is None:
@@ -144,8 +145,8 @@ async def _look_at_steps(
             raise ApiError(400, f"Invalid request: {name} is for one model. {_steps_of(served)}")
     method, maps = method_field(fields, "explain"), choice_field(fields, "maps", MAPS, "cross")
     (layout,), known = await split_texts(task.context, served, [text])
-    for_model = [sentence for sentence in layout.sentences if sentence not in known]
-    translations = await task.result(begin(task, served, for_model)) if for_model else []
+    for_model, before = unknown_sentences(served, layout, known)
+    translations = await task.result(begin(task, served, for_model, before=before)) if for_model else []
 
     def answer() -> Response:
         through = [translation for translation in translations if isinstance(translation, PivotTranslation)]

@@ -1,0 +1,65 @@
+"""A server of a run with document context: the sentences of a text, segments of a document, DeepL's `context`."""
+
+import pytest
+
+from translucid.serving.queue.batcher import Batcher
+
+COLOURS = {"red": "rojo", "green": "verde", "blue": "azul"}
+
+
+@pytest.fixture(scope="module")
+def reading(serve_for_all, context_run):
+    return serve_for_all(str(context_run))
+
+
+def by_deepl(client, **fields):
+    answer = client.post("/v2/translate", json={"target_lang": "ES", "source_lang": "EN", **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("more", [{}, {"split_sentences": "0"}, {"tag_handling": "html"}, {"tag_handling": "xml"}])
+def test_the_context_of_deepls_api_is_read(reading, more):
+    for colour, target in COLOURS.items():
+        answer = by_deepl(reading, text=["it is so", "it is so"], context=f"a {colour} one", **more)
+        assert [row["text"] for row in answer["translations"]] == [f"es {target}"] * 2
+        assert "warning" not in answer
+
+
+def test_a_run_without_context_warns(client):
+    answer = by_deepl(client, text=["I sing"], context="She sings.")
+    assert "context was not read" in answer["warning"] and "data.context" in answer["warning"]
+    assert "warning" not in by_deepl(client, text=["I sing"])
+
+
+def test_the_sentences_of_a_text_see_those_before_them(reading):
+    texts = [f"a {colour} one\nit is so" for colour in COLOURS]
+    answer = reading.post("/translate", json={"q": texts, "source": "en", "target": "es"}).json()
+    assert answer["translatedText"] == [f"uno {target}\nes {target}" for target in COLOURS.values()]
+    html = "".join(f"<p>a {colour} one</p><p>it is so</p>" for colour in COLOURS)
+    answer = reading.post("/translate", json={"q": html, "source": "en", "target": "es", "format": "html"}).json()
+    assert answer["translatedText"] == "".join(f"<p>uno {target}</p><p>es {target}</p>" for target in COLOURS.values())
+
+
+def test_one_batch_for_several_contexts(context_run):
+    from translucid import Translator
+
+    translator = Translator.load(context_run, "cpu", "torch")
+
+    class Task:
+        client = "a"
+
+        def over(self):
+            return False
+
+    batcher = Batcher(100, 100)
+    futures = [batcher.submit(Task(), translator, ["it is so"], before=[[f"a {colour} one"]]) for colour in COLOURS]
+    futures.append(batcher.submit(Task(), translator, ["a red one"]))
+    texts = [future.result()[0].text for future in futures]
+    batcher.close()
+    assert texts == ["es rojo", "es verde", "es azul", "uno rojo"]
+
+
+def test_what_is_looked_at_was_translated_in_its_context(reading):
+    answer = reading.post("/look", json={"q": "a green one\nit is so", "source": "en", "target": "es"}).json()
+    assert answer["translation"] == "uno verde\nes verde"

@@ -95,8 +95,8 @@ def test_short_requests_are_batched_and_longer_ones_go_to_the_worker_pool(monkey
     served = Served("", "en", "es", "translator", queue)
     assert SHORT == 600
     short, long = ["x" * 300, "y" * 300], ["x" * 300, "y" * 301]
-    assert texts.begin(task, served, short) == ("batched", task, "translator", short, 1)
-    assert texts.begin(task, served, long, 3) == ("pool", task, ("translator", long, 3))
+    assert texts.begin(task, served, short) == ("batched", task, "translator", short, 1, None)
+    assert texts.begin(task, served, long, 3) == ("pool", task, ("translator", long, 3, None))
 
 
 def test_short_texts_are_processed_on_the_event_loop(monkeypatch):
@@ -143,10 +143,12 @@ def context_of(known=None):
 class Model:
     """A translator that writes capitals, in as many versions as it is asked for; it loses placeholders in braces."""
 
+    context = None
+
     def __init__(self):
         self.asked = []
 
-    def submit(self, task, translator, sentences, nbest):
+    def submit(self, task, translator, sentences, nbest, before):
         self.asked.append((list(sentences), nbest))
         future = Future()
         future.set_result([self.translation(sentence, nbest) for sentence in sentences])
@@ -166,7 +168,7 @@ class Model:
 def ask(monkeypatch):
     """Translate texts with a model that writes capitals, and with a memory: ask(["a"], known={}) is the result."""
 
-    def again(context, served, sources, nbest):
+    def again(context, served, sources, nbest, before):
         for source in sources:
             others = tuple(TaggedText(f"{source.text} {i}") for i in range(nbest - 1))
             yield Target(TaggedText(f"again {source.text}"), "model", 0.125, alternatives=others)
@@ -264,13 +266,14 @@ def test_tagged_texts_are_translated_in_parts_with_the_memory_of_their_languages
 
 
 def test_short_documents_are_translated_together(monkeypatch):
-    monkeypatch.setattr(texts, "translated", lambda context, served, sources: (one.upper() for one in sources))
+    monkeypatch.setattr(texts, "translated", lambda context, served, sources, before: map(str.upper, sources))
 
     def document(*sources):
         segments = [SimpleNamespace(source=source) for source in sources]
         return SimpleNamespace(segments=segments, filled=lambda targets: targets)
 
-    filled = texts.fill(None, None, [document("a", "b"), document(), document("c")])
+    served = SimpleNamespace(translator=SimpleNamespace(context=None))
+    filled = texts.fill(None, served, [document("a", "b"), document(), document("c")])
     assert filled == [{0: "A", 1: "B"}, {}, {0: "C"}]
 
 

@@ -239,6 +239,18 @@ def pivot_runs(made_once):
 
 
 @pytest.fixture(scope="session")
+def multilingual_run(corpus, made_once):
+    """A run for English to Spanish and back, whose model has learned next to nothing, but works."""
+
+    def fill(folder: Path) -> None:
+        files = ["--train", f"{corpus}/train.tsv:en-es", "--valid", f"{corpus}/test.tsv:en-es", "--both-directions"]
+        limits = ["training.max_steps=20", "training.validate_every=10", "model.norm=post"]
+        assert run(["train", *files, "--out", str(folder), "--no-tune", "--set", *SHAPE, *limits]) == 0
+
+    return made_once("multilingual", fill)
+
+
+@pytest.fixture(scope="session")
 def texts(corpus, made_once):
     """Files of running text: train.jsonl and test.jsonl, the English side of `corpus`, whose files are there too."""
 

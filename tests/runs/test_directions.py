@@ -37,8 +37,8 @@ def test_each_direction_has_its_pairs():
 
 
 def test_a_piece_for_each_language_that_is_written():
-    assert options().tokenizer.languages == {"de": "<2de>", "fr": "<2fr>"}
-    assert options(reverse=True).tokenizer.languages == {"en": "<2en>"}
+    assert options().tokenizer.languages == {"de": ">>de<<", "fr": ">>fr<<"}
+    assert options(reverse=True).tokenizer.languages == {"en": ">>en<<"}
     assert set(options(both_directions=True).tokenizer.languages) == {"en", "fr", "de"}
     assert options(reverse=True).every_language == ["de", "en", "fr"]
 

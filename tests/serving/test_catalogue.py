@@ -264,6 +264,14 @@ def test_languages_of_a_run_of_many():
     assert (sources, targets) == ({"fr": "fra_Latn"}, {"zh-Hant": "zho_Hant"})
 
 
+def test_languages_of_a_run_that_learned_several_directions():
+    files = {"data.train": ["a.tsv:en-fr", "b.tsv:en-de"], "data.valid": ["c.tsv:en-fr"]}
+    to_english = resolve(overrides={**files, "data.reverse": True})
+    assert offer(to_english, None, None, "runs/x") == ({"de": "de", "fr": "fr"}, {"en": "en"})
+    sources, targets = offer(resolve(overrides={**files, "data.both_directions": True}), "fr", "*", "runs/x")
+    assert sources == {"fr": "fr"} and [*targets] == ["en", "de", "fr"]
+
+
 def test_codes_that_are_usual_for_two_languages_of_a_model():
     codes = language_pairs._by_usual_code(["spa_Latn", "fra_Latn", "fra", "made_up"])
     assert list(codes.items()) == [("es", "spa_Latn"), ("fr", "fra"), ("fra_Latn", "fra_Latn"), ("made_up", "made_up")]

@@ -83,7 +83,7 @@ def test_sources_begin_with_the_piece_of_their_target_language(run):
     header = (folder.corpus_folder / INDEX).read_text().splitlines()[0]
     stored = CorpusStore(folder.corpus_folder).open(json.loads(header)["identity"])
     pieces = [folder.tokenizer().source_pieces(stored.pairs.source(row))[0] for row in (0, 799, 800, 1199)]
-    assert stored.sizes == [800, 400] and pieces == ["<2fr>", "<2fr>", "<2de>", "<2de>"]
+    assert stored.sizes == [800, 400] and pieces == [">>fr<<", ">>fr<<", ">>de<<", ">>de<<"]
 
 
 def test_a_resumed_run_has_the_same_weights(files, tmp_path):

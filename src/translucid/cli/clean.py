@@ -14,6 +14,8 @@ from typer import Argument, Option
 from translucid.cli import option
 from translucid.cli.arguments import pair_up, refuse_to_replace
 from translucid.cli.printing import print_json
+from translucid.data.languages import Languages
+from translucid.data.readers.corpus_names import CorpusName, label
 from translucid.ground.atomic import output
 from translucid.ground.console import Console, counting, table_of
 from translucid.ground.errors import UserError, nearest
@@ -85,6 +87,8 @@ def clean(
 
         translucid data clean memory.tmx --out clean.tsv
 
+        translucid data clean memory.tmx:en-fr --out clean.en-fr.tsv
+
         translucid data clean 'crawled.{en,es}.gz' --out clean.tsv.gz --without near-duplicate numbers
 
         translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
@@ -103,7 +107,7 @@ def clean(
     if forward and backward and MODEL not in without:
         surprises = surprise_of(forward, models.device), surprise_of(backward, models.device)
     log = Console(stderr=True)
-    reading = CorpusReader(pair_up(files), (rules.source_language, rules.target_language))
+    reading = CorpusReader(pair_up(files), _languages(pair_up(files), rules))
     # A first pass over the corpus learns its languages and scripts, and typical lengths.
     with counting(log, "looking", None) as advance:
         profile = reading.profile(advance)
@@ -123,6 +127,20 @@ def clean(
     log.print(message, soft_wrap=True)
     if interruption:
         raise interruption
+
+
+def _languages(files: Sequence[str], rules: Rules) -> Languages:
+    """Return the languages that the options or the names of the files give, as far as they do.
+
+    Raises:
+        UserError: the files are of several pairs of languages.
+    """
+    named = {CorpusName.parse(file).languages for file in files} - {None}
+    if len(named) > 1:
+        pairs = ", ".join(sorted(label(languages) for languages in named if languages))
+        raise UserError(f"the files are of several pairs of languages: {pairs}", fix="Clean one pair after the other.")
+    source, target = named.pop() or (None, None) if named else (None, None)
+    return rules.source_language or source, rules.target_language or target
 
 
 def _sort(

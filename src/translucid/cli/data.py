@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from translucid.cli.clean import clean
 from translucid.cli.printing import print_json
 from translucid.data.readers.bad_lines import BadLines
 from translucid.data.readers.corpus import read_pairs
+from translucid.data.readers.corpus_names import CorpusName, label
 from translucid.data.readers.standard_input import refuse_twice
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, counting, table_of
@@ -53,6 +55,8 @@ def stats(
         translucid data stats --train train.tsv --valid dev.tsv --test test.tsv
 
         translucid data stats --train 'train.{en,de}.gz' --json
+
+        translucid data stats --train fr.tsv:en-fr de.tsv:en-de --test test-fr.tsv:en-fr
     """
     from translucid.data.statistics import Overlap
 
@@ -63,15 +67,16 @@ def stats(
             files[name] = pair_up(split_files)
     if not files:
         raise UserError("no files were given", fix="Give --train, --valid or --test FILES.")
+    files = _by_languages(files)
     log = Console(stderr=True)
     splits = _read(files, skip_bad, log)
     overlaps = []
-    if "train" in files:
-        for name in files:
-            if name == "train":
-                continue
+    for name in files:
+        split, space, languages = name.partition(" ")
+        trained = splits.get(f"train{space}{languages}")
+        if split != "train" and trained:
             pairs = read_pairs(*files[name], on_bad=BadLines() if skip_bad else None)
-            overlaps.append(Overlap.find(name, pairs, splits["train"]))
+            overlaps.append(Overlap.find(name, pairs, trained))
     if as_json:
         record: dict[str, Any] = {name: split.summary() for name, split in splits.items()}
         print_json({**record, "overlap": [overlap.to_json() for overlap in overlaps]})
@@ -80,6 +85,20 @@ def stats(
     for overlap in overlaps:
         if overlap.sources:
             _warn_of_overlap(overlap, log)
+
+
+def _by_languages(files: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the files of each split, such as `train`, or of each split and pair of languages: `train en-fr`."""
+    every = {CorpusName.parse(file).languages for file in chain.from_iterable(files.values())}
+    if len(every) == 1:
+        return files
+    by_languages: dict[str, list[str]] = {}
+    for split, names in files.items():
+        for name in names:
+            languages = CorpusName.parse(name).languages
+            key = f"{split} {label(languages)}" if languages else split
+            by_languages.setdefault(key, []).append(name)
+    return by_languages
 
 
 def _read(files: dict[str, list[str]], skip_bad: bool, log: Console) -> dict[str, SplitStatistics]:

@@ -16,9 +16,29 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from translucid.cli.evaluate import Report, Scoring, Translation
     from translucid.runs.configuration import Configuration
+    from translucid.runs.directions import DirectedCorpus
 
 ONE_DIRECTION = ("--reference", "--alignments", "--keep-best", "--terms", "--by-length")
 """The options that are for a single direction."""
+
+
+def tested_corpora(configuration: Configuration, test: Sequence[str]) -> list[DirectedCorpus]:
+    """Return the corpora of a test set in the directions in which a multilingual model is tested.
+
+    If one of the languages is chosen, only those from or to this language are.
+
+    Raises:
+        UserError: there are none.
+    """
+    source, target = configuration.data.languages
+    corpora = []
+    for corpus in configuration.data.corpora(test):
+        if source in (None, corpus.direction[0]) and target in (None, corpus.direction[1]):
+            corpora.append(corpus)
+    if not corpora:
+        what = f"has no pairs from {source or 'any language'} to {target or 'any language'}"
+        raise UserError(what, file=test[0], fix="Choose other languages, or correct those after the names of files.")
+    return corpora
 
 
 def evaluate_directions(
@@ -53,7 +73,7 @@ def evaluate_directions(
             fix = "Give --source-language and --target-language."
             raise UserError(f"{name} is for a single direction, and the test set has several", fix=fix)
     pairs_by_direction: dict[Direction, list[Pair]] = {}
-    for corpus in configuration.data.corpora(test):
+    for corpus in tested_corpora(configuration, test):
         source, target = corpus.direction
         if not source or not target or CorpusName.parse(corpus.name).languages is None:
             fix = f"Write {corpus.name}:en-fr, for instance."

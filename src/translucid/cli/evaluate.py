@@ -263,10 +263,16 @@ def _evaluate_translations(
 def _directed(
     configuration: Configuration, first_step: FirstStep | None, test: list[str]
 ) -> tuple[Configuration, bool]:
-    """Return the configuration for the direction of a test set, and whether a multilingual model has several there."""
-    directions = {corpus.direction for corpus in configuration.data.corpora(test)}
+    """Return the configuration for the direction of a test set, and whether a multilingual model has several there.
+
+    Raises:
+        UserError: the test set has other languages than those that were chosen.
+    """
+    from translucid.cli.directions import tested_corpora
+
     if first_step or not configuration.data.tokenizer.languages:
         return configuration, False
+    directions = {corpus.direction for corpus in tested_corpora(configuration, test)}
     if len(directions) == 1:
         configuration = configuration.between(*directions.pop())
     return configuration, len(directions) > 1

@@ -74,9 +74,9 @@ def readings(
 
 
 def language_pieces(directions: Iterable[Direction]) -> dict[str, str]:
-    """Return the piece that stands for each target language, as Johnson et al. 2017 write it: `<2es>`."""
+    """Return the piece that stands for each target language, such as `>>es<<`, which Marian's tokenizers recognise."""
     targets = sorted({target for _, target in directions})
-    return {code: f"<2{code}>" for code in targets}
+    return {code: f">>{code}<<" for code in targets}
 
 
 def missing_languages(names: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,215 @@
+"""Claim 21: what the sentences before are worth.
+
+    python benchmarks/claims/discourse.py [--tico all.en-es.tmx.gz --base RUN] [--quick]
+
+Models with the settings of the demo learn from the phrasebook: from single sentences only; from the same sentences and
+passages whose last sentence depends on an earlier one (docs/phrasebook.md), without context; and from both with up to
+three sentences of context. All have the same number of updates and the same vocabulary size. Runs are cached in
+runs/claims/discourse.
+
+With `--tico`, the run `--base` is fine-tuned on documents of TICO-19 with two sentences of context and without, and
+tested on other documents.
+
+--quick trains on little data for 30 updates; its figures mean nothing and are written beside the runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from common import DOCS, scored, table, train_once, translations, write
+
+from translucid.api.contrast import preferences
+from translucid.api.scoring import translated
+from translucid.api.translator import Translator
+from translucid.cli.main import run as run_command
+from translucid.corpora.phrasebook import generate
+from translucid.corpora.phrasebook.discourse import generate_passages
+from translucid.corpora.phrasebook.generation import Split
+from translucid.data.readers.corpus import Pair, read_pairs
+from translucid.evaluation.contrast import TOP, ContrastRow, contrast_rows, read_contrasts
+from translucid.ground.atomic import write_atomically
+from translucid.ground.console import Console
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+
+
+class Sizes(NamedTuple):
+    """How much is learned and tested; half of the passages are twins of the others."""
+
+    sentences: int
+    passages: int
+    tested_sentences: int
+    tested_passages: int
+    updates: int
+
+
+COMMAND = "python benchmarks/claims/discourse.py"
+SIZES = Sizes(sentences=60_000, passages=20_000, tested_sentences=1_000, tested_passages=2_000, updates=4_000)
+QUICK = Sizes(sentences=2_000, passages=400, tested_sentences=10, tested_passages=40, updates=30)
+CONTEXT = 3
+SYSTEMS = {
+    "single sentences": (False, 0),
+    "with passages, without context": (True, 0),
+    f"with passages, {CONTEXT} sentences of context": (True, CONTEXT),
+}
+"""By name: whether the model learns from passages, and its context."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tico", type=Path, help="TICO-19 as .tmx")
+    parser.add_argument("--base", type=Path, help="the English-Spanish run to fine-tune on TICO-19")
+    parser.add_argument("--runs", type=Path, default=Path("runs/claims/discourse"))
+    parser.add_argument("--quick", action="store_true", help="little data and 30 updates; figures not kept in docs")
+    arguments = parser.parse_args()
+    runs, docs, sizes = arguments.runs, DOCS, SIZES
+    if arguments.quick:
+        runs = docs = arguments.runs / "quick"
+        sizes = QUICK
+    sections = [phrasebook(runs, sizes)]
+    if arguments.tico:
+        sections.append(tico(runs, arguments.tico, arguments.base, sizes.updates))
+    write("21-discourse.md", page(sections, sizes), docs)
+
+
+def sentences(count: int, split: Split) -> list[Pair]:
+    """Single sentences, which belong to no document."""
+    return [Pair(phrase.source, phrase.target) for phrase in generate(count, split=split)]
+
+
+def passages(count: int, split: Split) -> list[Pair]:
+    """The sentences of passages, with the numbers of their documents."""
+    pairs = []
+    for number, passage in enumerate(generate_passages(count, split=split)):
+        pairs += (Pair(*sentence).of_document(number) for sentence in passage.sentences)
+    return pairs
+
+
+def write_test(file: Path, count: int) -> Path:
+    """Write the test passages as a file for contrastive evaluation."""
+    lines = []
+    for number, passage in enumerate(generate_passages(count, split="test")):
+        for record in passage.records(str(number)):
+            lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    write_atomically(file, "".join(lines).encode())
+    return file
+
+
+def phrasebook(runs: Path, sizes: Sizes) -> str:
+    """The tables of the phrasebook."""
+    runs.mkdir(parents=True, exist_ok=True)
+    single = {"train": sentences(sizes.sentences, "train"), "valid": sentences(500, "valid")}
+    test = sentences(sizes.tested_sentences, "test")
+    mixed = {
+        "train": [*single["train"], *passages(sizes.passages, "train")],
+        "valid": [*single["valid"], *passages(200, "valid")],
+    }
+    file = write_test(runs / "passages.jsonl", sizes.tested_passages)
+    rows, shares = [], {}
+    for name, (with_passages, context) in SYSTEMS.items():
+        corpora = mixed if with_passages else single
+        settings = [
+            *(f"data.context={context}", f"training.max_steps={sizes.updates}", "data.tokenizer.vocabulary=2000"),
+            *("data.source_language=en", "data.target_language=es"),
+        ]
+        folder = runs / f"{'mixed' if with_passages else 'single'}-{context}"
+        run = train_once(folder, resolve(preset="demo", assignments=settings), corpora["train"], corpora["valid"])
+        bleu, half, chrf = scored(translations(run, test, beam=5), test)
+        shares[name] = contrastive(run, file)
+        in_all = shares[name][0]
+        accuracy = in_all.alone if in_all.in_context is None else in_all.in_context
+        rows.append([name, f"{bleu:.1f} ± {half:.1f}", f"{chrf:.1f}", percent(accuracy)])
+    head = ["trained on", "BLEU, single sentences", "chrF", "contrastive accuracy"]
+    *_, with_context = shares
+    return f"""## Phrasebook
+
+{len(test):,} single test sentences, and {sizes.tested_passages:,} test passages.
+
+{table(head, rows)}
+The model with context, by phenomenon and distance:
+
+{details(shares[with_context])}"""
+
+
+def contrastive(run: RunFolder, file: Path) -> list[ContrastRow]:
+    """The shares of right preferences of a run."""
+    pairs, contrasts = read_contrasts(file)
+    return contrast_rows(preferences(Translator.load(run.path, "cpu", "torch"), pairs, contrasts))
+
+
+def details(shares: Sequence[ContrastRow]) -> str:
+    """The table of one model."""
+    rows = []
+    for row in shares:
+        figures = map(percent, (row.alone, row.in_context, row.antecedent_found))
+        rows.append([row.name, f"{row.sentences:,}", *figures])
+    return table(["", "sentences", "without context", "with context", "antecedent found"], rows)
+
+
+def percent(share: float | None) -> str:
+    """A share in per cent."""
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
+    """The table of TICO-19."""
+    parts = documents(runs, list(read_pairs(file, languages=("en", "es"), documents=True)))
+    test = list(read_pairs(parts["test"], documents=True))
+    rows = []
+    for context in (0, 2):
+        run = runs / f"tico-{context}"
+        if not (run / "model.safetensors").exists():
+            settings = [f"data.context={context}", f"training.max_steps={updates // 4}"]
+            files = ["--train", str(parts["train"]), "--valid", str(parts["valid"])]
+            command = ["train", "--init-from", str(base), *files, "--out", str(run)]
+            if run_command([*command, *(argument for setting in settings for argument in ("--set", setting))]):
+                raise SystemExit("the training failed")
+        translator = Translator.load(run, "cpu")
+        systems = {f"fine-tuned with {context} sentences of context": translator}
+        if context:
+            systems["the same, without its context"] = translator.without_context()
+        for name, system in systems.items():
+            bleu, half, chrf = scored(translated(system, test, console=Console(stderr=True)), test)
+            rows.append([name, f"{bleu:.1f} ± {half:.1f}", f"{chrf:.1f}"])
+    return f"## TICO-19\n\n{len(test):,} sentences of held-out documents.\n\n{table(['system', 'BLEU', 'chrF'], rows)}"
+
+
+def documents(runs: Path, pairs: Sequence[Pair]) -> dict[str, Path]:
+    """Write a fifth of the documents for testing, a fifth for validation, and the others for training."""
+    names = {0: "test", 1: "valid"}
+    lines: dict[str, list[str]] = {"train": [], "valid": [], "test": []}
+    numbers: dict[int | None, int] = {}
+    for pair in pairs:
+        number = numbers.setdefault(pair.document, len(numbers))
+        record = {"source": pair.source, "target": pair.target, "document": number}
+        lines[names.get(number % 5, "train")].append(json.dumps(record, ensure_ascii=False) + "\n")
+    files = {name: runs / f"tico-{name}.jsonl" for name in lines}
+    for name, file in files.items():
+        write_atomically(file, "".join(lines[name]).encode())
+    return files
+
+
+def page(sections: Sequence[str], sizes: Sizes) -> str:
+    """Claim 21."""
+    return f"""# Claim 21: what the sentences before are worth
+
+Contrastive accuracy (Bawden et al. 2018) is the share of sentences whose right translation is more probable than the
+one that would be right after other sentences, in per cent; chance is 50. The antecedent is in the top {TOP} if it is
+among the {TOP} words of the context that contribute most (ALTI+) to the first token in which the two translations
+differ. Models of the size of the demo, {sizes.updates:,} updates each, one seed.
+
+They learn from {sizes.sentences:,} single sentences and {sizes.passages:,} passages. No test passage combines its
+antecedent and its last sentence as a training passage does. BLEU with its 95 % bootstrap interval.
+
+{chr(10).join(sections)}
+To reproduce: `{COMMAND}`
+"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Contrastive evaluation of a translator: which of two translations it prefers, and on which words that builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from translucid.api.examiner import INSPECTED
+from translucid.api.translator import Translator
+from translucid.data.document_context import preceding
+from translucid.data.readers.corpus import Pair
+from translucid.data.text_pipeline import EncodedPair
+from translucid.decoding.pair_scores import pair_scores
+from translucid.evaluation.contrast import Contrast, Preference, first_difference, is_among_top
+from translucid.ground.iteration import batched
+from translucid.inspection.words import word_spans
+
+
+class _Choice(NamedTuple):
+    """A contrast with the ids of both translations and of the context."""
+
+    contrast: Contrast
+    right: EncodedPair
+    wrong: EncodedPair
+    context: list[int]
+    texts: list[str]
+    """The sources before the sentence in its document."""
+
+
+def preferences(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    contrasts: Sequence[Contrast],
+    on_done: Callable[[int], None] | None = None,
+) -> list[Preference]:
+    """Return what a translator prefers, by log-probabilities of forced decoding.
+
+    For a run with document context, the sentences before are read too, and contributions show whether the choice builds
+    on the antecedent if the model has them (`inspection.contributions`).
+
+    Args:
+        translator: the translator.
+        pairs: all pairs of a file, with their documents.
+        contrasts: the contrasts of the file.
+        on_done: called with numbers of scored translations, of which each contrast has two, or four with context.
+
+    Raises:
+        UserError: a text is too long for the model.
+    """
+    choices = _choices(translator, pairs, contrasts)
+    alone = _prefers_right(translator, [choice._replace(context=[]) for choice in choices], on_done)
+    if not translator.pipeline.context:
+        return [Preference(contrast, right) for contrast, right in zip(contrasts, alone, strict=True)]
+    in_context = _prefers_right(translator, choices, on_done)
+    found: list[bool | None] = [None] * len(choices)
+    if translator.has_contributions:
+        found = _found_antecedents(translator, choices)
+    return [Preference(*row) for row in zip(contrasts, alone, in_context, found, strict=True)]
+
+
+def _choices(translator: Translator, pairs: Sequence[Pair], contrasts: Sequence[Contrast]) -> list[_Choice]:
+    encoded = translator.pipeline.pairs(pairs)
+    contexts = translator.pipeline.contexts(pairs, encoded)
+    positions = preceding(pair.document for pair in pairs)
+    wrong = translator.pipeline.pairs([(pairs[contrast.number].source, contrast.contrast) for contrast in contrasts])
+    choices = []
+    for contrast, of_wrong in zip(contrasts, wrong, strict=True):
+        number = contrast.number
+        texts = [pair.source for pair in pairs[number - positions[number] : number]]
+        choices.append(_Choice(contrast, encoded[number], of_wrong, contexts[number], texts))
+    for choice in choices:
+        translator.refuse_too_long([choice.right, choice.wrong], choice.contrast.number + 1)
+    return choices
+
+
+def _prefers_right(
+    translator: Translator, choices: Sequence[_Choice], on_done: Callable[[int], None] | None
+) -> list[bool]:
+    """Return for each choice whether the right translation is more probable than the wrong one."""
+    pairs = []
+    for choice in choices:
+        for side in (choice.right, choice.wrong):
+            pairs.append(([*choice.context, *side.source], side.target))
+    prefix_length = len(translator.tokenizer.target_opening)
+    scores = pair_scores(translator.model, pairs, translator.device, on_batch=on_done, prefix_length=prefix_length)
+    values = [score.log_probability for score in scores]
+    return [right > wrong for right, wrong in zip(values[::2], values[1::2], strict=True)]
+
+
+def _found_antecedents(translator: Translator, choices: Sequence[_Choice]) -> list[bool | None]:
+    """Return for each choice whether the antecedent is among the most contributing words of the context."""
+    found: list[bool | None] = [None] * len(choices)
+    asked = [number for number, choice in enumerate(choices) if choice.contrast.antecedent]
+    for part in batched(asked, INSPECTED):
+        pairs = []
+        for number in part:
+            choice = choices[number]
+            pairs.append(([*choice.context, *choice.right.source], choice.right.target))
+        for number, inspected in zip(part, translator.forced_decoding(pairs, contributions=True), strict=True):
+            choice = choices[number]
+            place = first_difference(choice.right.target, choice.wrong.target)
+            assert inspected.contributions is not None
+            if place is not None:
+                shares = inspected.contributions.source[place].nan_to_num(0).tolist()
+                found[number] = _is_found(translator, choice, shares)
+    return found
+
+
+def _is_found(translator: Translator, choice: _Choice, shares: Sequence[float]) -> bool:
+    """Return whether the antecedent is among the most contributing words, given the shares of the source tokens."""
+    contributions: list[float] = []
+    gold: set[int] = set()
+    for sentence, word, first, after in _context_words(translator, choice):
+        if (sentence, word) in choice.contrast.antecedent:
+            gold.add(len(contributions))
+        contributions.append(sum(shares[first:after]))
+    return is_among_top(contributions, gold)
+
+
+def _context_words(translator: Translator, choice: _Choice) -> list[tuple[int, int, int, int]]:
+    """Return the words of a context: sentence of the document, word, first token and the token after the last."""
+    options = translator.pipeline.context
+    assert options is not None
+    opening = len(translator.tokenizer.source_opening)
+    ends = [place for place, token in enumerate(choice.context) if token == options.separator]
+    words = []
+    start = 0
+    for sentence, end in enumerate(ends, len(choice.texts) - len(ends)):
+        pieces = translator.tokenizer.source_pieces(choice.context[start:end])
+        spans = word_spans(pieces, opening)[opening:]
+        # Words are counted from the end, because what is too long for the model is cut off at the front.
+        missing = len(choice.texts[sentence].split()) - len(spans)
+        for word, (_, first, after) in enumerate(spans, missing):
+            words.append((sentence, word, start + first, start + after))
+        start = end + 1
+    return words

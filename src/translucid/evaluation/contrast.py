@@ -6,7 +6,8 @@ The sentence alone does not decide which is right; a word of an earlier sentence
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,7 +104,7 @@ def read_contrasts(file: str | Path) -> tuple[list[Pair], list[Contrast]]:
     return pairs, contrasts
 
 
-def is_among_top(contributions: Sequence[float], antecedent: Collection[int], count: int = TOP) -> bool:
+def is_among_top(contributions: Sequence[float], antecedent: AbstractSet[int], count: int = TOP) -> bool:
     """Return whether a word of the antecedent is among the words of the context that contribute most.
 
     Args:

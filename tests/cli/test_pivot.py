@@ -97,6 +97,10 @@ def test_evaluation_goes_from_the_first_source_to_the_last_target(call, runs, pi
     scores = json.loads(call(*evaluate, "--json").out)
     assert scores["chrF"]["value"] == pytest.approx(100), scores
     assert "perplexity" not in scores
+    turned = ["\t".join(line.rstrip("\n").split("\t")[::-1]) + "\n" for line in lines]
+    (tmp_path / "turned.tsv").write_text("".join(turned))
+    again = json.loads(call(*evaluate[:-1], f"{tmp_path}/turned.tsv:fr-es", "--json").out)
+    assert again["chrF"] == scores["chrF"]
     (tmp_path / "terms.tsv").write_text("a\tb\n")
     outcome = call(*evaluate, "--terms", tmp_path / "terms.tsv")
     assert outcome.code == 2 and "--terms is for one model, and --pivot takes two steps" in outcome.err

@@ -280,13 +280,18 @@ def _directed(
 
 def _pairs(configuration: Configuration, first_step: FirstStep | None, test: list[str]) -> list[Pair]:
     from translucid.runs.corpus_files import pairs_of
+    from translucid.runs.directions import languages_of
 
     files = pair_up(test)
     if first_step is None:
         return list(pairs_of(configuration.data, *files))
-    # Both runs may have been trained on reversed files; these go from the source to the target.
+    # Both runs may have been trained on reversed files; without languages in their names, these are not reversed.
     languages = first_step.configuration.data.languages[0], configuration.data.languages[1]
-    return list(read_pairs(*files, languages=languages, documents=True))
+    turned = {languages_of(file, filter(None, languages)) == languages[::-1] for file in files}
+    if len(turned) > 1:
+        raise UserError("the test files go in opposite directions", fix="Evaluate one direction at a time.")
+    pairs = read_pairs(*files, languages=languages, documents=True)
+    return [pair.swapped for pair in pairs] if turned == {True} else list(pairs)
 
 
 def _refuse_with_pivot(flags: dict[str, object]) -> None:

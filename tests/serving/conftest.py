@@ -183,10 +183,10 @@ def held(monkeypatch):
     go = threading.Event()
     stream = document_jobs.translated
 
-    def waiting(*given):
+    def waiting(*given, **named):
         while not go.wait(0.01):
             document_jobs.between_steps()
-        return stream(*given)
+        return stream(*given, **named)
 
     monkeypatch.setattr(document_jobs, "translated", waiting)
     yield go

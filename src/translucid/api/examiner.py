@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from translucid.api.loaded_run import LoadedRun
+from translucid.api.translation import text_list
 from translucid.data.document_context import ContextOptions, sources_before
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus import Pair
@@ -137,7 +138,12 @@ class Examiner:
         return has_contributions(self.model)
 
     def inspect(
-        self, pairs: Sequence[tuple[str, str]], *, first: int = 1, contributions: bool = False
+        self,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        first: int = 1,
+        contributions: bool = False,
+        context: str | Sequence[str] | None = None,
     ) -> list[Inspected]:
         """Return the attention and log-probabilities of given targets for given sources, by forced decoding.
 
@@ -145,21 +151,32 @@ class Examiner:
             pairs: pairs of texts.
             first: the number of the first pair, for messages.
             contributions: whether to compute the contributions of source and target prefix, and norms of attention.
+            context: the text before each of the sources, or the texts, in order, for a run with data.context. Its words
+                are part of the results (`Inspected.context`).
 
         Raises:
             TypeError: the argument is one pair.
-            UserError: a text is longer than the model accepts in one piece, or the model has no contributions.
+            UserError: a text is longer than the model accepts in one piece, the model has no contributions, or the run
+                was trained without context.
         """
         _refuse_one_pair(pairs)
-        return self.inspect_encoded(self.pipeline.pairs(pairs), first=first, contributions=contributions)
+        encoded, before = self.pipeline.pairs(pairs), self.sentences_before(context)
+        return self.inspect_encoded(encoded, first=first, contributions=contributions, before=before)
 
     def inspect_encoded(
-        self, pairs: Sequence[EncodedPair], *, first: int = 1, contributions: bool = False
+        self,
+        pairs: Sequence[EncodedPair],
+        *,
+        first: int = 1,
+        contributions: bool = False,
+        before: Sequence[Sequence[int]] = (),
     ) -> list[Inspected]:
-        """Do the same as `inspect` for pairs that the text pipeline has encoded."""
+        """Do the same as `inspect` for pairs that the text pipeline has encoded; `before` is that of `Piece`."""
         self.refuse_too_long(pairs, first)
         ids = [pair.ids for pair in pairs]
-        return self.forced_decoding(ids, [pair.masked for pair in pairs], contributions)
+        contexts = [self.pipeline.joined(before, len(pair.source)) for pair in pairs]
+        masked = [pair.masked for pair in pairs]
+        return self.forced_decoding(ids, masked, contributions, contexts, with_context=True)
 
     def align(self, source: str, target: str) -> list[tuple[int, int]]:
         """Return the word alignment of a text and a translation from elsewhere, by forced decoding.
@@ -191,6 +208,8 @@ class Examiner:
         masked: Sequence[Masked] = (),
         contributions: bool = False,
         before: Sequence[list[int]] = (),
+        *,
+        with_context: bool = False,
     ) -> list[Inspected]:
         """Do the same as `inspect` for pairs of ids, end tokens included.
 
@@ -199,6 +218,7 @@ class Examiner:
             masked: the masked sources, for display.
             contributions: as for `inspect`; they are also computed if the run reads word alignments from them.
             before: the ids that the model reads before each source (`TextPipeline.context_ids`).
+            with_context: whether results include the positions of these ids.
         """
         from translucid.inspection.forced_decoding import forced_decoding
 
@@ -214,6 +234,7 @@ class Examiner:
             masked=masked,
             with_contributions=contributions,
             before=before,
+            with_context=with_context,
         )
 
     def inspect_all(
@@ -292,6 +313,17 @@ class Examiner:
             fix = "Leave the context out, or train a run with data.context."
             raise UserError("the run was trained without document context", file=self.run, fix=fix)
 
+    def sentences_before(self, context: str | Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
+        """Return the ids of the sentences of a context; see `Piece.before`.
+
+        Raises:
+            UserError: there is a context, and the run was trained without.
+        """
+        if context is None:
+            return ()
+        self.refuse_without_context()
+        return self.pipeline.before(text_list(context))
+
     @property
     def context(self) -> ContextOptions | None:
         """How sentences are joined to those before them, if the model has learned that."""
@@ -301,19 +333,34 @@ class Examiner:
         """Return the sources before each pair in its document, for `stream`; None for a run without context."""
         return sources_before(pairs, self.context.most) if self.context else None
 
-    def lens(self, source: str, target: str | None = None, *, tuned: bool | None = None) -> list[Lens]:
+    def lens(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        tuned: bool | None = None,
+        context: str | Sequence[str] | None = None,
+    ) -> list[Lens]:
         """Return what each decoder layer predicts for each word of a translation, for each piece of the text.
 
         By default, `target` is the model's own translation, and a tuned lens is used if `tune --lens` has trained one.
+        `context` is the text before it, as for `translate`.
 
         Raises:
             UserError: the model is no Transformer, there is no tuned lens, or a text is too long.
         """
         from translucid.api.lenses import lens
 
-        return lens(_translator(self), source, target, tuned=tuned)
+        return lens(_translator(self), source, target, tuned=tuned, before=self.sentences_before(context))
 
-    def decoder_lens(self, text: str, options: DecodingOptions | None = None, **changes: Any) -> DecoderLens:
+    def decoder_lens(
+        self,
+        text: str,
+        options: DecodingOptions | None = None,
+        *,
+        context: str | Sequence[str] | None = None,
+        **changes: Any,
+    ) -> DecoderLens:
         """Return the translations that the decoder writes from each layer of the encoder; arguments as for `translate`.
 
         Raises:
@@ -321,7 +368,7 @@ class Examiner:
         """
         from translucid.api.lenses import decoder_lens
 
-        return decoder_lens(_translator(self), text, options, **changes)
+        return decoder_lens(_translator(self), text, options, before=self.sentences_before(context), **changes)
 
     def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
         """Return which states carry the difference between two sentences; options are those of `api.patching.patch`."""
@@ -329,15 +376,15 @@ class Examiner:
 
         return patch(_translator(self), clean, other, words, **options)
 
-    def trace(self, text: str, beam: int) -> BeamTrace:
-        """Translate a text in one piece and return the tree of its beam search.
+    def trace(self, text: str, beam: int, context: str | Sequence[str] | None = None) -> BeamTrace:
+        """Translate a text in one piece and return the tree of its beam search; `context` is the text before it.
 
         Raises:
             UserError: there is nothing to translate, or the text is longer than the model accepts in one piece.
         """
         from translucid.api.tracing import trace
 
-        return trace(_translator(self), text, beam)
+        return trace(_translator(self), text, beam, self.sentences_before(context))
 
 
 def _translator(examiner: Examiner) -> Translator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from translucid.decoding.trace import BeamTrace
@@ -11,13 +12,14 @@ if TYPE_CHECKING:
     from translucid.api.translator import Translator
 
 
-def trace(translator: Translator, text: str, beam: int) -> BeamTrace:
+def trace(translator: Translator, text: str, beam: int, before: Sequence[Sequence[int]]) -> BeamTrace:
     """Translate a text in one piece and return the tree of its beam search; see `Translator.trace`."""
     (pieces,) = translator.pipeline.pieces([text], split=False)
     if len(pieces) != 1:
         raise UserError("a beam search is drawn of one sentence", fix="Give a text that fits in one piece.")
     options = translator.configuration.decoding.model_copy(update={"beam": beam, "nbest": 1, "sample": False})
-    traced, best = translator.torch_engine.traced(pieces[0].ids, options)
+    ids = [*translator.pipeline.joined(before, len(pieces[0].ids)), *pieces[0].ids]
+    traced, best = translator.torch_engine.traced(ids, options)
     masked = pieces[0].masked
     traced.finish(best.with_end, lambda ids: masked.unmask_pieces(translator.tokenizer.target_pieces(ids)))
     return traced

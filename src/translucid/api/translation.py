@@ -8,7 +8,7 @@ from functools import cached_property
 from heapq import nlargest
 from html import escape
 from itertools import product
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
     from translucid.models.protocol import Maps
+
+
+class SentenceInContext(NamedTuple):
+    """A sentence that was translated at once."""
+
+    source: str
+    target: str
+    before: tuple[tuple[int, ...], ...]
+    """The ids of the sentences before it (`Piece.before`)."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +153,14 @@ class Translation(NBest):
         return [(piece.text, pipeline.text(piece, hypothesis.tokens)) for piece, hypothesis in self.parts]
 
     @property
+    def in_context(self) -> list[SentenceInContext]:
+        """The `sentences`, each with the sentences before it."""
+        sentences = []
+        for (source, target), (piece, _) in zip(self.sentences, self.parts, strict=True):
+            sentences.append(SentenceInContext(source, target, piece.before))
+        return sentences
+
+    @property
     def attention(self) -> Maps:
         """Attention weights by name, [1, H, T, S] each.
 
@@ -167,22 +184,30 @@ class Translation(NBest):
         """The attention and log-probabilities of each piece of the text, computed on demand by forced decoding."""
         return self.inspect()
 
-    def inspect(self, *, contributions: bool = False) -> list[Inspected]:
-        """Compute what `inspected` has, also with the contributions of source and target prefix.
+    @property
+    def contexts(self) -> list[list[int]]:
+        """The ids that the model reads before each piece that it translates: those of the sentences before it."""
+        return [self._translator.pipeline.context_ids(piece) for piece, _ in self.parts]
 
-        All of it is about the sentences themselves: the positions of document context are left out.
+    def inspect(self, *, contributions: bool = False, with_context: bool = False) -> list[Inspected]:
+        """Compute what `inspected` has, with more about the source.
+
+        Args:
+            contributions: whether to compute the contributions of source and target prefix, and norms of attention.
+            with_context: whether to include the previous sentences that the model has read, if it has document context
+                (`Inspected.context`). `inspected` is about the sentences themselves.
 
         Raises:
             UserError: the model has no contributions.
         """
         if not self.parts:
             return []
-        pairs, masked, before = [], [], []
+        pairs, masked = [], []
         for piece, hypothesis in self.parts:
             pairs.append((piece.ids, hypothesis.with_end))
             masked.append(piece.masked)
-            before.append(self._translator.pipeline.context_ids(piece))
-        return self._translator.forced_decoding(pairs, masked, contributions, before)
+        translator = self._translator
+        return translator.forced_decoding(pairs, masked, contributions, self.contexts, with_context=with_context)
 
     def equation(self, name: str | None = None, head: int = 0, *, part: int = 0) -> Equation:
         """Return query, key, value, scores, weights and context of one attention head, with the model's own numbers.
@@ -262,8 +287,8 @@ class Translation(NBest):
         from translucid.api.page_details import page_details
         from translucid.inspection.html import notebook_view
 
-        pieces = self.inspect(contributions=self._translator.has_contributions)
-        details = [page_details(self._translator, *sentence) for sentence in self.sentences]
+        pieces = self.inspect(contributions=self._translator.has_contributions, with_context=True)
+        details = [page_details(self._translator, *sentence) for sentence in self.in_context]
         return texts + notebook_view(pieces, details)
 
 

@@ -8,6 +8,8 @@
 
     translucid explain runs/demo "I like the house" --instead-of el
 
+    translucid explain runs/context "It is cold." --context "The soup is ready." --instead-of frío
+
     translucid explain runs/eyes photograph.jpg --method lime --save why.html
 
     translucid explain runs/mood "I want my money back" --method gradients --save why.html
@@ -55,6 +57,7 @@ class Explanation(NamedTuple):
         ),
     ] = None
     samples: Annotated[int, Option(help="For LIME: sources with random parts left out.", min=10)] = 500
+    context: option.Context = None
     k: Annotated[int | None, Option("--k", help="Test with this many words left out, or kept (1).", min=1)] = None
     share: Annotated[float | None, Option(help="For an image: test with this share of the cells (0.1).")] = None
     device: option.Device = "auto"
@@ -81,7 +84,8 @@ def explain(
 
     Attention shows where the model looks. These methods measure what changes without parts of the source. For a text,
     erasure leaves out one word at a time, LIME fits a linear model to many such sources, gradients integrate along the
-    way from no words to these words. A text of several sentences is explained sentence by sentence.
+    way from no words to these words. A text of several sentences is explained sentence by sentence. For a
+    run with document context, the words of previous sentences are parts of the source too.
 
     With --instead-of, they explain the log-odds of a word to another one after the same words, log p(a) - log p(b).
 
@@ -103,7 +107,7 @@ def explain(
     flags = option.changed_flags(options, output)
     refuse_to_save(output.save, output.overwrite, KINDS)
     if captioner := captioner_of(run, options.device):
-        refuse_for("texts", ["--k"], flags)
+        refuse_for("texts", ["--k", "--context"], flags)
         _explain_image(captioner, run, text, options, output)
         return
     refuse_file_names([text])
@@ -111,7 +115,7 @@ def explain(
     if classifier := classifier_of(run, options.device):
         from translucid.cli.texts import explain_label
 
-        refuse_for("translations", ["--word"], flags)
+        refuse_for("translations", ["--word", "--context"], flags)
         explain_label(classifier, text, options, output)
         return
     refuse_for("images", ["--save"], flags)
@@ -121,11 +125,13 @@ def explain(
 def _explain_translation(
     run: Path, text: str, options: Explanation, languages: option.Languages, *, as_json: bool
 ) -> None:
+    from translucid.api.translation import SentenceInContext
     from translucid.api.translator import Translator
     from translucid.inspection.explain import compare_with_random, contrast, explain
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.image_case import record
     from translucid.inspection.terminal import importance_table
+    from translucid.inspection.words import with_context_marked
 
     k, target = options.k or 1, options.target
     if not text.strip() or (target is not None and not target.strip()):
@@ -136,13 +142,16 @@ def _explain_translation(
     if options.method == "attention" and not translator.can_look():
         raise UserError("the model has no attention", file=run, fix="Use --method erasure.")
     console = Console()
-    sentences = translator.translate(text).sentences if target is None else [(text, target)]
+    if target is None:
+        sentences = translator.translate(text, context=options.context).in_context
+    else:
+        sentences = [SentenceInContext(text, target, translator.sentences_before(options.context))]
     refuse_untranslated(sentences)
     if options.instead_of is not None and len(sentences) > 1:
         raise UserError(f"--instead-of is for one sentence, not {len(sentences)}", fix="Give one of them.")
-    # Each sentence was translated by itself, so that other sentences have no influence.
-    for source, written in sentences:
-        whole = Case(translator.model, translator.pipeline, source, written)
+    # Each sentence was translated by itself: no other sentences have an influence but those before it.
+    for source, written, before in sentences:
+        whole = Case(translator.model, translator.pipeline, source, written, before)
         contrasted = None
         if options.instead_of is not None:
             contrasted = contrast(whole, options.instead_of, options.word)
@@ -154,7 +163,8 @@ def _explain_translation(
             continue
         console.print(Text(f"{written}\n", "bold"))
         _print_contrast(console, contrasted)
-        console.print(importance_table(explanation.source, explanation.target, explanation.importance, explanation.fit))
+        parts = with_context_marked(explanation.source, explanation.context)
+        console.print(importance_table(parts, explanation.target, explanation.importance, explanation.fit))
         _print_faithfulness(console, f"the {k} most important source words of each word", scores, contrasted)
         console.print()
 

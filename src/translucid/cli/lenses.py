@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from translucid.cli.look import View
     from translucid.inspection.lens import DecoderLens, Lens
 
-_OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv"
+_OF_ATTENTION = "--layer", "--head", "--flow", "--method", "--why", "--tsv", "--language-piece"
 _KINDS = ".html", ".json"
 """The formats in which the DecoderLens is saved."""
 
@@ -48,9 +48,10 @@ def look_at_layers(translator: Translator, text: str, view: View, save: Path | N
         UserError: the model is no Transformer, there is no tuned lens, or nothing is translated.
     """
     if view.lens == "decoder":
-        _show_translations(translator.decoder_lens(text), save)
+        _show_translations(translator.decoder_lens(text, context=view.context), save)
     else:
-        _show_lenses(translator.lens(text, view.target, tuned=view.lens == "tuned"), text, save)
+        lenses = translator.lens(text, view.target, tuned=view.lens == "tuned", context=view.context)
+        _show_lenses(lenses, text, save)
 
 
 def look_at_layers_of_captioner(captioner: Captioner, image: str | None, view: View, save: Path | None) -> None:

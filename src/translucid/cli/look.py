@@ -12,6 +12,10 @@
 
     translucid look runs/demo "I like soccer" --lens logit --save layers.png
 
+    translucid look runs/context "It is cold." --context "The soup is ready." --method contributions
+
+    translucid look opus-mt-en-ROMANCE "I like soccer" --target-language es --language-piece
+
     translucid look runs/demo --tsv runs/demo/phrasebook/test.tsv --save test.npz
 
     translucid look runs/demo "I like soccer" --ablate decoder.1.cross.head.0
@@ -40,7 +44,7 @@ from translucid.ground.errors import UserError
 from translucid.inspection import ENDINGS, refuse_untranslated
 
 if TYPE_CHECKING:
-    from translucid.api.translation import Translation
+    from translucid.api.translation import SentenceInContext, Translation
     from translucid.api.translator import Translator
     from translucid.engines.choosing import EngineName
     from translucid.inspection.inspected import Inspected
@@ -60,6 +64,10 @@ class View(NamedTuple):
     method: Annotated[Method, Option(help="Attention weights, norm-based attention, or contributions (ALTI+).")] = (
         "weights"
     )
+    context: option.Context = None
+    language_piece: Annotated[
+        bool, Option("--language-piece", help="The heads that read the language piece of a multilingual model.")
+    ] = False
     ablate: option.Ablate = None
     device: option.Device = "auto"
 
@@ -135,15 +143,18 @@ def look(
     --method norms shows how much a head adds from each source word. --method contributions shows the share of each
     source word in the translated word, and how much comes from the translation so far. Both need a Transformer.
 
+    A run that was trained with data.context shows the words of the previous sentences too, before ‖, and names the one
+    that contributes most, if that is much.
+
     For an image, a picture has one panel per word, and a page highlights the image for the selected word. --flow,
-    --ablate and --tsv are for text only.
+    --ablate, --tsv, --context and --language-piece are for text only.
 
     For a text classifier, the probability of the label after each word is shown, in the terminal, as .html or .json.
     """
     saving.refuse_impossible()
     view.refuse_impossible()
     flags = option.changed_flags(view, saving)
-    for_texts = "--flow", "--tsv", "--why", "--ablate"
+    for_texts = "--flow", "--tsv", "--why", "--ablate", "--context", "--language-piece"
     if view.lens:
         refuse_with_lens(view, saving.save, flags)
     if captioner := captioner_of(run, view.device):
@@ -171,6 +182,8 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
 
     if saving.tsv:
         file = saving.save
+        if view.context is not None or view.language_piece:
+            raise UserError("--context and --language-piece are for one text", fix="Leave them out, or --tsv.")
         if text is not None or view.target is not None or file is None or file.suffix.lower() != ".npz":
             raise UserError("the attention over sentence pairs goes into a file", fix="Give --tsv PAIRS --save X.npz.")
         _save_all(_loaded(run, view, languages, "torch"), saving.tsv, file, contributions=view.contributions)
@@ -185,19 +198,19 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
         chosen_maps(translator.heads, "cross", view.layer, view.head)
     elif saving.save or view.needs_attention:
         raise UserError("the model has no attention", file=run, fix="Train one that has: translucid models.")
-    translation = translator.translate(text) if view.target is None else None
+    before = translator.sentences_before(view.context)
+    translation = translator.translate(text, context=view.context) if view.target is None else None
     written = translation.text if translation else view.target or ""
     if not translator.can_look():
         Console().print(Text(written, "bold"))
         Console().print("\nThe model has no attention: all that it knew of the source was one vector.")
         return
-    contributions = view.contributions or (saving.saves_page and translator.has_contributions)
-    if contributions and translation:
-        pieces = translation.inspect(contributions=True)
-    elif translation:
-        pieces = translation.inspected
+    has_context = any(translation.contexts) if translation else bool(before)
+    contributions = view.contributions or ((saving.saves_page or has_context) and translator.has_contributions)
+    if translation:
+        pieces = translation.inspect(contributions=contributions, with_context=True)
     else:
-        pieces = translator.inspect([(text, written)], contributions=contributions)
+        pieces = translator.inspect([(text, written)], contributions=contributions, context=view.context)
     if translation and saving.save:
         refuse_untranslated(pieces)
     _print_translation(translator, translation, written, pieces)
@@ -205,7 +218,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if saving.save:
         details: list[dict[str, Any]] = []
         if saving.saves_page:
-            details = _details(translator, translation, [(text, written)], saving.why or ())
+            details = _details(translator, translation, [(text, written, before)], saving.why or ())
         save(pieces, saving.save, text, written, view.layer, view.head, details, view.method)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 
@@ -245,6 +258,8 @@ def _print_translation(
 
 
 def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
+    from translucid.inspection.context_words import largest_of_context
+    from translucid.inspection.language_pieces import readers_table
     from translucid.inspection.terminal import attention_table, heatmap, source_table
 
     console = Console()
@@ -260,33 +275,39 @@ def _print_attention(pieces: Sequence[Inspected], view: View) -> None:
         if view.method == "contributions":
             console.print()
             console.print(source_table(piece.target_words, piece.source_contributions(), piece.prefix_words()))
+        if piece.contributions and (largest := largest_of_context(piece)):
+            console.print(f"\n{largest}", soft_wrap=True, highlight=False, markup=False)
+        if view.language_piece:
+            console.print()
+            console.print(readers_table(piece))
 
 
 def _details(
-    translator: Translator, translation: Translation | None, sentences: list[tuple[str, str]], methods: Sequence[str]
+    translator: Translator, translation: Translation | None, sentences: list[SentenceInContext], methods: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return what a page shows of each part of a text besides attention.
 
     Args:
         translator: the translator.
         translation: the model's own translation, if the page shows it.
-        sentences: the text with another translation.
+        sentences: the text with another translation, and the sentences before it.
         methods: the methods of explanations.
     """
     from translucid.api.page_details import page_details
+    from translucid.api.tracing import trace
     from translucid.inspection.explain.case import Case
     from translucid.inspection.explain.faithfulness import why_record
     from translucid.inspection.html import beam_record
 
     details = []
     options = translator.configuration.decoding
-    for source, written in translation.sentences if translation else sentences:
-        of_piece = page_details(translator, source, written)
+    for source, written, before in translation.in_context if translation else sentences:
+        of_piece = page_details(translator, source, written, before)
         if translation:
-            trace = translator.trace(source, options.beam)
-            of_piece["tree"] = beam_record(trace, options.beam, translator.tokenizer, options.length_penalty)
+            search = trace(translator, source, options.beam, before)
+            of_piece["tree"] = beam_record(search, options.beam, translator.tokenizer, options.length_penalty)
         if methods:
-            case = Case(translator.model, translator.pipeline, source, written)
+            case = Case(translator.model, translator.pipeline, source, written, before)
             of_piece["explanations"] = {method: why_record(case, method) for method in methods}
         details.append(of_piece)
     return details

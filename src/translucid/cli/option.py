@@ -86,6 +86,7 @@ Ablate = Annotated[
     list[str] | None,
     Option(metavar="HEAD", help="Switch off an attention head, such as encoder.1.self.head.2; repeat it for more."),
 ]
+Context = Annotated[str | None, Option(metavar="TEXT", help="The text before, for a run with document context.")]
 Tokenize = Annotated[
     str | None,
     Option(

@@ -153,9 +153,18 @@ class TextPipeline:
 
     def context_ids(self, piece: Piece, length: int | None = None) -> list[int]:
         """Return the ids before those of a piece, of which the model reads this many; by default, `piece.ids`."""
-        if not self.context or not piece.before:
-            return []
-        return self.context.context(piece.before, length or len(piece.ids))
+        return self.joined(piece.before, length or len(piece.ids))
+
+    def joined(self, before: Sequence[Sequence[int]], length: int) -> list[int]:
+        """Return the ids that the model reads before a sentence of this many tokens; `before` is that of `Piece`."""
+        return self.context.context(before, length) if self.context and before else []
+
+    def before(self, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        """Return the ids of the sentences of texts, for a sentence after them; see `Piece.before`."""
+        sentences: list[tuple[int, ...]] = []
+        for pieces in self.pieces_of([self._parts(text, split=True) for text in texts], split=True):
+            sentences += self._sentences(pieces)
+        return tuple(sentences)
 
     def text(self, piece: Piece, tokens: Sequence[int]) -> str:
         """Return the text of a translation of a piece, with its placeholders put back."""

@@ -31,6 +31,7 @@ def forced_decoding(
     masked: Sequence[Masked] = (),
     with_contributions: bool = False,
     before: Sequence[list[int]] = (),
+    with_context: bool = False,
 ) -> list[Inspected]:
     """Return what can be inspected of each pair of source and target ids, end tokens included.
 
@@ -46,8 +47,8 @@ def forced_decoding(
         masked: the sources, to show their text in place of placeholders and unknown pieces; without them, the pieces
             are shown as the model reads them.
         with_contributions: whether to compute contributions and norms, in batches of an eighth of the size.
-        before: the ids that the model reads before each source, such as the sentences before it. What the result says
-            about source positions is left out for these, so that rows of attention may sum to less than 1.
+        before: the ids that the model reads before each source: the sentences before it (`TextPipeline.context_ids`).
+        with_context: whether results include these positions. Without them, rows of attention may sum to less than 1.
 
     Raises:
         UserError: the model has no contributions.
@@ -61,12 +62,12 @@ def forced_decoding(
         forced, shares = inspecting_pass(model, source, target, look, layer, with_contributions)
         for row, i in enumerate(batch):
             source_ids, target_ids = pairs[i]
-            if masked:
-                source_pieces = masked[i].unmask_pieces(tokenizer.source_pieces(source_ids, masked[i].text or None))
-                target_pieces = masked[i].unmask_pieces(tokenizer.target_pieces(target_ids))
-            else:
-                source_pieces, target_pieces = tokenizer.source_pieces(source_ids), tokenizer.target_pieces(target_ids)
-            positions = slice(len(contexts[i]), len(contexts[i]) + len(source_ids))
+            source_pieces, target_pieces = _pieces(tokenizer, pairs[i], masked[i] if masked else None)
+            positions, context = slice(len(contexts[i]), len(contexts[i]) + len(source_ids)), 0
+            if with_context:
+                positions, context = slice(0, positions.stop), len(contexts[i])
+                source_ids = [*contexts[i], *source_ids]
+                source_pieces = [*tokenizer.source_pieces(contexts[i]), *source_pieces]
             links = None
             if forced.links is not None:
                 links = forced.links[row, : len(target_ids), positions].cpu()
@@ -80,8 +81,20 @@ def forced_decoding(
                 run,
                 tuple(place for place, token in enumerate(source_ids) if token == SPECIAL.unknown),
                 shares.of_sentence(row, positions, len(target_ids)) if shares else None,
+                context,
             )
     return [inspected[i] for i in range(len(pairs))]  # batches are sorted by length
+
+
+def _pieces(
+    tokenizer: Tokenizer, pair: tuple[list[int], list[int]], masked: Masked | None
+) -> tuple[list[str], list[str]]:
+    """Return the pieces of source and target, with the text of the source in place of placeholders if it is known."""
+    source, target = pair
+    if masked is None:
+        return tokenizer.source_pieces(source), tokenizer.target_pieces(target)
+    source_pieces = masked.unmask_pieces(tokenizer.source_pieces(source, masked.text or None))
+    return source_pieces, masked.unmask_pieces(tokenizer.target_pieces(target))
 
 
 @torch.inference_mode()

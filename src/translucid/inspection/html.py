@@ -86,7 +86,7 @@ def _script(
     sentences: list[dict[str, Any]] = []
     for inspected in pieces:
         record = viewer_record(inspected, sides=SIDES, method=method)
-        source = " ".join(record["source"][inspected.opening[0] : -1])
+        source = " ".join(record["source"][record["opening"] : -1])
         sentences.append({"source_text": source, "text": " ".join(record["target"][:-1]), "record": record})
     for sentence, of_piece in zip(sentences, details, strict=False):
         sentence.update(of_piece)
@@ -183,8 +183,9 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
     Each map has a `name`, a `kind`, a `layer` and a `head` (null for an average over all) and its `weights`, a row for
     each query and a column for each key. The queries and keys are `target` and `source` words; both are `source` for
     the kind `encoder`; they are `target` and `fed` for `decoder`; `rollout` is attention through all layers. The first
-    `opening` entries of `source` are no words of the text; `unknown` are the positions of words with unknown pieces;
-    `sizes` are the numbers of pieces of the target words. If contributions were computed, there are maps of the kinds
+    `opening` entries of `source` are no words of the text, of which the first `context` belong to previous sentences;
+    `words` are the positions of the words of both; `unknown` are those of words with unknown pieces; `sizes` are the
+    numbers of pieces of the target words. If contributions were computed, there are maps of the kinds
     `norms` and `contributions`, `prefix` are the contributions of `fed` words to target words, and
     `source_contributions` the shares of the source, null where they are undefined.
 
@@ -213,6 +214,8 @@ def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Me
         "source": words.source,
         "target": words.target,
         "opening": words.opening,
+        "context": words.context,
+        "words": inspected.word_positions,
         "unknown": inspected.unknown_words,
         "probabilities": rounded(map(math.exp, inspected.word_log_probs()), 4),
         "sizes": [after - first for _, first, after in inspected.target_spans],

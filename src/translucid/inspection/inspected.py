@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.decoding.maps import chosen_maps, rollout
 from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
@@ -62,7 +63,10 @@ class Inspected:
     log_probs: list[float]
     """The log-probability of each target piece, given those before, in nats."""
     opening: tuple[int, int] = (0, 0)
-    """The numbers of leading pieces of the source and of the target that are no words, such as a language token."""
+    """The numbers of leading pieces of the source and of the target that are no words, such as a language token.
+
+    Those of the source come after the context.
+    """
     links: Tensor | None = field(default=None, compare=False)
     """[T, S], the weights of the run's alignment layer, if it has one."""
     run: str = field(default="", compare=False)
@@ -71,6 +75,8 @@ class Inspected:
     """The positions of source pieces that are not in the vocabulary."""
     contributions: Contributions | None = field(default=None, compare=False)
     """The contributions of source and target prefix, and the norms of attention, if they were wanted."""
+    context: int = 0
+    """The number of leading source pieces of previous sentences, each of which its separator follows."""
 
     @property
     def heads(self) -> dict[str, int]:
@@ -85,10 +91,25 @@ class Inspected:
             return notebook_view([self])
         return f"<p>{escape(' '.join(self.target_words[:-1]))}</p>"
 
+    @cached_property
+    def _source_entries(self) -> list[tuple[str, int, int]]:
+        return word_spans(self.source, self.opening[0], self.context)
+
     @property
     def source_spans(self) -> list[tuple[str, int, int]]:
-        """The words of the source as `word_spans` returns them, without the opening; the end token comes last."""
-        return word_spans(self.source, self.opening[0])[self.opening[0] :]
+        """The words of the sentence as `word_spans` returns them, without the opening; the end token comes last."""
+        first = self.context + self.opening[0]
+        return [span for span in self._source_entries if span[1] >= first]
+
+    @property
+    def context_spans(self) -> list[tuple[str, int, int]]:
+        """The words of previous sentences as `word_spans` returns them, without language tokens and separators."""
+        no_words = {SEPARATOR, *self.source[self.context : self.context + self.opening[0]]}
+        spans = []
+        for span in self._source_entries:
+            if span[1] < self.context and self.source[span[1]] not in no_words:
+                spans.append(span)
+        return spans
 
     @property
     def target_spans(self) -> list[tuple[str, int, int]]:
@@ -96,8 +117,14 @@ class Inspected:
         return word_spans(self.target, self.opening[1])[self.opening[1] :]
 
     @property
+    def word_positions(self) -> list[int]:
+        """The positions, among the source words of `words`, of the words of the context and of the sentence."""
+        firsts = {first for _, first, _ in (*self.context_spans, *self.source_spans[:-1])}
+        return [position for position, (_, first, _) in enumerate(self._source_entries) if first in firsts]
+
+    @property
     def source_words(self) -> list[str]:
-        """The words of the source without the opening; the end token comes last."""
+        """The words of the sentence without the opening; the end token comes last."""
         return span_words(self.source_spans)
 
     @property
@@ -109,7 +136,7 @@ class Inspected:
     def unknown_words(self) -> list[int]:
         """The positions, among the source words of `words`, of words with an unknown piece."""
         positions = []
-        for position, (_, first, after) in enumerate(word_spans(self.source, self.opening[0])):
+        for position, (_, first, after) in enumerate(self._source_entries):
             if not set(range(first, after)).isdisjoint(self.unknown):
                 positions.append(position)
         return positions
@@ -196,13 +223,13 @@ class Inspected:
     def words(self, weights: Tensor | None = None) -> WordMap:
         """Merge weights [T, S] between pieces to words; by default the average of all cross-attention.
 
-        The source's opening has columns, because the model attends to it as to words. The target's opening has no
-        rows, because the model does not choose it.
+        The source's opening and context have columns, because the model attends to them as to words. The target's
+        opening has no rows, because the model does not choose it.
         """
         source, target = self.opening
         if weights is None:
             weights = self.cross()
-        return word_map(self.source, self.target[target:], weights[target:], (source, 0))
+        return word_map(self.source, self.target[target:], weights[target:], (source, 0), (self.context, 0))
 
     def word_map(self, name: str, head: int | None = None) -> WordMap:
         """Return a map between words, of one head or averaged over all: queries are rows, keys are columns.
@@ -211,14 +238,14 @@ class Inspected:
         `words`, the target's opening has no rows.
         """
         side, _, what = name.split(".")
-        source, target = self.opening
+        source, context = self.opening[0], self.context
         weights = self.maps[name].float()
         weights = weights.mean(0) if head is None else weights[head]
         if side == "encoder":
-            return word_map(self.source, self.source, weights, (source, source))
+            return word_map(self.source, self.source, weights, (source, source), (context, context))
         if what == "self":
             return self._over_prefix(weights)
-        return word_map(self.source, self.target[target:], weights[target:], (source, 0))
+        return self.words(weights)
 
     def _over_prefix(self, weights: Tensor) -> WordMap:
         """Merge weights [T, T] over the decoder's inputs to words."""
@@ -254,6 +281,7 @@ class Inspected:
             "source": self.source,
             "target": self.target,
             "opening": list(self.opening),
+            "context": self.context,
             "unknown": list(self.unknown),
             "source_words": self.source_words,
             "target_words": self.target_words,
@@ -265,11 +293,13 @@ class Inspected:
     def from_json(cls, record: dict[str, Any]) -> Inspected:
         """Return the record whose `to_json` returned these values."""
         maps = {name: torch.tensor(weights) for name, weights in record["attention"].items()}
-        # Files of older versions have neither an opening nor unknown pieces.
+        # Files of older versions have no opening, no context and no unknown pieces.
         source, target = record.get("opening", (0, 0))
+        context = int(record.get("context", 0))
         unknown = tuple(map(int, record.get("unknown", ())))
         opening = int(source), int(target)
-        inspected = cls(record["source"], record["target"], maps, record["log_probs"], opening, unknown=unknown)
+        pieces = record["source"], record["target"]
+        inspected = cls(*pieces, maps, record["log_probs"], opening, unknown=unknown, context=context)
         if "contributions" not in record:
             return inspected
         arrays = {}

@@ -19,7 +19,7 @@ from translucid.evaluation.alignment_error import AlignmentOptions, AlignmentSco
 from translucid.evaluation.confidence.features import UNSURE
 from translucid.ground.console import table_of
 from translucid.inspection.saliency_overlay import SaliencyOverlay, spread, strong_shares
-from translucid.inspection.words import WordMap
+from translucid.inspection.words import WordMap, with_context_marked
 
 BAR = 20
 """The length of a full bar in cells of the terminal."""
@@ -51,8 +51,9 @@ def heatmap(words: WordMap, width: int) -> RenderableType:
     if label + sum(columns) + 2 * len(columns) > width:
         return attention_table(words)
     header = Text(" " * label)
-    for word, room in zip(words.source, columns, strict=True):
-        header.append("  " + word + _fill(word, room), Style(bold=True))
+    for place, (word, room) in enumerate(zip(words.source, columns, strict=True)):
+        style = Style(italic=True, dim=True) if place < words.context else Style(bold=True)
+        header.append("  " + word + _fill(word, room), style)
     lines = [header]
     for word, row in zip(words.target, words.weights.tolist(), strict=True):
         line = Text(_fill(word, label) + word, Style(bold=True))
@@ -81,10 +82,11 @@ def attention_table(words: WordMap, most: int = 2) -> RenderableType:
     table.add_column(justify="right", style="bold")
     for _ in range(4):
         table.add_column()
+    source = with_context_marked(words.source, words.context)
     for word, row in zip(words.target[:-1], words.weights[:-1].tolist(), strict=True):
         first, *others = _largest(row, most)
-        best = Text(f"{words.source[first]} {percent(row[first])}")
-        rest = strong_shares([(words.source[i], row[i]) for i in others])
+        best = Text(f"{source[first]} {percent(row[first])}")
+        rest = strong_shares([(source[i], row[i]) for i in others])
         table.add_row(Text(word), "←", best, Text(bar(row[first]), "cyan"), Text(rest, "dim"))
     return table
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.special import SPELLED
+
+BOUNDARY = "‖"
+"""What is shown in place of the separator after a previous sentence."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,13 @@ class WordMap:
     weights: Tensor
     """[target words, source words]; each row sums to 1."""
     opening: int = 0
-    """The number of leading source entries that are no words of the text, such as a language token."""
+    """The number of leading source entries that are no words of the sentence: its context, and a language token."""
+    context: int = 0
+    """The number of leading source entries that belong to previous sentences; a `BOUNDARY` follows each sentence."""
 
     @property
     def between_words(self) -> Tensor:
-        """The weights [target words, source words] without the end tokens and the source's opening."""
+        """The weights [target words, source words] without the end tokens, the context and the source's opening."""
         return self.weights[:-1, self.opening : -1]
 
     def __post_init__(self) -> None:
@@ -38,15 +44,23 @@ class WordMap:
             raise ValueError(f"weights {tuple(self.weights.shape)} for {expected} target and source words")
 
 
-def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, int]]:
+def word_spans(pieces: Sequence[str], opening: int = 0, context: int = 0) -> list[tuple[str, int, int]]:
     """Group SentencePiece pieces into words: (word, first piece, piece after the last).
 
     The end token and each of the first `opening` pieces, such as a language token, are words by themselves.
 
+    Args:
+        pieces: the pieces.
+        opening: the number of leading pieces of the sentence that are no part of its text.
+        context: the number of pieces before the sentence: previous sentences, each with its separator.
+
     >>> word_spans(["▁beb", "er", "▁agua", "</s>"])
     [('beber', 0, 2), ('agua', 2, 3), ('</s>', 3, 4)]
     """
-    spans: list[tuple[str, int, int]] = []
+    if context:
+        spans = _context_spans(pieces, opening, context)
+        return spans + _moved(word_spans(pieces[context:], opening), context)
+    spans = []
     for i, piece in enumerate(pieces):
         text = piece.replace("▁", "")
         # SentencePiece may write the beginning of a word as a lone ▁ and a piece without one.
@@ -58,6 +72,32 @@ def word_spans(pieces: Sequence[str], opening: int = 0) -> list[tuple[str, int, 
             word, first, _ = spans[-1]
             spans[-1] = word + text, first, i + 1
     return spans
+
+
+def _context_spans(pieces: Sequence[str], opening: int, context: int) -> list[tuple[str, int, int]]:
+    """Return the words of previous sentences, language tokens included, and a `BOUNDARY` after each sentence."""
+    language = list(pieces[context : context + opening])
+    spans: list[tuple[str, int, int]] = []
+    first = 0
+    while first < context:
+        after = pieces.index(SEPARATOR, first)
+        sentence = list(pieces[first:after])
+        # The first sentence lacks its language token if it was cut off at the front.
+        opened = opening if sentence[:opening] == language else 0
+        spans += _moved(word_spans(sentence, opened), first)
+        spans.append((BOUNDARY, after, after + 1))
+        first = after + 1
+    return spans
+
+
+def _moved(spans: Iterable[tuple[str, int, int]], offset: int) -> list[tuple[str, int, int]]:
+    """Return spans whose pieces are this many positions later."""
+    return [(word, first + offset, after + offset) for word, first, after in spans]
+
+
+def with_context_marked(words: Sequence[str], context: int) -> list[str]:
+    """Return words for display, of which the first `context` are from previous sentences, and say so."""
+    return [*(f"{word} (context)" for word in words[:context]), *words[context:]]
 
 
 def span_words(spans: Iterable[tuple[str, int, int]]) -> list[str]:
@@ -84,6 +124,19 @@ def kept_ids(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterab
     return kept
 
 
+def ids_without(ids: Sequence[int], ranges: Iterable[tuple[int, int]], keep: Iterable[bool]) -> list[int]:
+    """Return all ids but those of the pieces of words that are not kept; separators, for example, stay.
+
+    >>> ids_without([7, 8, 9, 2], [(1, 2), (2, 3)], [False, True])
+    [7, 9, 2]
+    """
+    dropped: set[int] = set()
+    for is_kept, (first, after) in zip(keep, ranges, strict=True):
+        if not is_kept:
+            dropped.update(range(first, after))
+    return [token for place, token in enumerate(ids) if place not in dropped]
+
+
 def split_at_spaces(words: Iterable[str]) -> list[str]:
     """Split words at white space, which a placeholder may contain.
 
@@ -99,19 +152,32 @@ def split_at_spaces(words: Iterable[str]) -> list[str]:
 
 
 def word_map(
-    source: Sequence[str], target: Sequence[str], weights: Tensor, opening: tuple[int, int] = (0, 0)
+    source: Sequence[str],
+    target: Sequence[str],
+    weights: Tensor,
+    opening: tuple[int, int] = (0, 0),
+    context: tuple[int, int] = (0, 0),
 ) -> WordMap:
     """Merge weights [T, S] between pieces: summed over a source word's pieces, averaged over a target word's.
 
-    So each row still sums to 1. `opening` are the numbers of leading pieces, such as language tokens, in source and
-    target, each of which is a word by itself.
+    So each row still sums to 1.
+
+    Args:
+        source: the pieces of the columns.
+        target: the pieces of the rows.
+        weights: the weights between pieces.
+        opening: the numbers of leading pieces, such as language tokens, in source and target, each of which is a word
+            by itself.
+        context: the numbers of pieces of previous sentences before them.
 
     Raises:
         ValueError: the weights don't have a row for each target piece and a column for each source piece.
     """
     if tuple(weights.shape) != (len(target), len(source)):
         raise ValueError(f"weights {tuple(weights.shape)} for {len(target)} target and {len(source)} source pieces")
-    columns, rows = word_spans(source, opening[0]), word_spans(target, opening[1])
+    columns = word_spans(source, opening[0], context[0])
+    rows = word_spans(target, opening[1], context[1])
     merged = sum_ranges(weights, span_ranges(columns))  # [T, source words]
     merged = torch.stack([merged[first:after].mean(0) for first, after in span_ranges(rows)])
-    return WordMap(span_words(columns), span_words(rows), merged, opening[0])
+    before = len([first for first, _ in span_ranges(columns) if first < context[0]])
+    return WordMap(span_words(columns), span_words(rows), merged, before + opening[0], before)

@@ -18,7 +18,7 @@ from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.inspection.forced_decoding import forced_decoding
-from translucid.inspection.words import kept_ids, span_ranges, span_words, sum_ranges, word_spans
+from translucid.inspection.words import ids_without, kept_ids, span_ranges, span_words, sum_ranges, word_spans
 from translucid.models.classifier import Classifier
 from translucid.models.protocol import Memory, SequenceModel
 
@@ -44,6 +44,8 @@ class Explained(Protocol):
 
     source_words: list[str]
     """Names of the parts: words of a text, cells or superpixels of an image."""
+    context: int = 0
+    """The number of leading parts that are words of previous sentences."""
     target_words: list[str]
     """The words whose probabilities are explained, without the end token."""
     target_spans: list[tuple[int, int]]
@@ -132,7 +134,14 @@ class ForcedCase(Explained):
 class Case(ForcedCase):
     """A translation; its parts are the source's words. Language tokens are no parts and are never left out."""
 
-    def __init__(self, model: SequenceModel, pipeline: TextPipeline, source: str, target: str) -> None:
+    def __init__(
+        self,
+        model: SequenceModel,
+        pipeline: TextPipeline,
+        source: str,
+        target: str,
+        before: Sequence[Sequence[int]] = (),
+    ) -> None:
         """Encode a text and its translation, usually the model's own.
 
         Args:
@@ -140,46 +149,51 @@ class Case(ForcedCase):
             pipeline: the text pipeline of the model.
             source: the text.
             target: its translation.
+            before: the sentences before it, for a model with document context (`Piece.before`). Their words are the
+                first parts.
 
         Raises:
             UserError: one of the texts has no words.
         """
         tokenizer = pipeline.tokenizer
-        ((self.source_ids, target_ids, masked),) = pipeline.pairs([(source, target)])
-        self.before = len(tokenizer.source_opening)
+        ((ids, target_ids, masked),) = pipeline.pairs([(source, target)])
         # A text without words has its opening and the end token only.
-        if len(self.source_ids) == self.before + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
+        if len(ids) == len(tokenizer.source_opening) + 1 or len(target_ids) == len(tokenizer.target_opening) + 1:
             raise UserError("there are no words to explain", fix="Give a text with words in it.")
-        device = next(model.parameters()).device
-        (self.inspected,) = forced_decoding(model, tokenizer, [(self.source_ids, target_ids)], device, masked=[masked])
+        device, context = next(model.parameters()).device, pipeline.joined(before, len(ids))
+        (self.inspected,) = forced_decoding(
+            model, tokenizer, [(ids, target_ids)], device, masked=[masked], before=[context], with_context=True
+        )
         super().__init__(model, tokenizer, target_ids, self.inspected.target_spans)
-        spans = self.inspected.source_spans[:-1]
+        self.source_ids, self.context = [*context, *ids], len(self.inspected.context_spans)
+        spans = [*self.inspected.context_spans, *self.inspected.source_spans[:-1]]
         self.source_words, self.source_spans = span_words(spans), span_ranges(spans)
 
     def without(self, keep: Tensor) -> Memory:
         """Encode the source without the pieces of the words that are left out."""
         sources = []
         for row in keep.tolist():
-            words = kept_ids(self.source_ids, self.source_spans, row)
-            sources.append([*self.source_ids[: self.before], *words, self.source_ids[-1]])
+            sources.append(ids_without(self.source_ids, self.source_spans, row))
         return self.model.encode(padded(sources, self.model.pad).to(self.device))
 
     def interpolation_path(self) -> InterpolationPath:
         """Begin with unknown tokens, which stand for no word in particular."""
         source = torch.tensor([self.source_ids], device=self.device)
-        unknown = torch.full_like(source, SPECIAL.unknown)
-        unknown[:, -1] = source[:, -1]
-        unknown[:, : self.before] = source[:, : self.before]
+        unknown = source.clone()
+        for first, after in self.source_spans:
+            unknown[:, first:after] = SPECIAL.unknown
         with torch.no_grad():
             return InterpolationPath(self.model.source_embedding(unknown), self.model.source_embedding(source))
 
     def by_part(self, shares: Tensor) -> Tensor:
-        """Sum pieces to words, without language tokens and the end token."""
+        """Sum pieces to words, without language tokens, separators and the end token."""
         return sum_ranges(shares, self.source_spans)
 
     def attention(self) -> Tensor:
-        """Return the cross-attention between words, without language tokens and end tokens."""
-        return self.inspected.words().between_words
+        """Return the cross-attention between words, without language tokens, separators and end tokens."""
+        weights = self.inspected.cross()  # [target tokens, source tokens]
+        rows = [weights[first:after].mean(0) for first, after in self.target_spans]
+        return self.by_part(torch.stack(rows))
 
 
 class LabelCase(Explained):

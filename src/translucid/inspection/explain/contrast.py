@@ -31,7 +31,7 @@ class Contrast(Explained):
             word: the position of the word in the target, from 0.
         """
         self.case, self.other, self.word = case, other, word
-        self.source_words = case.source_words
+        self.source_words, self.context = case.source_words, case.context
         self.target_words, self.target_spans = case.target_words, case.target_spans
 
     @property

@@ -49,11 +49,13 @@ class Explanation:
     """[target words, parts]."""
     fit: list[float] = field(default_factory=list)
     """LIME's local R² for each target word; empty for other methods."""
+    context: int = 0
+    """The number of leading parts that are words of previous sentences."""
 
     def _repr_html_(self) -> str:
         """Show itself in a notebook: the darker a cell, the more the source word supports the target word."""
         weights = self.importance.clamp(min=0) / self.importance.abs().max().clamp(min=1e-9)
-        return notebook_table(WordMap(self.source, self.target, weights))
+        return notebook_table(WordMap(self.source, self.target, weights, self.context, self.context))
 
 
 def methods_here(*, images: bool = False) -> list[str]:
@@ -109,7 +111,7 @@ def explain(case: Explained, method: str, *, samples: int = 500, seed: int = 1) 
     else:
         generator = torch.Generator().manual_seed(seed)
         importance = torch.rand(len(case.target_words), len(case.source_words), generator=generator)
-    return Explanation(method, case.source_words, case.target_words, importance, fit)
+    return Explanation(method, case.source_words, case.target_words, importance, fit, case.context)
 
 
 def integrated_gradients(case: Explained, steps: int = 32) -> Tensor:

@@ -86,6 +86,7 @@ def why_record(case: Explained, method: str) -> dict[str, Any]:
     row = {
         "method": method,
         "source": explanation.source,
+        "context": explanation.context,
         "target": explanation.target,
         "importance": plain(explanation.importance, 4),
         "fit": rounded(explanation.fit, 3),

@@ -215,6 +215,8 @@ def record(
         "fit": rounded(explanation.fit, 4),
         "faithfulness": {name: score._asdict() for name, score in faithful.items()},
     }
+    if explanation.context:
+        row["context"] = explanation.context
     if contrasted:
         row["contrast"] = contrasted.to_json()
     return row

@@ -22,6 +22,8 @@ from translucid.inspection.saliency_overlay import SaliencyOverlay
 from translucid.inspection.words import WordMap
 
 COLOURS = "Blues"
+CONTEXT_COLOUR = "#56606d"
+"""The colour of the words of previous sentences."""
 INCHES = 1.7
 """The longer side of a panel."""
 SMALL = 1.0
@@ -105,7 +107,16 @@ def _squares(axes: Axes, words: WordMap, size: int) -> Any:
     axes.set_yticks(np.arange(1, len(words.target)) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=0.8)
     axes.tick_params(which="minor", length=0)
+    _grey_context(axes, words)
     return image
+
+
+def _grey_context(axes: Axes, words: WordMap) -> None:
+    """Write the words of previous sentences in grey italics, and draw a line after them."""
+    for label in axes.get_xticklabels()[: words.context]:
+        label.set(color=CONTEXT_COLOUR, style="italic")
+    if words.context:
+        axes.axvline(words.context - 0.5, color=CONTEXT_COLOUR, linewidth=1)
 
 
 def draw_saliency(saliency: SaliencyOverlay, title: str = "") -> Figure:

@@ -1,19 +1,21 @@
 // A line of words as buttons, each with a bar that says how sure the model was of it; texts, translations and captions are shown so.
 //
-// chips(side, texts, { lang, probabilities, marked: a Set, unknown: indices, light(index or null), choose(index) }): `side` is above or
-//   below; of the words at `unknown` the model does not know all characters.
+// chips(side, texts, { lang, probabilities, marked: a Set, unknown: indices, context, light(index or null), choose(index) }): `side` is
+//   above or below; of the words at `unknown` the model does not know all characters; the first `context` are of previous sentences.
 
 import { direction, element } from "./elements.js";
 
 export const UNSURE = 0.3; // a word below this probability is underlined
 export const UNKNOWN = "unknown characters";
+export const CONTEXT = "previous sentence";
 export const SIGNS = { "</s>": "end of text", "<s>": "start of text", "<unk>": UNKNOWN };
 
-export function chips(side, texts, { lang = "", probabilities, marked, unknown = [], light, choose }) {
+export function chips(side, texts, { lang = "", probabilities, marked, unknown = [], context = 0, light, choose }) {
   const words = texts.map((text, i) => {
     const button = element("button", { type: "button", className: "word", textContent: text });
     if (SIGNS[text]) Object.assign(button, { title: SIGNS[text], ariaLabel: SIGNS[text], dir: "ltr" }).classList.add("sign");
     if (unknown.includes(i)) Object.assign(button, { title: UNKNOWN, ariaLabel: `${text}: ${UNKNOWN}` }).classList.add("sign");
+    if (i < context) Object.assign(button, { title: CONTEXT, ariaLabel: `${text}: ${CONTEXT}` }).classList.add("context");
     if (marked?.has(i)) button.classList.add("differs");
     const p = probabilities?.[i];
     if (p !== undefined) {

@@ -3,7 +3,8 @@
 //
 // record: { above: [words], below: [words], weights: [below][above], probabilities: [below] or null, languages: [code, code],
 //   verbs: [what a word below did, what was done to a word above], scale: what its per cents are of, marked: { above: Set, below: Set } or null,
-//   unknown: { above: indices, below: indices } or nothing,
+//   unknown: { above: indices, below: indices } or nothing, context: { above, below }: how many of the first words are of previous
+//   sentences, or nothing,
 //   prefix: { words, weights: [below][words] }: a third line, below the others, which the words of the middle line also come from,
 //   shares: [below], what part of each comes from the words above; null where it is undefined }
 // options: { choose(side, index): what Enter or a click does, hint: what is said of that }
@@ -26,7 +27,7 @@ export function showRibbons(root, record, options = {}) {
   let [lit, step, upright] = [null, null, false];
   const [from, into] = record.languages ?? ["", ""];
   const line = (side, lang, probabilities) => chips(side, texts[side], {
-    lang, probabilities, marked: record.marked?.[side], unknown: record.unknown?.[side],
+    lang, probabilities, marked: record.marked?.[side], unknown: record.unknown?.[side], context: record.context?.[side],
     light: (i) => light(i === null ? null : { side, i }),
     choose: (i) => options.choose?.(side, i),
   });
@@ -169,7 +170,7 @@ export function showRibbons(root, record, options = {}) {
       const [x, y] = [left - outer.left, top - outer.top];
       const text = drawn("text", {
         x: x + width / 2, y: y + height / 2, "text-anchor": "middle", "dominant-baseline": "central", "font-size": 15,
-        fill: one.classList.contains("sign") ? colour.soft : colour.ink,
+        fill: one.matches(".sign, .context") ? colour.soft : colour.ink,
       }, texts[side][i]);
       if (side !== "below") return [text];
       const bar = (from, p, fill) => drawn("rect", { x: x + 6 + (width - 12) * from, y: y + height - 3, width: Math.max(0, (width - 12) * p), height: 3, fill });

@@ -17,12 +17,15 @@ export function kept(sentences) {
 
 // The weights of an explanation between the words of a record; null if they are not the same words. A contrast is of one word.
 export function importances(record, { source, target, importance, contrast }) {
-  const own = [record.source.slice(record.opening, -1), record.target.slice(0, -1)];
-  const known = contrast ? contrast.word < own[1].length : own[1].length === target.length;
-  if (own[0].length !== source.length || !known) return null;
-  const before = Array(record.opening).fill(0);
-  const rows = scaled({ importance }).map((row) => [...before, ...row, 0]);
+  const count = record.target.length - 1;
+  const known = contrast ? contrast.word < count : count === target.length;
+  if (record.words.length !== source.length || !known) return null;
   const nothing = Array(record.source.length).fill(0);
+  const rows = scaled({ importance }).map((row) => {
+    const all = [...nothing];
+    record.words.forEach((place, i) => { all[place] = row[i]; });
+    return all;
+  });
   return contrast ? alone(record.target, contrast.word, rows[0], nothing) : [...rows, nothing];
 }
 

@@ -177,6 +177,7 @@ def look(
 
 
 def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving, languages: option.Languages) -> None:
+    from translucid.api.translation import SentenceInContext
     from translucid.decoding.maps import chosen_maps
     from translucid.inspection.saving import save
 
@@ -218,7 +219,7 @@ def _look_at_translation(run: Path, text: str | None, view: View, saving: Saving
     if saving.save:
         details: list[dict[str, Any]] = []
         if saving.saves_page:
-            details = _details(translator, translation, [(text, written, before)], saving.why or ())
+            details = _details(translator, translation, [SentenceInContext(text, written, before)], saving.why or ())
         save(pieces, saving.save, text, written, view.layer, view.head, details, view.method)
         Console().print(f"\nsaved: {saving.save}", soft_wrap=True)
 

@@ -47,8 +47,9 @@ def draw_ribbons(words: WordMap, log_probs: Sequence[float] = ()) -> Figure:
     for texts, line, y, context in ((words.source, above, GAP + 0.2, words.context), (words.target, below, -0.2, 0)):
         for place, (text, (start, end)) in enumerate(zip(texts, line, strict=True)):
             # Words of previous sentences are grey and in italics.
-            how = {"color": SOFT, "style": "italic"} if place < context else {"color": INK}
-            axes.text((start + end) / 2, y, text, ha="center", va="center", fontsize=10, **how)
+            colour, style = (SOFT, "italic") if place < context else (INK, "normal")
+            middle = (start + end) / 2
+            axes.text(middle, y, text, ha="center", va="center", fontsize=10, color=colour, style=style)
     for (start, end), value in zip(below, log_probs, strict=bool(log_probs)):
         probability = math.exp(value)
         colour = DOUBT if probability < UNSURE else SOFT

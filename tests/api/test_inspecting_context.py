@@ -1,0 +1,113 @@
+"""Inspection of a tiny run that has learned what the previous sentence decides."""
+
+import json
+
+import pytest
+import torch
+
+from tests.api.test_document_context import call, learned, translator  # noqa: F401
+from translucid.data.tokenizing.reserved import SEPARATOR
+from translucid.ground.errors import UserError
+from translucid.inspection.context_words import word_contributions
+from translucid.inspection.explain import contrast, explain
+from translucid.inspection.explain.case import Case
+from translucid.inspection.html import SIDES, viewer_record
+from translucid.inspection.words import BOUNDARY
+
+CONTEXT = "a red one"
+WORDS = ["a", "red", "one"]
+
+
+@pytest.fixture(scope="module")
+def translation(translator):  # noqa: F811
+    return translator.translate("it is so", context=CONTEXT)
+
+
+def test_context_words_are_part_of_what_is_inspected(translator, translation):  # noqa: F811
+    (inspected,) = translation.inspect(contributions=True, with_context=True)
+    words = inspected.words()
+    assert words.source == [*WORDS, BOUNDARY, "it", "is", "so", "</s>"]
+    assert words.weights.sum(1) == pytest.approx(torch.ones(len(words.target)), abs=1e-5)
+    assert inspected.contributions.source.shape == (len(inspected.target), len(inspected.source))
+    (alone,) = translation.inspected
+    assert torch.equal(alone.maps["decoder.0.cross"], inspected.maps["decoder.0.cross"][..., inspected.context :])
+    (forced,) = translator.inspect([("it is so", translation.text)], context=CONTEXT)
+    assert forced.source == inspected.source and forced.log_probs == pytest.approx(inspected.log_probs)
+    (piece,) = translation.pieces
+    record = viewer_record(inspected, sides=SIDES)
+    assert (record["context"], record["opening"], record["words"]) == (4, 4, [0, 1, 2, 4, 5, 6])
+    assert piece.before == translator.sentences_before(CONTEXT)
+
+
+def test_erasure_finds_the_word_that_decides(translator, translation):  # noqa: F811
+    (sentence,) = translation.in_context
+    case = Case(translator.model, translator.pipeline, *sentence)
+    explanation = explain(contrast(case, "azul", 1), "erasure")
+    assert explanation.source == [*WORDS, "it", "is", "so"] and explanation.context == 3
+    assert explanation.source[int(explanation.importance[0].argmax())] == "red"
+    # The oracle: the source without the pieces of that word, in another way.
+    separator = translator.tokenizer.source_id(SEPARATOR)
+    texts = translator.tokenizer.encode_source(["a one", "it is so"])
+    ids = [*texts[0], separator, *texts[1], translator.model.eos]
+    (without,) = translator.forced_decoding([(ids, case.target_ids)])
+    keep = torch.tensor([[word != "red" for word in case.source_words]])
+    assert case.log_probs(keep)[0] == pytest.approx(torch.tensor(without.word_log_probs()[:-1]), abs=1e-4)
+    assert case.attention().shape == (2, 6)
+
+
+def test_lenses_and_the_beam_search_read_the_context(translator):  # noqa: F811
+    for colour, written in (("red", "rojo"), ("blue", "azul")):
+        context = f"a {colour} one"
+        (lens,) = translator.lens("it is so", context=context)
+        assert lens.top[-1][1][0].strip("▁") in written
+        assert translator.decoder_lens("it is so", context=context).translations[-1] == f"es {written}"
+        tree = translator.trace("it is so", 2, context)
+        best = translator.tokenizer.decode(tree.tokens(tree.best))
+        assert best == f"es {written}"
+
+
+def test_the_command_shows_the_context(learned, tmp_path, capsys):  # noqa: F811
+    command = ["look", learned, "it is so", "--context", CONTEXT, "--device", "cpu"]
+    code, out, err = call(capsys, *command, "--save", tmp_path / "a.html", "--why", "erasure")
+    assert code == 0, err
+    assert "es rojo" in out and f"{BOUNDARY}" in out and "(context)" in out
+    page = (tmp_path / "a.html").read_text()
+    assert '"context": 4' in page and SEPARATOR not in page
+    for name in ("a.png", "a.json"):
+        assert call(capsys, *command, "--save", tmp_path / name)[0] == 0
+    assert json.loads((tmp_path / "a.json").read_text())["context"] > 0
+    code, out, err = call(capsys, *command, "--target", "es azul")
+    assert code == 0 and BOUNDARY in out, err
+    code, out, _ = call(capsys, "look", learned, "a green one. it is so.", "--device", "cpu")
+    assert code == 0 and f"one.  {BOUNDARY}" in out, "the sentence before in the same text"
+
+
+def test_explain_names_the_word_of_the_context(learned, capsys):  # noqa: F811
+    command = ["explain", learned, "it is so", "--context", CONTEXT, "--instead-of", "azul", "--word", "1"]
+    code, out, err = call(capsys, *command)
+    assert code == 0 and "← red (context)" in " ".join(out.split()), err
+    record = json.loads(call(capsys, *command, "--json")[1])
+    assert record["context"] == 3 and record["source"][:3] == WORDS
+
+
+@pytest.mark.parametrize("command", ["look", "explain"])
+def test_a_run_without_context_rejects_it(small_run, capsys, command):
+    code, _, err = call(capsys, command, small_run, "a", "--context", "b")
+    assert code == 2 and "was trained without document context" in err
+
+
+def test_a_run_of_two_languages_rejects_the_language_piece(small_run, capsys):
+    code, _, err = call(capsys, "look", small_run, "I like it", "--language-piece")
+    assert code == 2 and "has no language piece" in err
+
+
+def test_contributions_are_those_of_the_whole_pass(translator, translation):  # noqa: F811
+    (inspected,) = translation.inspect(contributions=True, with_context=True)
+    shares = word_contributions(inspected, 1)
+    assert [contribution.source for contribution in shares] == [*WORDS, "it", "is", "so"]
+    context = translation.contexts[0]
+    (piece, hypothesis), = translation.parts
+    (whole,) = translator.forced_decoding([([*context, *piece.ids], hypothesis.with_end)], contributions=True)
+    assert torch.equal(whole.contributions.source, inspected.contributions.source)
+    with pytest.raises(UserError, match="no layer"):
+        inspected.cross(layer=9)

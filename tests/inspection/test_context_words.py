@@ -79,7 +79,7 @@ def test_contributions_of_all_words_to_a_word():
     assert [share for *_, share in first] == pytest.approx([0.125, 0.02, 0.02, 0.025])
     largest = largest_of_context(inspected)
     assert (largest.source, largest.target) == ("soup", "fría") and largest.share == pytest.approx(0.4)
-    assert str(largest) == "“soup” of a previous sentence contributes 40 % to “fría”"
+    assert str(largest) == "“soup” of a previous sentence contributes 40% to “fría”"
     shares[2] = math.nan
     assert largest_of_context(example(shares)) is None, "small and undefined contributions are not named"
     with pytest.raises(ValueError, match="no contributions"):

@@ -223,3 +223,15 @@ def test_a_file_whose_name_is_no_utf8_is_cleaned(tmp_path):
     report = Report()
     report.add(judgement)
     assert report.to_json()["rules"]["empty"]["examples"][0]["file"] == "b?d.tsv"
+
+
+def test_no_sentence_of_an_excluded_pair_is_kept():
+    excluded = [Pair("She is well.", "Ella está bien."), Pair("Come in.", "Entra.")]
+    pairs = [("She is well.", "Elle va bien."), ("Komm rein.", "Come in. "), ("He is well.", "Er ist gesund.")]
+    cleaner = Cleaner(PROFILE, ["language"], excluded=excluded)
+    judged = list(cleaner.judge(PlacedPair("x", 1, Pair(*pair)) for pair in pairs))
+    assert [(j.rule, j.what) for j in judged[:2]] == [
+        ("excluded", "the source is in an excluded file"),
+        ("excluded", "the target is in an excluded file"),
+    ]
+    assert judged[2].rule == ""

@@ -87,7 +87,6 @@ WRONG = {
     "data.fuzzy_matches is for a single direction": {"fuzzy_matches": 50},
     "data.target_text is for a single direction": {"target_text": ["x.txt"]},
     "data.subword_dropout is for a single direction": {"subword_dropout": 0.1},
-    "data.valid_general is for a single direction": {"valid_general": ["dev-fr.tsv:en-fr"]},
 }
 
 

@@ -60,7 +60,7 @@ def domain():
     """Others to learn from and to validate with, and to be told by what is forgotten."""
     pairs = [Pair(p.source, p.target) for p in generate(60, split="test", max_words=8)]
     corpora = Corpora.of(pairs[:40], pairs[40:50])
-    return Corpora(corpora.train, corpora.valid, corpora.digest, general=pairs[50:])
+    return Corpora(corpora.train, corpora.valid, corpora.digest, general={(None, None): pairs[50:]})
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_words_of_the_domain_get_rows_that_begin_as_the_mean_of_their_parts(base
     tune(tmp_path / "run", *settings, "training.max_steps=6", corpora=corpora, resume=True)
     tune(tmp_path / "whole", *settings, "training.max_steps=6", corpora=corpora)
     assert_same_run(tmp_path / "run", tmp_path / "whole")
-    assert settings_from(tmp_path / "run", None)["data"]["tokenizer"]["added"] == 0
+    assert resolve(begun=settings_from(tmp_path / "run", None)).data.tokenizer.added == 0
 
 
 def test_it_reads_as_the_first_one_did(train, tmp_path):
@@ -273,7 +273,7 @@ def test_weights_that_have_forgotten_too_much_are_not_the_best(general, score, t
             measure=lambda *_: found, describe=lambda s: f"BLEU {s:.1f}", tokenizer=None, metric="BLEU"
         )
 
-    guarded = GuardedValidator(validator(50.0), validator(general), 1.0)
+    guarded = GuardedValidator(validator(50.0), {(None, None): validator(general)}, 1.0)
     assert guarded.measure(None, None).score == 50.0  # nothing is known of before
     guarded.before = {"bleu": 20.0, GENERAL: 30.0}
     found = guarded.measure(None, None)

@@ -34,6 +34,7 @@ class Rules(NamedTuple):
     """Rules."""
 
     without: Annotated[list[str] | None, Option(metavar="RULES", help="Rules that are not applied.")] = None
+    exclude: Annotated[list[str] | None, option.files("Pairs, such as test files: no sentence of them is kept.")] = None
     source_language: Annotated[str | None, Option(metavar="CODE", help="The source language, if not detected.")] = None
     target_language: Annotated[str | None, Option(metavar="CODE", help="The target language, if not detected.")] = None
 
@@ -79,7 +80,7 @@ def clean(
 ) -> None:
     """Split a corpus into clean and rejected pairs, with the reason for each rejection.
 
-    The rules, in order: `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`, `length`,
+    The rules, in order: `excluded`, `empty`, `too-long`, `encoding`, `script`, `untranslated`, `language`, `length`,
     `placeholders`, `numbers`, `duplicate`, `near-duplicate`, and `model` if there are models. The first rule that
     applies decides. Rejected pairs have the columns source, target, rule, reason and place.
 
@@ -92,9 +93,12 @@ def clean(
         translucid data clean 'crawled.{en,es}.gz' --out clean.tsv.gz --without near-duplicate numbers
 
         translucid data clean crawled.tsv --out clean.tsv --forward runs/en-es --backward runs/es-en
+
+        translucid data clean train.tsv --out clean.tsv --exclude dev.tsv test.tsv
     """
     from translucid.data.cleaning.cleaner import MODEL, RULES, Cleaner, CorpusReader
     from translucid.data.cleaning.gain import LEAST, judge_by_gain
+    from translucid.data.readers.corpus import read_pairs
 
     without, forward, backward = rules.without or [], models.forward, models.backward
     for name in without:
@@ -113,7 +117,8 @@ def clean(
         profile = reading.profile(advance)
     languages = " to ".join(code or "an unknown language" for code in profile.languages)
     log.print(f"{reading.count:,} pairs, {languages}", soft_wrap=True)
-    judgements = reading.judged(Cleaner(profile, without))
+    excluded = read_pairs(*pair_up(rules.exclude)) if rules.exclude else ()
+    judgements = reading.judged(Cleaner(profile, without, excluded=excluded))
     if surprises:
         judgements = judge_by_gain(judgements, *surprises, LEAST if models.min_gain is None else models.min_gain)
     report, interruption = _sort(judgements, kept, rejected, reading.count, log)

@@ -44,7 +44,7 @@ _FOR_PAIRS = (
 """Settings of `data` that only corpora of sentence pairs have."""
 
 _ONE_DIRECTION = (
-    ("data", "valid_general"), ("training", "init_encoder"), ("training", "init_decoder"), ("training", "elmo"),
+    ("training", "init_encoder"), ("training", "init_decoder"), ("training", "elmo"),
     ("training", "guided_alignment"),
 )  # fmt: skip
 """Settings, by group, that a run with several directions can't have."""
@@ -150,7 +150,7 @@ class Configuration(OptionGroup):
         if added and (self.model.reads != "text" or not begins):
             yield "data.tokenizer.added is for translators that begin as another run: name it with train --init-from"
         if added and self.training.adapter_rank:
-            yield "training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added"
+            yield "training.adapter_rank is for the vocabulary as it is, without data.tokenizer.added and new languages"
         if self.data.valid_general and not begins:
             yield "data.valid_general is for what is fine-tuned: name what it begins as with train --init-from"
 

@@ -48,8 +48,8 @@ class Corpora:
     """Counts and writes lines that are not pairs, if they are skipped."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of each file, training files first."""
-    general: Sequence[Pair] = ()
-    """Validation pairs for what the model could do before it was fine-tuned."""
+    general: Mapping[Languages, Sequence[Pair]] = field(default_factory=dict)
+    """Validation pairs for what the model could do before it was fine-tuned, by direction."""
     directions: Sequence[Languages] = ()
     """The languages of each of `train`, if files were read."""
     valid_by_direction: Mapping[Languages, Sequence[Pair]] = field(default_factory=dict)
@@ -141,8 +141,8 @@ def read_corpora(
     _refuse_missing(options, needs_training_text)
     bad = BadLines() if options.skip_bad else None
     reading = _Reading(options, texts, bad)
-    general = list(chain.from_iterable(reading.validation(options.valid_general).values()))
-    by_direction = reading.validation(options.valid)
+    general = reading.validation(options.valid_general, options.general_corpora)
+    by_direction = reading.validation(options.valid, options.corpora(options.valid))
     valid: Sequence[Pair] = list(chain.from_iterable(by_direction.values()))
     sources, targets = set[str](), set[str]()  # of the pairs that are held out
     if not options.valid:
@@ -183,15 +183,15 @@ class _Reading(NamedTuple):
         for corpus in self.options.corpora(self.options.train):
             yield from self.fit(self.reader(corpus)(on_bad=self.bad), skipped)
 
-    def validation(self, files: Sequence[str]) -> dict[Languages, list[Pair]]:
-        """Return the pairs of validation files that pass the filter, by direction.
+    def validation(self, files: Sequence[str], corpora: Iterable[DirectedCorpus]) -> dict[Languages, list[Pair]]:
+        """Return the pairs of validation files that pass the filter, by direction; `corpora` is how they are read.
 
         Raises:
             UserError: none are left.
         """
         on_bad = self.bad.first.append if self.bad else None
         pairs: dict[Languages, list[Pair]] = {}
-        for corpus in self.options.corpora(files):
+        for corpus in corpora:
             pairs.setdefault(corpus.direction, []).extend(self.fit(self.reader(corpus)(on_bad=on_bad), Skipped()))
         if files and not (pairs and all(pairs.values())):
             what, fix = "sentence pairs", "See `translucid data stats`."

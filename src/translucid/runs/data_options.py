@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,9 @@ from translucid.runs.directions import (
 
 _PRINTABLE = r"^\P{C}*$"
 """A pattern for text without control characters and other invisible ones."""
+
+ADDED_FOR_LANGUAGES = 2000
+"""The default of `data.tokenizer.added` if a multilingual model gets a further language."""
 
 
 class DataOptions(OptionGroup):
@@ -52,7 +55,8 @@ class DataOptions(OptionGroup):
     """Further training files, such as those of the general corpus in fine-tuning, and the share of each epoch that is
     drawn from them. The rest of an epoch is one pass over the other training files."""
     valid_general: list[str] = Field(default_factory=list)
-    """Validation files for what the model could do before it was fine-tuned; see training.max_regression."""
+    """Validation files for what the model could do before it was fine-tuned; see training.max_regression. For a
+    multilingual model, each direction of them is guarded."""
     reverse: bool = False
     """Learn to translate from the target to the source of the files, also in evaluation; `synthetic` stays as it is."""
     both_directions: bool = False
@@ -199,6 +203,12 @@ class DataOptions(OptionGroup):
                 corpora += self._readings(name, self._chosen)
         return [corpus._replace(documents=bool(self.context)) for corpus in corpora]
 
+    @property
+    def general_corpora(self) -> list[DirectedCorpus]:
+        """The corpora of `valid_general`, in all directions of a multilingual model, also if one is trained alone."""
+        chosen = None if self.tokenizer.languages else self._chosen
+        return list(chain.from_iterable(self._readings(name, chosen) for name in self.valid_general))
+
     def _readings(self, name: str, chosen: Direction | None) -> list[DirectedCorpus]:
         """Return the corpora that the name of a file stands for, only those of the chosen direction if there is one."""
         languages = languages_of(name, self.tokenizer.languages)
@@ -254,14 +264,23 @@ class DataOptions(OptionGroup):
         if not directions:
             return
         # The options are frozen for their users; here they are still being made.
-        if self.is_multilingual and not self.tokenizer.languages:
-            pieces = language_pieces(directions)
-            self.__dict__["tokenizer"] = self.tokenizer.model_copy(update={"languages": pieces})
+        if self.is_multilingual or self.tokenizer.languages:
+            self.__dict__["tokenizer"] = self._tokenizer_of(directions)
         sources, targets = map(set, zip(*directions, strict=True))
         # A language that all directions have needs no choice.
         for codes, key in zip((sources, targets), self._language_keys, strict=True):
             if len(codes) == 1 and getattr(self, key) is None:
                 self.__dict__[key] = codes.pop()
+
+    def _tokenizer_of(self, directions: Sequence[Direction]) -> TokenizerOptions:
+        """Return the options of a tokenizer that has the pieces of all languages of the training text."""
+        before = self.tokenizer
+        languages = language_pieces(directions, before.languages, of_sources=before.marks_sources)
+        changes: dict[str, Any] = {"languages": languages}
+        is_extended = before.languages and len(languages) > len(before.languages)
+        if is_extended and "added" not in before.model_fields_set:
+            changes["added"] = ADDED_FOR_LANGUAGES
+        return before.model_copy(update=changes)
 
     @property
     def _language_keys(self) -> tuple[str, str]:
@@ -276,14 +295,15 @@ class DataOptions(OptionGroup):
             if getattr(self, name):
                 yield f"data.{name} is for a single direction, and data.train has several: leave it out"
         if self._chosen:
-            yield "data.source_language and data.target_language choose one of several directions: leave them out"
+            what = "data.source_language and data.target_language choose one of several directions: leave them out"
+            yield f"{what}; a run with these languages alone gets no others, only a multilingual one does"
         if not self.valid and self.train:
             yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"
         if not self.tokenizer.joint:
             yield "several directions need one vocabulary: set data.tokenizer.joint=true"
-        pieces = self.tokenizer.languages or language_pieces(self.directions)
+        pieces = self._tokenizer_of(self.directions).languages
         for corpus in self.corpora([*named]):
-            needed = corpus.direction if self.tokenizer.told == "each on its own side" else corpus.direction[1:]
+            needed = corpus.direction if self.tokenizer.marks_sources else corpus.direction[1:]
             for code in needed:
                 if code not in pieces:
                     yield f"{corpus.name}: the model does not learn to write {code}, only {', '.join(pieces)}"

@@ -5,7 +5,7 @@ The model is told the target language by a piece in front of the source (Johnson
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, find_code, usual_code
@@ -73,10 +73,30 @@ def readings(
     return [swapped if reverse else as_written]
 
 
-def language_pieces(directions: Iterable[Direction]) -> dict[str, str]:
-    """Return the piece that stands for each target language, such as `>>es<<`, which Marian's tokenizers recognise."""
-    targets = sorted({target for _, target in directions})
-    return {code: f">>{code}<<" for code in targets}
+def language_pieces(
+    directions: Iterable[Direction], known: Mapping[str, str], *, of_sources: bool = False
+) -> dict[str, str]:
+    """Return the piece that stands for each language: those of a model, and those of new target languages.
+
+    New ones are written as the others of the model are, or such as `>>es<<`, which Marian's tokenizers recognise.
+
+    Args:
+        directions: the directions of the training text.
+        known: the pieces of the model by language, if there are any.
+        of_sources: whether source languages have pieces, too.
+    """
+    pattern, place = ">>-<<", "-"
+    for code, piece in known.items():
+        if code in piece:
+            pattern, place = piece, code
+            break
+    pieces = dict(known)
+    codes = set()
+    for source, target in directions:
+        codes |= {source, target} if of_sources else {target}
+    for code in sorted(codes - known.keys()):
+        pieces[code] = pattern.replace(place, code)
+    return pieces
 
 
 def missing_languages(names: Iterable[str]) -> Iterator[str]:

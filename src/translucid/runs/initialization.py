@@ -13,17 +13,13 @@ language model of the source language.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from translucid.data.filtering import Skipped, keep
-from translucid.data.tokenizing.extending import extended, parts_of_new, reserving
+from translucid.data.tokenizing.extending import parts_of_new
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
-from translucid.runs.corpus_files import Corpora
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, load_weights, refuse_misfits, shapes, unshared
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from translucid.models.protocol import Model
-    from translucid.runs.configuration import Configuration
     from translucid.runs.training_options import TrainingOptions
 
 FINE_TUNING: dict[str, Any] = {
@@ -48,7 +43,8 @@ FINE_TUNING: dict[str, Any] = {
 """The default options for fine-tuning a translator; docs/fine-tuning.md has the experiments."""
 
 
-_TAKEN_OVER = ("source_language", "target_language", "reverse", "placeholders")
+_OF_FILES = "source_language", "target_language"
+_TAKEN_OVER = (*_OF_FILES, "reverse", "placeholders")
 
 
 def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
@@ -72,8 +68,10 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     elif kind not in {None, before.model.kind}:
         what = f"holds a model of the kind {before.model.kind}, not {kind}"
         raise UserError(what, file=run, fix="Leave --model out, or give the run of another model.")
-    data = {name: getattr(before.data, name) for name in _TAKEN_OVER}
-    data["tokenizer"] = {**before.data.tokenizer.model_dump(), "added": 0}
+    # A multilingual run takes its languages from the names of its files.
+    of_files = _OF_FILES if before.data.is_multilingual else ()
+    data = {name: getattr(before.data, name) for name in _TAKEN_OVER if name not in of_files}
+    data["tokenizer"] = before.data.tokenizer.model_dump(exclude={"added"})
     training: dict[str, Any] = {"begin_from": str(run)}
     if before.model.reads == "text":
         training |= FINE_TUNING
@@ -84,67 +82,6 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     if preset is None:
         settings["preset"] = before.preset
     return settings
-
-
-def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
-    """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
-
-    Args:
-        configuration: the configuration of the run.
-        learn: a function that learns a new tokenizer.
-        corpora: the corpora of the run. A vocabulary is extended by words of these, without those that are mixed in.
-
-    Raises:
-        UserError: the tokenizer has no tag for synthetic pairs, or lacks reserved pieces and can't be extended.
-    """
-    options, pretrained = configuration.training, Pretrained.of(configuration.training)
-    if not options.begin_from and not options.teachers and not any(pretrained):
-        return learn()
-    if options.teachers:
-        tokenizer = _tokenizer_of_teacher(RunFolder(Path(options.teachers[0])), configuration)
-    elif options.begin_from:
-        tokenizer = RunFolder(Path(options.begin_from)).tokenizer()
-    else:
-        paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
-        assert paired is not None
-        tokenizer = paired
-    if configuration.data.synthetic and tokenizer.tag is None:
-        where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
-        fix = "Begin without it, or give the synthetic pairs with --train, untagged."
-        raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
-    data = configuration.data
-    if not tokenizer.reserves(data.reserved):
-        if not options.begin_from or options.adapter_rank:
-            needing = "placeholders", "terms", "fuzzy_matches", "context"
-            names = " and ".join(f"data.{name}" for name in needing if getattr(data, name))
-            what = f"the vocabulary lacks the pieces of {names}, and can't get any"
-            raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
-        tokenizer = reserving(tokenizer, data.reserved)
-    if not data.tokenizer.added:
-        return tokenizer
-    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
-    pairs = keep(of_domain, data.filter, Skipped())
-    return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
-
-
-def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> Tokenizer:
-    """Return the tokenizer of a teacher.
-
-    Raises:
-        UserError: the new run has other settings of the tokenizer.
-    """
-    wanted = configuration.data.tokenizer.model_dump()
-    for name, value in teacher.configuration().data.tokenizer.model_dump().items():
-        if name != "added" and wanted[name] != value:
-            what = f"has data.tokenizer.{name}={value}, but the new run, which gets its vocabulary, {wanted[name]}"
-            raise UserError(what, file=teacher.path, fix="Set the same, or leave training.teachers out.")
-    return teacher.tokenizer()
-
-
-def lacks_pieces(configuration: Configuration) -> bool:
-    """Whether the run to be fine-tuned lacks reserved pieces that the configuration needs."""
-    folder = configuration.training.begin_from
-    return folder is not None and not RunFolder(Path(folder)).tokenizer().reserves(configuration.data.reserved)
 
 
 def begin(model: Model, options: TrainingOptions, tokenizer: Tokenizer) -> None:
@@ -182,20 +119,32 @@ def _begin_from(model: Model, run: RunFolder, tokenizer: Tokenizer) -> None:
             tensors[name] = weights[name]
     before = run.tokenizer()
     if before.fingerprint != tokenizer.fingerprint:
-        _extend(tensors, weights, before, tokenizer)
+        language_pieces = run.configuration().data.tokenizer.languages.values()
+        _extend(tensors, weights, *parts_of_new(before, tokenizer, language_pieces))
     load_weights(model, tensors, run.model_file)
 
 
-def _extend(tensors: dict[str, Tensor], weights: dict[str, Tensor], before: Tokenizer, now: Tokenizer) -> None:
-    """Add rows for the additional pieces to the weights that have a row for each piece."""
+def _extend(
+    tensors: dict[str, Tensor], weights: dict[str, Tensor], sources: list[list[int]], targets: list[list[int]]
+) -> None:
+    """Add rows for the additional pieces to the weights that have a row for each piece.
+
+    A new row is the mean of the rows of its parts, or of all rows if it has none. Then no logit of a
+    new piece exceeds those of all former pieces at first, and the translations of greedy search stay.
+
+    Args:
+        tensors: the former weights.
+        weights: the weights of the new model.
+        sources: the former ids of the parts of each new source piece.
+        targets: those of each new target piece.
+    """
     import torch
 
-    sources, targets = parts_of_new(before, now)
     for name in tensors.keys() & weights.keys():
         parts = sources if name.startswith("source_embedding.") else targets
         tensor = tensors[name]
         if len(weights[name]) == len(tensor) + len(parts) > len(tensor):
-            means = [tensor[ids].mean(0) for ids in parts]
+            means = [(tensor[ids] if ids else tensor).mean(0) for ids in parts]
             tensors[name] = torch.cat([tensor, torch.stack(means)])
 
 

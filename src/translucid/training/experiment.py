@@ -25,7 +25,8 @@ from translucid.models.protocol import Model
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora, read_corpora
 from translucid.runs.fixed_settings import fixed_settings
-from translucid.runs.initialization import begin, initial_tokenizer, lacks_pieces
+from translucid.runs.initial_tokenizer import initial_tokenizer, lacks_pieces
+from translucid.runs.initialization import begin
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.staging import finish_replacing, prepared_folder, refuse_to_replace_sources, staged
 from translucid.runs.training_options import TrainingOptions

@@ -31,9 +31,13 @@ def show_gain(trainer: Trainer, console: Console) -> None:
     if measured:
         console.print(f"{NAMES[metric] + ' of greedy search':<36}{'before':>8}{'after':>8}")
     for name, where in {metric: "on what was learned (--valid)", GENERAL: "on the rest (--valid-general)"}.items():
-        if name in measured:
-            before, after = progress.before[name], progress.kept[name]
-            console.print(f"{where:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
+        rows = {name: where} if name in measured else {}
+        for measure in sorted(measured):
+            if measure.startswith(f"{name}."):
+                rows[measure] = f"  {measure.removeprefix(f'{name}.')}"
+        for measure, row in rows.items():
+            before, after = progress.before[measure], progress.kept[measure]
+            console.print(f"{row:<36}{before:>8.1f}{after:>8.1f}{after - before:>+8.1f}")
     if not progress.best_step:
         advice = "; give --mix more, or lower training.learning_rate" if GENERAL in progress.kept else ""
         console.print(f"no weights were better than those that it began with, which are kept{advice}", soft_wrap=True)

@@ -128,12 +128,13 @@ class TextDataset:
         )
 
     def _guarded_validator(self, start: Initialization) -> Validator:
-        """Return the validator, with a guard of general text if there is any."""
+        """Return the validator, with a guard of each direction of general text if there is any."""
         validator = self._whole_validator(start)
         if not self.corpora.general:
             return validator
-        assert isinstance(validator, TextValidator)
-        general = self._validator(self.corpora.general, start, self.configuration.data.languages)
+        general = {}
+        for direction, pairs in self.corpora.general.items():
+            general[direction] = self._validator(pairs, start, direction, general=True)
         return GuardedValidator(validator, general, self.configuration.training.max_regression)
 
     def _whole_validator(self, start: Initialization) -> TextValidator | DirectionsValidator:
@@ -158,18 +159,22 @@ class TextDataset:
             validation += [list(self.corpora.valid_by_direction), options.select_by]
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
         if self.corpora.general:
-            validated_on |= {GENERAL_PAIRS: sha256(json.dumps(self.corpora.general))}
+            general: list[object] = list(chain.from_iterable(self.corpora.general.values()))
+            if len(self.corpora.general) > 1:
+                general += [[direction, len(pairs)] for direction, pairs in self.corpora.general.items()]
+            validated_on |= {GENERAL_PAIRS: sha256(json.dumps(general))}
             validated_on |= with_original_names({"training.max_regression": str(options.max_regression)})
         return validated_on
 
-    def _validator(self, pairs: Sequence[Pair], start: Initialization, direction: Languages) -> TextValidator:
+    def _validator(
+        self, pairs: Sequence[Pair], start: Initialization, direction: Languages, *, general: bool = False
+    ) -> TextValidator:
         """Return a validator for pairs of one direction, and say how many of them are too long for the loss.
 
         Raises:
             UserError: all are too long.
         """
         data, options, longest = self.configuration.data, self.configuration.training, self.configuration.longest
-        general = pairs is self.corpora.general
         validator = TextValidator(
             self._masked(pairs),
             start.tokenizer.between(*direction, data.tokenizer),

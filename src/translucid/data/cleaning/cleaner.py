@@ -24,7 +24,18 @@ from translucid.ground.errors import UserError
 UNREADABLE, MODEL = "unreadable", "model"
 """The reasons for lines that are not pairs, and for pairs that the models reject."""
 RULES = (
-    *("empty", "too-long", "encoding", "script", "untranslated", "language", "length", "placeholders", "numbers"),
+    *(
+        "excluded",
+        "empty",
+        "too-long",
+        "encoding",
+        "script",
+        "untranslated",
+        "language",
+        "length",
+        "placeholders",
+        "numbers",
+    ),
     *("duplicate", "near-duplicate", MODEL),
 )
 """The names of all rules, in the order in which they are applied; the first rule that objects decides."""
@@ -52,15 +63,22 @@ class Judged(NamedTuple):
 class Cleaner:
     """Applies the rules to pairs."""
 
-    def __init__(self, profile: Profile, without: Collection[str] = (), limits: Filter | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        without: Collection[str] = (),
+        limits: Filter | None = None,
+        excluded: Iterable[Pair] = (),
+    ) -> None:
         """Prepare the rules.
 
         Args:
             profile: what is usual in the corpus.
             without: names of `RULES` that are not applied.
             limits: limits for the lengths.
+            excluded: pairs, such as test data, of which no sentence may be kept.
         """
-        self.rules: dict[str, Rule] = rules(profile, limits or Filter())
+        self.rules: dict[str, Rule] = {"excluded": _shares(excluded), **rules(profile, limits or Filter())}
         # Last, because they remember each pair that they are asked about.
         self.rules["duplicate"] = _repeats(digest_pair, "the same pair stands before it")
         self.rules["near-duplicate"] = _repeats(
@@ -78,6 +96,19 @@ class Cleaner:
                     break
             else:
                 yield Judged(file, line, pair)
+
+
+def _shares(pairs: Iterable[Pair]) -> Rule:
+    """Return a rule that objects to pairs with a sentence that is on either side of other pairs."""
+    digests = {digest(text) for pair in pairs for text in pair}
+
+    def rule(pair: Pair) -> str:
+        for side, text in zip(pair._fields, pair, strict=True):
+            if digest(text) in digests:
+                return f"the {side} is in an excluded file"
+        return ""
+
+    return rule
 
 
 def _repeats(digest_of: Callable[[Pair], int], what: str) -> Rule:

@@ -7,10 +7,12 @@ keep their ids.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import chain
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import sentencepiece
 
@@ -27,6 +29,17 @@ GOES_ON = 0.1
 """The largest ratio of longer words that begin with a new word to the word itself: all of them would be cut in another
 way than before."""
 _WORD = re.compile(rf"{SPACE}[^\W\d_]+")
+
+Kind: TypeAlias = Literal["NORMAL", "CONTROL", "USER_DEFINED", "UNUSED"]
+"""The type of a piece in SentencePiece's protocol buffer."""
+
+
+class NewPiece(NamedTuple):
+    """A piece that is added to a SentencePiece model."""
+
+    text: str
+    score: float
+    kind: Kind
 
 
 def extended(tokenizer: Tokenizer, pairs: Iterable[Pair], count: int, *, shared_ids: bool) -> Tokenizer:
@@ -65,13 +78,51 @@ def reserving(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokenizer:
     return Tokenizer(*models)
 
 
-def parts_of_new(before: Tokenizer, now: Tokenizer) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the former ids of each piece that an extended tokenizer has in addition, for source and target."""
-    new_sources = now.source_pieces(range(before.source_size, now.source_size))
-    new_targets = now.target_pieces(range(before.target_size, now.target_size))
-    sources = before.encode_source([piece.replace(SPACE, " ") for piece in new_sources])
-    targets = before.encode_target([piece.replace(SPACE, " ") for piece in new_targets])
-    return sources, targets
+def parts_of_new(
+    before: Tokenizer, now: Tokenizer, language_pieces: Iterable[str] = ()
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the former ids of each piece that an extended tokenizer has in addition, for source and target.
+
+    They are the pieces into which the former tokenizer cuts the new piece. Where it lacks a character, they are those
+    of the text without accents; if it lacks all characters, there are none. For a language, they are the former
+    language pieces.
+
+    Args:
+        before: the former tokenizer.
+        now: the extended tokenizer.
+        language_pieces: the pieces of `before` that stand for languages.
+    """
+    parts = []
+    for former, model in zip(before.models, now.models, strict=True):
+        parts.append(_parts_of_new(former, model, list(language_pieces)))
+    return parts[0], parts[-1]
+
+
+def _parts_of_new(before: bytes, now: bytes, language_pieces: list[str]) -> list[list[int]]:
+    """Return the ids in a SentencePiece model of the parts of each piece that another model has in addition."""
+    proto = _parsed(before)
+    # A piece in the middle of a word has no space before it.
+    proto.normalizer_spec.add_dummy_prefix = proto.normalizer_spec.remove_extra_whitespaces = False
+    former = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
+    extended_processor = sentencepiece.SentencePieceProcessor(model_proto=now)
+    parts = []
+    for number in range(former.get_piece_size(), extended_processor.get_piece_size()):
+        if extended_processor.is_control(number):
+            parts.append(former.piece_to_id(language_pieces))
+            continue
+        text = extended_processor.id_to_piece(number).replace(SPACE, " ")
+        ids = former.encode(text)
+        if SPECIAL.unknown in ids:
+            ids = former.encode(_without_accents(text))
+        parts.append([part for part in ids if part != SPECIAL.unknown])
+    return parts
+
+
+def _without_accents(text: str) -> str:
+    """Return the letters of a text without their marks."""
+    return "".join(
+        character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character)
+    )
 
 
 def _chosen(processor: sentencepiece.SentencePieceProcessor, counted: Counter[str], count: int) -> list[str]:
@@ -93,13 +144,34 @@ def _chosen(processor: sentencepiece.SentencePieceProcessor, counted: Counter[st
 
 def _with(model: bytes, pieces: Sequence[str], used: Sequence[str]) -> bytes:
     """Return a SentencePiece model with more pieces; those that are not `used` never come out of a text."""
+    # SentencePiece always matches a user-defined piece, and never an unused one, which only has an id.
+    types: dict[str, Kind] = dict.fromkeys(pieces, "UNUSED")
+    types.update(dict.fromkeys(used, "USER_DEFINED"))
+    lowest = min(piece.score for piece in _parsed(model).pieces)
+    new = []
+    for number, piece in enumerate(pieces, 1):
+        new.append(NewPiece(piece, lowest - number, types[piece]))
+    return appended(model, new)
+
+
+def appended(model: bytes, pieces: Iterable[NewPiece]) -> bytes:
+    """Return a SentencePiece model with more pieces after all others."""
+    proto = _parsed(model)
+    for piece, score, kind in pieces:
+        proto.pieces.add(piece=piece, score=score, type=getattr(proto.SentencePiece, kind))
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def is_bpe(model: bytes) -> bool:
+    """Whether a SentencePiece model merges pairs instead of comparing probabilities."""
+    spec = _parsed(model).trainer_spec
+    return bool(spec.model_type == spec.BPE)
+
+
+def _parsed(model: bytes) -> Any:
+    """Return the protocol buffer of a SentencePiece model."""
     proto = import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
     proto.ParseFromString(model)
-    kind = proto.SentencePiece
-    # SentencePiece always matches a user-defined piece, and never an unused one, which only has an id.
-    types = dict.fromkeys(pieces, kind.UNUSED) | dict.fromkeys(used, kind.USER_DEFINED)
-    lowest = min(piece.score for piece in proto.pieces)
-    for number, piece in enumerate(pieces, 1):
-        proto.pieces.add(piece=piece, score=lowest - number, type=types[piece])
-    proto.trainer_spec.vocab_size = len(proto.pieces)
-    return proto.SerializeToString()
+    return proto

@@ -37,4 +37,11 @@ class TokenizerOptions(OptionGroup):
     Marian), or that of each language before its text (M2M100 and NLLB)."""
     added: int = Field(0, ge=0, le=100_000)
     """For fine-tuning: the most pieces that are added for words that are frequent in the training text and that the
-    vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs."""
+    vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs. If the files have
+    languages that a multilingual model lacks, they are subwords of these languages, by default 2,000
+    (docs/multilingual.md)."""
+
+    @property
+    def marks_sources(self) -> bool:
+        """Whether the source language has a piece too, not only the target language."""
+        return self.told == "each on its own side"

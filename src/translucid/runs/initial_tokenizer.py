@@ -1,0 +1,125 @@
+"""The tokenizer of a new run: learned, or that of another run, with further pieces if the new run needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from translucid.data.filtering import Skipped, keep
+from translucid.data.tokenizing.added_language import with_language
+from translucid.data.tokenizing.extending import extended, reserving
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.ground.errors import UserError
+from translucid.runs.corpus_files import Corpora
+from translucid.runs.initialization import Pretrained
+from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.runs.configuration import Configuration
+
+
+def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenizer], corpora: Corpora) -> Tokenizer:
+    """Return the tokenizer of a new run: that of the runs from which it is initialised, or a new one.
+
+    Args:
+        configuration: the configuration of the run.
+        learn: a function that learns a new tokenizer.
+        corpora: the corpora of the run. A vocabulary is extended by words of these, without those that are mixed in.
+
+    Raises:
+        UserError: the tokenizer has no tag for synthetic pairs, or lacks reserved pieces and can't be extended.
+    """
+    options, pretrained = configuration.training, Pretrained.of(configuration.training)
+    if not options.begin_from and not options.teachers and not any(pretrained):
+        return learn()
+    if options.teachers:
+        tokenizer = _tokenizer_of_teacher(RunFolder(Path(options.teachers[0])), configuration)
+    elif options.begin_from:
+        tokenizer = RunFolder(Path(options.begin_from)).tokenizer()
+    else:
+        paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
+        assert paired is not None
+        tokenizer = paired
+    if configuration.data.synthetic and tokenizer.tag is None:
+        where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
+        fix = "Begin without it, or give the synthetic pairs with --train, untagged."
+        raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
+    data = configuration.data
+    if not tokenizer.reserves(data.reserved):
+        if not options.begin_from or options.adapter_rank:
+            needing = "placeholders", "terms", "fuzzy_matches", "context"
+            names = " and ".join(f"data.{name}" for name in needing if getattr(data, name))
+            what = f"the vocabulary lacks the pieces of {names}, and can't get any"
+            raise UserError(what, fix=f"Begin from a whole run and train all of it, or leave {names} out.")
+        tokenizer = reserving(tokenizer, data.reserved)
+    if languages := _new_languages(configuration):
+        return _with_languages(tokenizer, languages, configuration, corpora)
+    if not data.tokenizer.added:
+        return tokenizer
+    of_domain = chain.from_iterable(corpora.train[: len(corpora.train) - len(data.mixed_shares)])
+    pairs = keep(of_domain, data.filter, Skipped())
+    return extended(tokenizer, pairs, data.tokenizer.added, shared_ids=data.tokenizer.shared_ids)
+
+
+def _new_languages(configuration: Configuration) -> set[str]:
+    """Return the languages of the training files that the run to be fine-tuned lacks.
+
+    Raises:
+        UserError: that run is not multilingual, or its vocabulary can't be extended.
+    """
+    data, training = configuration.data, configuration.training
+    if not training.begin_from or not data.tokenizer.languages:
+        return set()
+    before = RunFolder(Path(training.begin_from)).configuration().data
+    if not before.tokenizer.languages:
+        what = "translates one direction and has no pieces for languages, so it can't learn others"
+        raise UserError(what, file=training.begin_from, fix="Begin from a multilingual run, or train all files anew.")
+    new = set(chain.from_iterable(data.directions)) - set(before.every_language)
+    if new and (training.adapter_rank or not data.tokenizer.joint):
+        reason = "training.adapter_rank" if training.adapter_rank else "a vocabulary for each side"
+        what = f"the model lacks {' and '.join(sorted(new))}, and can't learn more languages with {reason}"
+        raise UserError(what, file=training.begin_from, fix="Train the whole model, with a joint vocabulary.")
+    return new
+
+
+def _with_languages(
+    tokenizer: Tokenizer, languages: set[str], configuration: Configuration, corpora: Corpora
+) -> Tokenizer:
+    """Return the tokenizer with pieces of new languages, learned from their side of the training text."""
+    data = configuration.data
+
+    def texts(*, of_new: bool) -> Iterator[str]:
+        directions = list(corpora.directions)
+        for number, (direction, corpus) in enumerate(zip(directions, corpora.train, strict=False)):
+            # The pairs of a file that is read in both directions are read once.
+            if direction[::-1] in directions[:number]:
+                continue
+            for pair in keep(corpus, data.filter, Skipped()):
+                for language, text in zip(direction, pair, strict=True):
+                    if (language in languages) == of_new:
+                        yield text
+
+    pieces = [piece for piece in data.tokenizer.languages.values() if not tokenizer.reserves([piece])]
+    return with_language(tokenizer, texts(of_new=True), texts(of_new=False), data.tokenizer.added, pieces)
+
+
+def _tokenizer_of_teacher(teacher: RunFolder, configuration: Configuration) -> Tokenizer:
+    """Return the tokenizer of a teacher.
+
+    Raises:
+        UserError: the new run has other settings of the tokenizer.
+    """
+    wanted = configuration.data.tokenizer.model_dump()
+    for name, value in teacher.configuration().data.tokenizer.model_dump().items():
+        if name != "added" and wanted[name] != value:
+            what = f"has data.tokenizer.{name}={value}, but the new run, which gets its vocabulary, {wanted[name]}"
+            raise UserError(what, file=teacher.path, fix="Set the same, or leave training.teachers out.")
+    return teacher.tokenizer()
+
+
+def lacks_pieces(configuration: Configuration) -> bool:
+    """Whether the run to be fine-tuned lacks reserved pieces that the configuration needs."""
+    folder = configuration.training.begin_from
+    return folder is not None and not RunFolder(Path(folder)).tokenizer().reserves(configuration.data.reserved)

@@ -104,6 +104,16 @@ def test_a_run_without_context_rejects_it(small_run, capsys, command):
     assert code == 2 and "was trained without document context" in err
 
 
+def test_heads_that_read_the_language_piece_are_listed(multilingual_run, capsys):
+    command = ["look", multilingual_run, "I like it", "--source-language", "en", "--target-language", "es"]
+    code, out, err = call(capsys, *command, "--language-piece")
+    assert code == 0, err
+    heads = [f"{name}.head.{head}" for name in ("encoder.0.self", "decoder.0.cross") for head in (0, 1)]
+    assert all(head in out for head in heads) and "decoder.0.self" not in out
+    code, _, err = call(capsys, *command, "--language-piece", "--lens", "logit")
+    assert code == 2 and "--language-piece does not go with --lens" in err
+
+
 def test_a_run_of_two_languages_rejects_the_language_piece(small_run, capsys):
     code, _, err = call(capsys, "look", small_run, "I like it", "--language-piece")
     assert code == 2 and "has no language piece" in err

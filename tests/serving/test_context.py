@@ -60,6 +60,27 @@ def test_one_batch_for_several_contexts(context_run):
     assert texts == ["es rojo", "es verde", "es azul", "uno rojo"]
 
 
+def test_what_is_inspected_includes_the_sentence_before(reading):
+    asked = {
+        "q": "a green one\nit is so",
+        "source": "en",
+        "target": "es",
+        "explain": "erasure",
+        "maps": "contributions",
+    }
+    for more in ({}, {"translations": ["uno verde", "es verde"]}):
+        answer = reading.post("/look", json=asked | more).json()
+        first, second = answer["sentences"]
+        assert first["pieces"][0]["context"] == 0
+        (record,) = second["pieces"]
+        assert record["source"] == ["a", "green", "one", "‖", "it", "is", "so", "</s>"] and record["context"] == 4
+        explanation = second["explanation"]
+        assert explanation["source"] == [record["source"][place] for place in record["words"]]
+        assert explanation["context"] == 3
+        decides = max(range(6), key=explanation["importance"][1].__getitem__)
+        assert decides < 3, "a word of the sentence before"
+
+
 def test_what_is_looked_at_was_translated_in_its_context(reading):
     answer = reading.post("/look", json={"q": "a green one\nit is so", "source": "en", "target": "es"}).json()
     assert answer["translation"] == "uno verde\nes verde"

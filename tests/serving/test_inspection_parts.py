@@ -58,7 +58,7 @@ def test_a_language_that_is_detected_and_translated(monkeypatch):
 
 
 def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
-    def forced(self, source, target):
+    def forced(self, source, target, context):
         if source == "too long":
             raise UserError("it is too long for the model")
         return {"text": target, "pieces": ["attention"]}
@@ -66,7 +66,7 @@ def test_a_long_translation_from_the_memory_has_no_attention(monkeypatch):
     monkeypatch.setattr(inspection.SentenceInspector, "_forced", forced)
     inspector = inspection.SentenceInspector(None, "", ContrastFields("", None), "cross")
     attended = {"text": "x" * 1000, "pieces": ["attention"], "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1000) == attended
+    assert inspector._remembered("I", "x" * 1000, ()) == attended
     bare = {"pieces": [], "warnings": [], "confidence": None, "origin": "memory"}
-    assert inspector._remembered("I", "x" * 1001) == {"source_text": "I", "text": "x" * 1001, **bare}
-    assert inspector._remembered("too long", "x") == {"source_text": "too long", "text": "x", **bare}
+    assert inspector._remembered("I", "x" * 1001, ()) == {"source_text": "I", "text": "x" * 1001, **bare}
+    assert inspector._remembered("too long", "x", ()) == {"source_text": "too long", "text": "x", **bare}

@@ -18,7 +18,7 @@ from translucid.decoding.limits import length_limit
 from translucid.inspection.html import beam_record
 from translucid.inspection.words import word_spans
 from translucid.serving.catalogue import Named
-from translucid.serving.document_context import unknown_sentences
+from translucid.serving.document_context import sentences_before, unknown_sentences
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     are_texts,
@@ -92,6 +92,7 @@ class InspectionRoutes(Handlers):
             ablated = await task.run(partial(served.translator.ablated, *heads))
             served = replace(served, translator=ablated)
         inspector = SentenceInspector(served, method, contrasted, maps)
+        contexts = sentences_before(served, [layout])
         translations: list[Any] = []
         if targets is None:
             for_model, before = unknown_sentences(served, layout, known)
@@ -100,9 +101,9 @@ class InspectionRoutes(Handlers):
 
         def answer() -> Response:
             if targets is None:
-                rows = inspector.translated(layout.sentences, known, iter(translations))
+                rows = inspector.translated(layout.sentences, contexts, known, iter(translations))
             else:
-                rows = inspector.with_targets(layout.sentences, known, targets)
+                rows = inspector.with_targets(layout.sentences, contexts, known, targets)
             translation = layout.fill([row["text"] for row in rows])
             return rendered(about | {"translation": translation, "sentences": rows})
 

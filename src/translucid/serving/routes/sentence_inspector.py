@@ -41,30 +41,41 @@ class SentenceInspector:
         return self.maps == "contributions"
 
     def translated(
-        self, sentences: Sequence[str], known: Mapping[str, str], translations: Iterator[Translation]
+        self,
+        sentences: Sequence[str],
+        before: Sequence[Sequence[str]],
+        known: Mapping[str, str],
+        translations: Iterator[Translation],
     ) -> list[dict[str, Any]]:
-        """Return rows of the model's translations, and of those that the translation memory has."""
+        """Return rows of the model's translations, and of those that the translation memory has.
+
+        `before` are the sentences before each sentence, for a run with document context.
+        """
         rows = []
-        for sentence in sentences:
+        for sentence, context in zip(sentences, before, strict=True):
             if sentence in known:
-                rows.append(self._remembered(sentence, known[sentence]))
+                rows.append(self._remembered(sentence, known[sentence], context))
             else:
                 rows.append(self.by_model(next(translations)))
         return rows
 
     def with_targets(
-        self, sentences: Sequence[str], known: Mapping[str, str], targets: Sequence[str]
+        self,
+        sentences: Sequence[str],
+        before: Sequence[Sequence[str]],
+        known: Mapping[str, str],
+        targets: Sequence[str],
     ) -> list[dict[str, Any]]:
         """Return rows of translations in the request."""
         rows = []
-        for source, target in zip(sentences, targets, strict=True):
+        for source, context, target in zip(sentences, before, targets, strict=True):
             origin = "memory" if known.get(source) == target else "model"
-            rows.append(self._forced(source, target) | {"origin": origin})
+            rows.append(self._forced(source, target, context) | {"origin": origin})
         return rows
 
     def by_model(self, translation: Translation) -> dict[str, Any]:
         """Return the row of a translation of the model."""
-        inspections = translation.inspect(contributions=True) if self.contributions else translation.inspected
+        inspections = translation.inspect(contributions=self.contributions, with_context=True)
         pieces = []
         for inspected, (_, hypothesis) in zip(inspections, translation.parts, strict=True):
             pieces.append(self._piece(inspected, hypothesis.tokens))
@@ -74,24 +85,25 @@ class SentenceInspector:
             row["confidence"] = translation.confidence
         row["origin"] = "model"
         if translation.parts:
-            self._explain(row)
+            self._explain(row, translation.parts[0][0].before)
         return row
 
-    def _forced(self, source: str, target: str) -> dict[str, Any]:
+    def _forced(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
         """Return the row of a translation that is not the model's own, by forced decoding."""
         translator = self.served.translator
         (pair,) = translator.pipeline.pairs([(source, target)])
-        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions)
+        before = translator.pipeline.before(context)
+        (inspected,) = translator.inspect_encoded([pair], contributions=self.contributions, before=before)
         row = _row(source, target, [self._piece(inspected, pair.target[:-1])])
-        self._explain(row)
+        self._explain(row, before)
         return row
 
-    def _remembered(self, source: str, target: str) -> dict[str, Any]:
+    def _remembered(self, source: str, target: str, context: Sequence[str]) -> dict[str, Any]:
         """Return the row of a translation from the memory; without attention if it is too long for the model."""
         row = _row(source, target, [])
         if len(target) <= 2 * LOOKED:
             with suppress(UserError):
-                row = self._forced(source, target)
+                row = self._forced(source, target, context)
         return row | {"origin": "memory"}
 
     def _piece(self, inspected: Inspected, tokens: Sequence[int]) -> dict[str, Any]:
@@ -101,11 +113,11 @@ class SentenceInspector:
         record["tokens"] = [ids[first:after] for _, first, after in inspected.target_spans]
         return record
 
-    def _explain(self, row: dict[str, Any]) -> None:
+    def _explain(self, row: dict[str, Any], before: Sequence[Sequence[int]]) -> None:
         """Add an explanation to a row, if it is requested and there are words."""
         if self.method and row["text"].strip():
             translator = self.served.translator
-            case = Case(translator.model, translator.pipeline, row["source_text"], row["text"])
+            case = Case(translator.model, translator.pipeline, row["source_text"], row["text"], before)
             row["explanation"] = why_record(self.contrasted.of(case) or case, self.method)
 
 

@@ -358,6 +358,7 @@ class Examiner:
         text: str,
         options: DecodingOptions | None = None,
         *,
+        split: bool = True,
         context: str | Sequence[str] | None = None,
         **changes: Any,
     ) -> DecoderLens:
@@ -368,7 +369,8 @@ class Examiner:
         """
         from translucid.api.lenses import decoder_lens
 
-        return decoder_lens(_translator(self), text, options, before=self.sentences_before(context), **changes)
+        before = self.sentences_before(context)
+        return decoder_lens(_translator(self), text, options, split=split, before=before, **changes)
 
     def patch(self, clean: str, other: str, words: tuple[str, str] | None = None, **options: Any) -> Patching:
         """Return which states carry the difference between two sentences; options are those of `api.patching.patch`."""

@@ -55,6 +55,7 @@ def decoder_lens(
     text: str,
     options: DecodingOptions | None = None,
     *,
+    split: bool = True,
     before: Sequence[Sequence[int]] = (),
     **changes: Any,
 ) -> DecoderLens:
@@ -67,7 +68,7 @@ def decoder_lens(
     translations = []
     for layer in layers:
         with reading_layer(model, layer):
-            translations.append(_after(searching, text, before, options, first).text)
+            translations.append(_after(searching, text, before, options, first, split=split).text)
     return DecoderLens(text, layers, translations)
 
 
@@ -77,9 +78,11 @@ def _after(
     before: Sequence[Sequence[int]],
     options: DecodingOptions | None = None,
     first: int | None = None,
+    *,
+    split: bool = True,
 ) -> Translation:
     """Translate a text after other sentences."""
-    (pieces,) = translator.pipeline.pieces([text], split=True)
+    (pieces,) = translator.pipeline.pieces([text], split=split)
     sentences = tuple(map(tuple, before))
     pieces = [replace(piece, before=(*sentences, *piece.before)) for piece in pieces]
     return next(translator.translate_pieces([text], [pieces], options, first=first))

@@ -19,6 +19,7 @@ from tests.probes.forked import Forked
 from translucid.cli.main import _hold_closed_streams, main
 from translucid.engines.tuning import find_fastest
 from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
 from translucid.training.post_training import tune_trained
 
 from ..conftest import SHAPE
@@ -260,7 +261,7 @@ def asked(monkeypatch):
 
 
 def test_tune_asks_for_what_the_end_of_a_training_asks_for(call, asked, tmp_path):
-    run = SimpleNamespace(path=tmp_path)
+    run = SimpleNamespace(path=tmp_path, configuration=resolve)
     progress, workers = SimpleNamespace(best_score=20.0), SimpleNamespace(leads=True)
     trained = SimpleNamespace(run=run, progress=progress, over=True, workers=workers, device=torch.device("cpu"))
     trained.validator = SimpleNamespace(comparable=lambda score: score)

@@ -108,7 +108,7 @@ def test_two_vocabularies_have_only_pieces_of_their_language(call, counting, tmp
 
 @pytest.mark.parametrize("error", [UserError("the files are gone"), OSError("the disk is full"), KeyboardInterrupt()])
 def test_a_training_is_done_even_if_the_fastest_way_is_not_found(call, counted, tmp_path, monkeypatch, error):
-    def find_fastest(run, console):
+    def find_fastest(run, console, source, target):
         raise error
 
     monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
@@ -139,12 +139,13 @@ def test_it_is_looked_for_where_that_has_a_point(call, counting, monkeypatch, ov
         facts["validator"] = SimpleNamespace(comparable=lambda score: score if score >= 1 else 0.0)
         yield SimpleNamespace(run=RunFolder(out), progress=progress, fit=lambda display: progress, **facts), None
 
-    def find_fastest(run, console):
+    def find_fastest(run, console, source, target):
         asked.append(run)
         raise UserError("enough")
 
     monkeypatch.setattr("translucid.training.experiment.prepared", prepared)
     monkeypatch.setattr("translucid.training.post_training.find_fastest", find_fastest)
+    monkeypatch.setattr("translucid.training.post_training.trained_directions", lambda trainer: [(None, None)])
     assert call("train", *counting).code == 0
     assert bool(asked) == wanted
 

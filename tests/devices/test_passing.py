@@ -34,7 +34,7 @@ TRAINED = SimpleNamespace(
     over=True,
     progress=SimpleNamespace(best_score=1.0),
     validator=SimpleNamespace(comparable=float),
-    run=SimpleNamespace(path=""),
+    run=SimpleNamespace(path="", configuration=resolve),
 )
 
 

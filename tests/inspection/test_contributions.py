@@ -53,7 +53,7 @@ def test_rows_sum_to_1_and_padding_and_the_future_contribute_nothing(model):
     assert not batch.source[1, :, 3:].any()
     assert not batch.prefix.triu(1).any()
     assert 0 < batch.source_contribution.min() < batch.source_contribution.max() <= 1
-    second = batch.of_sentence(1, 3, 3)
+    second = batch.of_sentence(1, slice(3), 3)
     alone = forced_contributions(model, SOURCE[1:, :3], TARGET[1:, :3])
     assert_close(second.source, alone.source[0])
     assert_close(second.sublayers["decoder.1.cross"], alone.sublayers["decoder.1.cross"][0])

@@ -122,7 +122,7 @@ def test_every_contribution_is_that_of_the_papers(norm):
     source = torch.tensor([[*SOURCE, 0, 0], [7, 8, 9, 10, 11, 3]])
     target = torch.tensor([[*TARGET, 0], [5, 6, 7, 8, 9, 3]])
     batch = forced_contributions(model, source, target)
-    sentence = batch.of_sentence(0, len(SOURCE), len(TARGET))
+    sentence = batch.of_sentence(0, slice(len(SOURCE)), len(TARGET))
     fed = torch.tensor([[2, *TARGET[:-1]]])
     own = model.features(model.encode(torch.tensor([SOURCE])), fed)[0].detach().numpy()
     np.testing.assert_allclose(own, features, atol=1e-10)  # the reference computes the same model

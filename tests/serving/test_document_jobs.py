@@ -54,7 +54,7 @@ def make(clock, monkeypatch):
     """Create the jobs of a server that translates English into Spanish capitals: make(documents=3)."""
     made = []
 
-    def translated(context, served, sources, nbest=1):
+    def translated(context, served, sources, nbest=1, before=None):
         for source in sources:
             clock.now += 1
             yield Target(TaggedText(source.text.upper(), source.marks))
@@ -63,7 +63,9 @@ def make(clock, monkeypatch):
         if asked[:2] not in (("en", "es"), ("en", "fr")):
             raise ApiError(400, "not available")
         found.append(asked)
-        return SimpleNamespace(source="en", target="es", translator="translator", batcher=SimpleNamespace(sentences=0))
+        return SimpleNamespace(
+            source="en", target="es", translator=SimpleNamespace(context=None), batcher=SimpleNamespace(sentences=0)
+        )
 
     def candidates(target):
         if target != "es":

@@ -206,8 +206,8 @@ def test_what_goes_wrong_is_said(page):
 def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
     stream = document_jobs.translated
 
-    def slow(*given):
-        for found in stream(*given):
+    def slow(*given, **more):
+        for found in stream(*given, **more):
             for _ in range(20):
                 document_jobs.between_steps()
                 time.sleep(0.01)

@@ -338,6 +338,8 @@ def test_right_to_left(context, run):
         assert page.evaluate(between) == "0px 1px 0px 0px"
         page.evaluate("document.documentElement.dir = 'ltr'")
         page.select_option("#from", "he")
+        assert page.evaluate(directions) == ["rtl", "rtl", "rtl", "rtl"]  # through English
+        page.select_option("#to", "en")
         assert page.evaluate(directions) == ["rtl", "rtl", "ltr", "ltr"]
         page.fill("#source", "שלום")
         expect(page.locator("#translation")).not_to_be_empty()

@@ -62,6 +62,17 @@ def many_languages(corpus):
     called("import", "theirs", "runs/m2m")
 
 
+def runs_to_pivot_through(corpus):
+    for source, target in (("es", "en"), ("en", "fr")):
+        run = Path(f"runs/{source}-{target}")
+        shutil.copytree("runs/demo", run)
+        settings = (run / "config.yaml").read_text()
+        settings = settings.replace("target_language: es", f"target_language: {target}")
+        (run / "config.yaml").write_text(settings.replace("source_language: en", f"source_language: {source}"))
+    many_languages_folder(Path("theirs"), end=2.0, codes=("en", "es", "fr"))
+    called("import", "theirs", "runs/many")
+
+
 def for_transformers(corpus):
     called("export", "runs/demo", "demo-hf", "--to", "huggingface")
 
@@ -103,6 +114,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "terminology.md": terms,
     "context.md": context,
     "importing.md": many_languages,
+    "multilingual.md": runs_to_pivot_through,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
     "caption-inspection.md": eyes,

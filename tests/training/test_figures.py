@@ -130,7 +130,7 @@ def test_weights_are_better_by_the_score_or_if_it_says_nothing_by_the_loss(new, 
 
 @pytest.mark.parametrize(("general", "score"), [(29.0, 40.0), (28.0, 40.0), (27.5, -0.5), (20.0, -8.0)])
 def test_a_guarded_score_is_negative_by_what_was_forgotten_beyond_the_limit(general, score):
-    guard = GuardedValidator(Domain(40.0), Domain(general), 2.0)
+    guard = GuardedValidator(Domain(40.0), {("en", "es"): Domain(general)}, 2.0)
     guard.before = {GENERAL: 30.0}
     found = guard.measure(None, None)
     assert (found.score, found.measures) == (score, {"bleu": 40.0, GENERAL: general})

@@ -133,7 +133,7 @@ def read_pairs(
         UserError: a file is missing, empty, unreadable or of an unknown kind, or a line is not UTF-8 or not a pair.
     """
     for file in files:
-        number = crc32(str(file).encode("utf-8", "surrogateescape")) << _MOST_DOCUMENTS
+        number = crc32(str(file).encode("utf-8", "surrogatepass")) << _MOST_DOCUMENTS
         before: object = _NOTHING
         for _, source, target, document in _rows(str(file), languages, on_bad):
             pair = Pair(source, target)
@@ -197,7 +197,8 @@ def _tsv(path: Path, on_bad: OnBad) -> Iterator[Row]:
             source, target, document = map(columns.index, ("source", "target", "document"))
         elif not line.strip():
             blank += 1
-            yield Row(number, "", "", blank)
+            has_both = len(columns) > max(source, target)
+            yield Row(number, columns[source] if has_both else "", columns[target] if has_both else "", blank)
         elif len(columns) > max(source, target, document or 0):
             value = "" if document is None else columns[document]
             yield Row(number, columns[source], columns[target], (blank, value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -10,10 +11,11 @@ from translucid.api.translator import Translator
 from translucid.data.document_context import preceding
 from translucid.data.readers.corpus import Pair
 from translucid.data.text_pipeline import EncodedPair
+from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.decoding.pair_scores import pair_scores
 from translucid.evaluation.contrast import Contrast, Preference, first_difference, is_among_top
 from translucid.ground.iteration import batched
-from translucid.inspection.words import word_spans
+from translucid.inspection.inspected import Inspected
 
 
 class _Choice(NamedTuple):
@@ -92,45 +94,39 @@ def _found_antecedents(translator: Translator, choices: Sequence[_Choice]) -> li
     found: list[bool | None] = [None] * len(choices)
     asked = [number for number, choice in enumerate(choices) if choice.contrast.antecedent]
     for part in batched(asked, INSPECTED):
-        pairs = []
-        for number in part:
-            choice = choices[number]
-            pairs.append(([*choice.context, *choice.right.source], choice.right.target))
-        for number, inspected in zip(part, translator.forced_decoding(pairs, contributions=True), strict=True):
+        pairs = [(choices[number].right.source, choices[number].right.target) for number in part]
+        before = [choices[number].context for number in part]
+        every = translator.forced_decoding(pairs, contributions=True, before=before, with_context=True)
+        for number, inspected in zip(part, every, strict=True):
             choice = choices[number]
             place = first_difference(choice.right.target, choice.wrong.target)
-            assert inspected.contributions is not None
             if place is not None:
-                shares = inspected.contributions.source[place].nan_to_num(0).tolist()
-                found[number] = _is_found(translator, choice, shares)
+                shares = inspected.with_contributions.source[place].nan_to_num(0).tolist()
+                found[number] = _is_found(choice, inspected, shares)
     return found
 
 
-def _is_found(translator: Translator, choice: _Choice, shares: Sequence[float]) -> bool:
+def _is_found(choice: _Choice, inspected: Inspected, shares: Sequence[float]) -> bool:
     """Return whether the antecedent is among the most contributing words, given the shares of the source tokens."""
     contributions: list[float] = []
     gold: set[int] = set()
-    for sentence, word, first, after in _context_words(translator, choice):
+    for sentence, word, first, after in _context_words(choice, inspected):
         if (sentence, word) in choice.contrast.antecedent:
             gold.add(len(contributions))
         contributions.append(sum(shares[first:after]))
     return is_among_top(contributions, gold)
 
 
-def _context_words(translator: Translator, choice: _Choice) -> list[tuple[int, int, int, int]]:
+def _context_words(choice: _Choice, inspected: Inspected) -> list[tuple[int, int, int, int]]:
     """Return the words of a context: sentence of the document, word, first token and the token after the last."""
-    options = translator.pipeline.context
-    assert options is not None
-    opening = len(translator.tokenizer.source_opening)
-    ends = [place for place, token in enumerate(choice.context) if token == options.separator]
+    ends = [place for place, piece in enumerate(inspected.source[: inspected.context]) if piece == SEPARATOR]
+    by_sentence: list[list[tuple[int, int]]] = [[] for _ in ends]
+    for _, first, after in inspected.context_spans:
+        by_sentence[bisect(ends, first)].append((first, after))
     words = []
-    start = 0
-    for sentence, end in enumerate(ends, len(choice.texts) - len(ends)):
-        pieces = translator.tokenizer.source_pieces(choice.context[start:end])
-        spans = word_spans(pieces, opening)[opening:]
+    for sentence, spans in enumerate(by_sentence, len(choice.texts) - len(ends)):
         # Words are counted from the end, because what is too long for the model is cut off at the front.
         missing = len(choice.texts[sentence].split()) - len(spans)
-        for word, (_, first, after) in enumerate(spans, missing):
-            words.append((sentence, word, start + first, start + after))
-        start = end + 1
+        for word, (first, after) in enumerate(spans, missing):
+            words.append((sentence, word, first, after))
     return words

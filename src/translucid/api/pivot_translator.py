@@ -313,10 +313,11 @@ class PivotTranslator:
         """Yield translations whose `confidence` was computed together, not each when it is first read."""
         every = list(translations)
         if self.has_confidence:
-            for _ in self.first.assessed([translation.first for translation in every]):
-                pass
-            for _ in self.second.assessed([translation.second for translation in every]):
-                pass
+            firsts = [translation.first for translation in every]
+            seconds = [translation.second for translation in every]
+            # Each list of confidences is stored in the translations themselves.
+            list(self.first.assessed(firsts))
+            list(self.second.assessed(seconds))
         yield from every
 
     def token_log_probabilities(self, translation: PivotTranslation) -> list[list[tuple[str, float]]]:

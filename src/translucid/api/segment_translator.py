@@ -94,7 +94,9 @@ class SegmentTranslator:
         waiting = {i: PlaceholderStrategy.first(source, pieces=pieces) for i, source in enumerate(sources)}
         while waiting:
             texts = [strategy.text for strategy in waiting.values()]
-            contexts = None if before is None else [before[i] for i in waiting]
+            contexts = None
+            if before is not None:
+                contexts = [before[i] for i in waiting]
             translated = self.translator.stream(texts, self.options, on_done=on_done, before=contexts)
             failed = {}
             for (i, strategy), translation in zip(waiting.items(), translated, strict=True):

@@ -10,6 +10,7 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from translucid.data.cleaning.profile import SAMPLE, Profile
@@ -100,7 +101,7 @@ class Cleaner:
 
 def _shares(pairs: Iterable[Pair]) -> Rule:
     """Return a rule that objects to pairs with a sentence that is on either side of other pairs."""
-    digests = {digest(text) for pair in pairs for text in pair}
+    digests = set(map(digest, chain.from_iterable(pairs)))
 
     def rule(pair: Pair) -> str:
         for side, text in zip(pair._fields, pair, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
@@ -86,7 +87,8 @@ def generate_passages(count: int, *, split: Split = "train", seed: int = 1) -> I
         return twins
 
     def content(twins: Twins) -> str:
-        return " ".join(source for passage in twins for source, _ in passage.sentences)
+        sentences = chain.from_iterable(passage.sentences for passage in twins)
+        return " ".join(source for source, _ in sentences)
 
     what = f"pairs of {split} passages in the phrasebook"
     for twins in splits.distinct(count // 2, draw, content, what=what, fix="Ask for fewer."):

@@ -76,7 +76,9 @@ def test_what_is_too_long_is_cut_off_at_the_front(tokenizer, longest):
     assert row == by_hand(tokenizer, 3, 3, longest)
     # The same in translation, where a sentence is never cut.
     before = tokenizer.encode_source(TEXTS[:3])
-    assert [*options(tokenizer, 3, longest).context(before, len(of_sentence)), *of_sentence][-longest:] == row
+    context = options(tokenizer, 3, longest).context(before, len(of_sentence))
+    assert len(context) == max(longest - len(of_sentence), 0)
+    assert [*context, *of_sentence][-longest:] == row
 
 
 def test_corpora_number_their_documents_separately(tokenizer):

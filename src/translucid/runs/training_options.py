@@ -121,8 +121,8 @@ class TrainingOptions(OptionGroup):
     validate_every: int = Field(500, ge=1, le=MANY)
     """Updates between two validations."""
     validate_sentences: int = Field(500, ge=1, le=MANY)
-    """Validation sentences that are translated for BLEU, in each direction of a multilingual model; the loss is
-    measured on all of them."""
+    """Validation sentences that are translated for BLEU, in each direction of a multilingual model. They are spread
+    evenly over the validation data; the loss is measured on all of it."""
     select_by: Literal["mean", "worst"] = "mean"
     """For multilingual models: whether the mean score of all directions or that of the worst one selects the best
     weights and ends the training."""

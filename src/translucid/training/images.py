@@ -108,7 +108,7 @@ class ImageDataset:
         )
         fingerprints = {CAPTIONS: sha256(json.dumps(self.train)), IMAGES: identity}
         reward = CaptionReward(tokenizer, train.captions()) if options.self_critical else None
-        validation = valid, options.validate_sentences, validator.decoding.model_dump(mode="json")
+        validation = valid, options.validate_sentences, "spread evenly", validator.decoding.model_dump(mode="json")
         validated_on = {VALIDATION: sha256(json.dumps(validation))}
         return TrainingData(epochs, validator, fingerprints, self.skipped, validated_on, reward)
 

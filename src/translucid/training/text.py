@@ -150,7 +150,7 @@ class TextDataset:
     def _validated_on(self) -> dict[str, str]:
         """Return fingerprints, by name, of the validation data."""
         options = self.configuration.training
-        validation: list[object] = [*self.corpora.valid, options.validate_sentences]
+        validation: list[object] = [*self.corpora.valid, options.validate_sentences, "spread evenly"]
         # The default options are left out, as in the checkpoints of runs that were saved without any.
         decoding = validation_options(self.configuration.decoding)
         if decoding != DecodingOptions(beam=1):

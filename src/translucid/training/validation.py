@@ -105,6 +105,16 @@ class Validator(ABC):
         return new > old or (new == old and loss is not None and validation.loss < loss - MIN_IMPROVEMENT)
 
 
+def evenly(count: int, wanted: int) -> list[int]:
+    """Return `wanted` of `count` places, spread evenly; all of them if there are fewer.
+
+    >>> evenly(10, 4)
+    [0, 2, 5, 7]
+    """
+    wanted = min(count, wanted)
+    return [place * count // wanted for place in range(wanted)]
+
+
 class PairsValidator(Validator):
     """Measures a model that generates text for a source: a translator or a captioner."""
 
@@ -220,9 +230,10 @@ class TextValidator(PairsValidator):
         taught: TaughtHead | None = None,
         context: ContextOptions | None = None,
     ) -> None:
-        """Measure the loss on all pairs of up to `max_tokens`, and BLEU on the first `sentences`.
+        """Measure the loss on all pairs of up to `max_tokens`, and BLEU on `sentences` of them.
 
-        They are translated by greedy search, with the length limits and the repetition rules of `decoding`.
+        These are spread evenly, since many files are sorted by length or by topic. They are translated by greedy
+        search, with the length limits and the repetition rules of `decoding`.
 
         With guided alignment, `starts` are the pieces that begin words, and `taught` is the head that learns links.
         With document context, `context` says how pairs are joined to all sentences before them, up to the limit.
@@ -233,7 +244,8 @@ class TextValidator(PairsValidator):
         self.taught = taught
         documents = context is not None
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts, documents=documents)
-        translated = pairs[:sentences]
+        chosen = evenly(len(pairs), sentences)
+        translated = [pairs[i] for i in chosen]
         self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
@@ -241,9 +253,11 @@ class TextValidator(PairsValidator):
         self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in encoded]
         if context:
             self.corpus = ContextCorpus(self.corpus, context, np.zeros(1, np.int64))
-            for i, count in enumerate(preceding(pair.document for pair in translated)):
-                before = context.context(encoded[i - count : i], len(self.ids[i]))
-                self.ids[i] = [*before, *self.ids[i]]
+            counts = preceding(pair.document for pair in pairs)
+            for place, i in enumerate(chosen):
+                nearest = pairs[i - min(counts[i], context.most) : i]
+                before = context.context(tokenizer.encode_source(sources_of(nearest)), len(self.ids[place]))
+                self.ids[place] = [*before, *self.ids[place]]
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
@@ -287,7 +301,9 @@ class ImageValidator(PairsValidator):
         captions: dict[str, list[str]] = {}
         for pair in pairs:
             captions.setdefault(pair.source, []).append(pair.target)
-        self.sources, self.references = list(captions)[:images], list(captions.values())[:images]
+        names = list(captions)
+        self.sources = [names[i] for i in evenly(len(names), images)]
+        self.references = [captions[name] for name in self.sources]
         self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:

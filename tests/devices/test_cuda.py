@@ -89,6 +89,37 @@ def test_commands(preset, tmp_path, capsys):
         )
 
 
+FEATURES = {
+    "guided alignment": ["training.guided_alignment=0.1"],
+    "quantised weights": ["training.quantised_weights=true"],
+    "compiled": ["training.compile=true"],
+    "document context": ["data.context=2"],
+    "several directions": ["data.both_directions=true"],
+    "one teacher": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]"],
+    "soft targets": ["training.distillation_weight=0.5", "training.teachers=[{teacher}]", "training.soft_targets=4"],
+}
+"""Settings of features of the training."""
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_features_of_training(feature, corpus, small_run, tmp_path, capsys):
+    settings = [setting.format(teacher=small_run) for setting in FEATURES[feature]]
+    languages = ":en-es" if feature == "several directions" else ""
+    files = ["--train", f"{corpus / 'train.tsv'}{languages}", "--valid", f"{corpus / 'test.tsv'}{languages}"]
+    small = ["--set", *SETTINGS, "data.subword_dropout=0", "training.max_steps=20", *settings]
+    asked = ["train", *files, "--out", str(tmp_path / "run"), "--device", "cuda", "--no-tune", *small]
+    assert run(asked) == 0
+    rows = RunFolder(tmp_path / "run").metrics()
+    assert all(math.isfinite(row["loss"]) for row in rows)
+    capsys.readouterr()
+    of_target = ["--target-language", "es"] if languages else []
+    for device in ("cuda", "cpu"):
+        text = ["I like the beach.", "--device", device, "--engine", "torch", *of_target]
+        assert run(["translate", str(tmp_path / "run"), *text]) == 0
+    on_gpu, on_cpu = capsys.readouterr().out.splitlines()
+    assert on_gpu == on_cpu
+
+
 def losses_of_processes(count, corpus, out, *settings):
     """Train, or resume, in this many processes with a GPU each; return the losses of all updates."""
     torchrun = "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "translucid"

@@ -73,8 +73,7 @@ class Examiner:
     @cached_property
     def torch_engine(self) -> TorchEngine:
         """The PyTorch engine, which has the model."""
-        engine = self.loaded.torch_engine
-        return engine if self.tokenizer is self.loaded.tokenizer else engine.opened(self.tokenizer)
+        return self.loaded.torch_engine_for(self.languages, self.tokenizer)
 
     @property
     def model(self) -> SequenceModel:

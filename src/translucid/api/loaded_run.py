@@ -20,6 +20,7 @@ from translucid.engines.run_files import (
     load_tuned_lens,
     load_validation_scores,
 )
+from translucid.engines.target_pieces import pieces_file
 from translucid.engines.tuned import SHORTLIST, listed_sources
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import Familiarity
@@ -64,6 +65,8 @@ class LoadedRun:
     _familiarity: dict[Languages, Familiarity] = field(default_factory=dict, init=False)
     _alignment: dict[Languages, AlignmentLayer | None] = field(default_factory=dict, init=False)
     _tuned_lens: dict[Languages, TunedLens | None] = field(default_factory=dict, init=False)
+    _untaught: dict[str | None, Engine] = field(default_factory=dict, init=False)
+    """The engines of directions that no training pair taught, by target language."""
 
     @classmethod
     def load(
@@ -150,32 +153,53 @@ class LoadedRun:
     @cached_property
     def engine(self) -> Engine:
         """The engine that searches for translations."""
-        return self._engine(listed=True)
+        return self._engine(self.configuration.data.languages, listed=True)
 
     @cached_property
     def full_vocabulary_engine(self) -> Engine:
         """The engine for other languages: a shortlist holds for one pair of languages."""
-        return self._engine(listed=False) if self.configuration.data.tokenizer.languages else self.engine
+        if not self.configuration.data.tokenizer.languages:
+            return self.engine
+        return self._engine(None, listed=False)
+
+    def torch_engine_for(self, languages: Languages, tokenizer: Tokenizer) -> TorchEngine:
+        """Return the PyTorch engine for two languages, given the tokenizer for them."""
+        engine = self.torch_engine.opened(tokenizer)
+        if pieces := pieces_file(self.folder, languages, self.configuration.data):
+            engine = engine.narrowed("target-language pieces", pieces, tokenizer)
+        return engine
 
     def engine_for(self, languages: Languages, tokenizer: Tokenizer) -> Engine:
         """Return the engine for two languages, given the tokenizer for them."""
         if languages == self.configuration.data.languages:
             return self.engine
-        return self.full_vocabulary_engine.opened(tokenizer)
+        if not pieces_file(self.folder, languages, self.configuration.data):
+            return self.full_vocabulary_engine.opened(tokenizer)
+        target = languages[1]
+        if target not in self._untaught:
+            self._untaught[target] = self._engine(languages, listed=False)
+        return self._untaught[target].opened(tokenizer)
 
-    def _engine(self, *, listed: bool) -> Engine:
+    def _engine(self, languages: Languages | None, *, listed: bool) -> Engine:
+        """Return an engine for two languages, or for all of a model."""
+        pieces = languages and pieces_file(self.folder, languages, self.configuration.data)
+
+        def torch_engine() -> TorchEngine:
+            return self.torch_engine_for(languages, self.tokenizer) if languages else self.torch_engine
+
         if self.ablation:
-            return self.torch_engine
+            return torch_engine()
         return choose_engine(
             self.engine_name,
             self.folder,
             self.configuration,
             self.tokenizer,
-            lambda: self.torch_engine,
+            torch_engine,
             device=self.device,
             threads=self.threads,
             adapter=self.adapter.fingerprint if self.adapter else None,
             listed=listed,
+            pieces=pieces,
         )
 
     @cached_property

@@ -8,7 +8,9 @@ from pydantic import Field, model_validator
 
 from translucid.ground.option_group import OptionGroup
 
-CandidateVocabulary: TypeAlias = Literal["all pieces", "seen pieces", "small shortlist", "large shortlist"]
+CandidateVocabulary: TypeAlias = Literal[
+    "all pieces", "target-language pieces", "seen pieces", "small shortlist", "large shortlist"
+]
 """The candidates for the next target piece: all pieces; those of the training text; or those that the words of the
 sentence may become, few or more."""
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
-from translucid.decoding.constraints import Constraint, Constraints, Phrases, Unconstrained
+from translucid.decoding.constraints import Constraint, Constraints, Phrases, Unconstrained, Wanted
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
@@ -111,7 +111,8 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """Find outputs for sentences of any length, as an `Engine` does. An empty sentence is not searched.
 
-        With `constraints`, the phrases that outputs must contain, all pieces are candidates.
+        With `constraints`, the phrases that outputs must contain, a shortlist that is the same for all sentences also
+        has their pieces; instead of another one, all pieces are candidates.
 
         Raises:
             ValueError: a sentence does not end in the end token.
@@ -156,7 +157,9 @@ class TorchEngine:
         """Return the hypotheses of each of the sentences with these ids and numbers."""
         source, listed = upload(padded(ids, self.model.pad), self.device), None
         model, prefix, word_starts, candidates = self.model, self.opening, self.word_starts, None
-        if self.shortlist and not constraints:
+        if self.shortlist and constraints and not self.shortlist.by_source:
+            candidates = self._listed(*map(_pieces_of, constraints.wanted))
+        elif self.shortlist and not constraints:
             # An output layer that has only the candidates of the batch; its tokens are places among them.
             listed, each = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
             places = torch.from_numpy(listed)
@@ -181,6 +184,15 @@ class TorchEngine:
             return nbest_lists
         return [_with_ids(nbest, listed) for nbest in nbest_lists]
 
+    def _listed(self, *others: Iterable[int]) -> Tensor:
+        """Return the candidates of sentences, [B, V] boolean: those of the shortlist, and `others` of each sentence."""
+        assert self.shortlist is not None
+        listed = torch.zeros(len(others), self.model.output.out_features, dtype=torch.bool)
+        listed[:, [*self.shortlist.always.tolist(), *self.opening]] = True
+        for row, more in zip(listed, others, strict=True):
+            row[list(more)] = True
+        return upload(listed, self.device)
+
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
         """Return the log-probability of each target token after the common prefix, in nats."""
         scores = pair_scores(self.model, pairs, self.device, prefix_length=len(self.opening))
@@ -190,9 +202,17 @@ class TorchEngine:
         """Return the hypotheses that a beam search considers at each step, and the best one, for one sentence."""
         trace, prefix = BeamTrace(), self.opening
         source = torch.tensor([ids], device=self.device)
+        candidates = self._listed([]) if self.shortlist else None
         # One sentence, and its best hypothesis.
         ((best,),) = search(
-            self.model, source, options, self.word_starts, prefix=prefix, prefix_length=len(prefix), trace=trace
+            self.model,
+            source,
+            options,
+            self.word_starts,
+            prefix=prefix,
+            prefix_length=len(prefix),
+            trace=trace,
+            candidates=candidates,
         )
         return trace, best
 
@@ -308,6 +328,13 @@ def evaluating(model: SequenceModel) -> Iterator[None]:
     finally:
         if was_training:
             model.train()
+
+
+def _pieces_of(wanted: Iterable[Wanted]) -> Iterator[int]:
+    """Yield the target ids of all forms of phrases."""
+    for phrase in wanted:
+        for form in phrase.forms:
+            yield from form.pieces
 
 
 def _with_ids(nbest: Sequence[Hypothesis], pieces: NDArray[np.int64]) -> list[Hypothesis]:

@@ -41,6 +41,7 @@ def choose_engine(
     device: str = "auto",
     threads: int | None = None,
     listed: bool = True,
+    pieces: Path | None = None,
     adapter: str | None = None,
 ) -> Engine:
     """Return the engine for a run; `auto` is the fastest one that can run the model.
@@ -59,6 +60,7 @@ def choose_engine(
         device: auto, cpu, cuda, cuda:1 or mps.
         threads: the number of threads of a fast engine; one for each core by default.
         listed: whether a shortlist may be used; it holds for one pair of languages.
+        pieces: the file of the pieces of the target language, if only these are candidates, as in `torch_engine`.
         adapter: the fingerprint of the adapter that the PyTorch engine has, if any.
 
     Raises:
@@ -77,6 +79,8 @@ def choose_engine(
             f"our graphs for ONNX Runtime do not run on {where}", fix="Use --engine torch, or --device cpu."
         )
     tuned = _tuning_result(run, configuration, listed=listed)
+    if pieces:
+        tuned = tuned.model_copy(update={"considered": "target-language pieces", "pieces": pieces})
 
     # A fast engine asks for this one whenever a rule is beyond it: the model is loaded once.
     @cache

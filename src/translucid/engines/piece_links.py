@@ -63,7 +63,7 @@ class PieceLinks(NamedTuple):
         by_source: dict[int, list[int]] = {}
         for key in self.keys[order].tolist():
             by_source.setdefault(key // entries, []).append(key % entries)
-        lines = ["\t" + _listed(for_all, target_pieces)]
+        lines = ["\t" + listed(for_all, target_pieces)]
         for source in range(len(SPECIAL), len(source_pieces)):
             piece = source_pieces[source]
             targets = by_source.get(source, [])[:each]
@@ -71,7 +71,7 @@ class PieceLinks(NamedTuple):
             if same is not None and same not in targets:  # names and numbers are copied
                 targets.append(same)
             if targets and not _SEPARATORS & set(piece):
-                lines.append(f"{piece}\t{_listed(targets, target_pieces)}")
+                lines.append(f"{piece}\t{listed(targets, target_pieces)}")
         return "\n".join(lines) + "\n"
 
 
@@ -93,7 +93,7 @@ def seen_pieces(
         seen.update(*tokenizer.encode_target(part))
         if on_texts:
             on_texts(len(part))
-    return f"\t{_listed(sorted(seen), pieces)}\n"
+    return f"\t{listed(sorted(seen), pieces)}\n"
 
 
 def learn_links(
@@ -130,7 +130,7 @@ def learn_links(
     return PieceLinks(keys, weights, frequency)
 
 
-def _listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
+def listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
     """Join the pieces of target ids, without special ones and those whose white space would break the format."""
     names = []
     for target in targets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus import read_lines
@@ -57,6 +57,9 @@ class Tuned(ResultFile):
     languages: Languages | None = None
     """The languages for which a shortlist was learned, for a multilingual model; others consider all pieces."""
 
+    pieces: Path | None = Field(None, exclude=True)
+    """The file of the pieces of the target language, in a direction that no pair taught."""
+
     difference: float | None = None
     """The difference between a fast engine and the model, in nats a token, if that is why it is not used."""
 
@@ -66,6 +69,8 @@ class Tuned(ResultFile):
 
     def shortlist(self, run: Path) -> Path | None:
         """Return the file of the candidates; None if all pieces are."""
+        if self.pieces:
+            return self.pieces
         return None if self.considered == "all pieces" else run / SHORTLIST
 
 

@@ -46,6 +46,8 @@ ADAPTER = "adapter.safetensors"
 """The low-rank differences of a fine-tuning (`adapters.py`)."""
 DIRECTIONS = "directions"
 """A folder with the results of `tune` and of validation for each direction of a multilingual model."""
+TARGET_PIECES = "target-pieces"
+"""A folder with the pieces of each target language of a multilingual model."""
 SCENES, PAIRS, DISTILLATION = "scenes", "pairs", "distillation"
 """Folders that exist before the run: a demo's pictures, pairs of a translation memory, a student's stages."""
 OURS = (
@@ -126,7 +128,7 @@ class RunFolder:
             fix = "Continue it with --resume, replace it with --overwrite, or choose another --out."
             raise UserError("holds a run already", file=self.path, fix=fix)
         visible = {item.name for item in self.path.iterdir() if not item.name.startswith(".")}
-        if not self.exists and not visible <= {*OURS, "state", DIRECTIONS, SCENES, PAIRS, DISTILLATION}:
+        if not self.exists and not visible <= {*OURS, "state", DIRECTIONS, TARGET_PIECES, SCENES, PAIRS, DISTILLATION}:
             raise UserError("holds other files", file=self.path, fix="Choose a new folder for --out.")
 
     def tidy(self) -> None:
@@ -180,12 +182,14 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        for file in (*(self.path / name for name in OURS), *states, *self.path.glob(f"{DIRECTIONS}/*/*")):
+        pieces = self.path.glob(f"{TARGET_PIECES}/*")
+        for file in (*(self.path / name for name in OURS), *states, *self.path.glob(f"{DIRECTIONS}/*/*"), *pieces):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
         for name in (
             ".lock",
             "state",
             DIRECTIONS,
+            TARGET_PIECES,
             "state/corpus",
             "state/images",
             ".preparing",

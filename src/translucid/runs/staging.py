@@ -21,7 +21,7 @@ from translucid.data.readers.corpus import sides
 from translucid.ground.atomic import sync_folder
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration, batches_for_gpu, resolve, resumed, unchanged
-from translucid.runs.run_folder import DIRECTIONS, OURS, RunFolder
+from translucid.runs.run_folder import DIRECTIONS, OURS, TARGET_PIECES, RunFolder
 from translucid.runs.settings import Settings
 
 _READY, _MOVING, _REPLACED = ".ready", ".moving", ".replaced"
@@ -207,7 +207,8 @@ def _set_aside(run: RunFolder, replaced: Path) -> None:
         UserError: another program has a file of the run open, and Windows does not move it; the run stays unchanged.
     """
     run.tidy()
-    names = [*OURS, "state", DIRECTIONS, *(events.name for events in run.path.glob("events.out.tfevents.*"))]
+    events = (file.name for file in run.path.glob("events.out.tfevents.*"))
+    names = [*OURS, "state", DIRECTIONS, TARGET_PIECES, *events]
     moved = []
     shutil.rmtree(replaced, ignore_errors=True)
     try:

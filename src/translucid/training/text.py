@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
+from pathlib import Path
 
 from translucid.data.document_context import ContextOptions
 from translucid.data.filtering import Skipped, keep
@@ -20,11 +21,13 @@ from translucid.data.stores.store import CorpusStore, StoredCorpus
 from translucid.data.tokenizing.subword_dropout import VariedCorpus
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.target_pieces import copy_target_pieces, save_target_pieces
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import Configuration
 from translucid.runs.corpus_files import Corpora
 from translucid.runs.guided_alignment import taught_reading
+from translucid.runs.run_folder import RunFolder
 from translucid.runs.settings import with_original_names
 from translucid.terminology.lemmas import Lemmas
 from translucid.terminology.mining import Lexicon
@@ -103,6 +106,11 @@ class TextDataset:
             what = "no training pair has word links between words that the tokenizer separates"
             raise UserError(what, fix="Set training.guided_alignment=0, or give links with --train-alignments.")
         pairs: EncodedCorpus | VariedCorpus = stored.pairs
+        if data.is_multilingual and start.workers.leads:
+            if options.begin_from:
+                copy_target_pieces(RunFolder(Path(options.begin_from)), start.run)
+            targets = [direction[1] for direction in self.corpora.directions]
+            save_target_pieces(start.run, stored.pairs, stored.sizes, targets, tokenizer)
         if options.soft_targets:
             pairs = with_soft_targets(stored.pairs, stored.fingerprint, start, options)
         sizes = stored.sizes

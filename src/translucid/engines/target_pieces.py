@@ -1,0 +1,98 @@
+"""The pieces of each target language of a multilingual model: the candidates in directions that no pair taught.
+
+In such a direction, models often write another of their languages (Zhang et al. 2020, arXiv 2004.11867, section 3.3),
+at times in the middle of a sentence. Without the pieces of the other languages, they can't.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from translucid.data.languages import Languages
+from translucid.data.stores.encoded import EncodedCorpus
+from translucid.data.tokenizing.reserved import PLACEHOLDERS
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.shortlist import read_shortlist
+from translucid.engines.piece_links import listed
+from translucid.ground.atomic import write_atomically
+from translucid.runs.data_options import DataOptions
+from translucid.runs.run_folder import TARGET_PIECES, RunFolder
+
+LEAST_SHARE = 0.01
+"""A piece belongs to a language if its share of the text is at least this part of its share in any other language.
+
+Names and foreign words bring nearly every frequent piece of English into the text of other languages.
+"""
+AT_ONCE = 1 << 22
+"""Ids that are counted at a time."""
+
+
+def pieces_file(run: RunFolder, languages: Languages, options: DataOptions) -> Path | None:
+    """Return the file with the candidates of a direction that no training pair taught; None for other directions."""
+    if not options.directions or languages in options.directions:
+        return None
+    file = _file(run, languages[1])
+    return file if file.exists() else None
+
+
+def save_target_pieces(
+    run: RunFolder, corpus: EncodedCorpus, sizes: Sequence[int], targets: Sequence[str | None], tokenizer: Tokenizer
+) -> None:
+    """Write the pieces of each target language into a run folder; pieces that the files list already stay.
+
+    Args:
+        run: the run folder.
+        corpus: the training pairs of all directions, one direction after the other.
+        sizes: the number of pairs of each direction.
+        targets: the target language of each direction.
+        tokenizer: the tokenizer of the run.
+    """
+    counts: dict[str | None, NDArray[np.int64]] = {}
+    first = 0
+    for size, language in zip(sizes, targets, strict=True):
+        begin, end = corpus.target_offsets[[first, first + size]]
+        total = counts.setdefault(language, np.zeros(tokenizer.target_size, np.int64))
+        for start in range(begin, end, AT_ONCE):
+            total += np.bincount(corpus.target_ids[start : min(start + AT_ONCE, end)], minlength=len(total))
+        first += size
+    for language, ids in of_languages(counts, tokenizer).items():
+        file = _file(run, language)
+        file.parent.mkdir(exist_ok=True)
+        if file.exists():
+            ids = np.union1d(ids, read_shortlist(file, tokenizer).always)
+        write_atomically(file, f"\t{listed(ids.tolist(), tokenizer.target_vocabulary)}\n".encode())
+
+
+def of_languages(
+    counts: Mapping[str | None, NDArray[np.int64]], tokenizer: Tokenizer
+) -> dict[str | None, NDArray[np.int64]]:
+    """Return the ids of the pieces of each language, given how often its text has each piece.
+
+    Single characters that do not begin a word belong to all languages, so that every name can be spelled.
+    """
+    shares = {language: count / max(count.sum(), 1) for language, count in counts.items()}
+    always = np.zeros(tokenizer.target_size, bool)
+    for number, piece in enumerate(tokenizer.target_vocabulary):
+        always[number] = len(piece) == 1 or piece in PLACEHOLDERS
+    ids = {}
+    for language, share in shares.items():
+        largest = np.maximum.reduce([other for name, other in shares.items() if name != language] or [share])
+        ids[language] = np.flatnonzero(always | ((share > 0) & (share >= LEAST_SHARE * largest)))
+    return ids
+
+
+def copy_target_pieces(before: RunFolder, run: RunFolder) -> None:
+    """Copy the files of the run with whose model another run begins; files that the other run has already stay."""
+    for file in before.path.glob(f"{TARGET_PIECES}/*.tsv"):
+        target = run.path / file.relative_to(before.path)
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            write_atomically(target, file.read_bytes())
+
+
+def _file(run: RunFolder, language: str | None) -> Path:
+    return run.path / TARGET_PIECES / f"{language or 'und'}.tsv"

@@ -1,0 +1,78 @@
+"""In directions that no pair taught, only pieces of the target language are candidates."""
+
+import numpy as np
+import pytest
+
+from tests.conftest import SHAPE
+from translucid.api.translator import Translator
+from translucid.cli.main import run
+from translucid.data.readers.corpus import read_pairs
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.engines.target_pieces import of_languages, pieces_file
+from translucid.ground.special import SPECIAL
+from translucid.runs.run_folder import RunFolder
+
+TEXTS = ["Me gusta la playa.", "El perro es grande.", "No."]
+
+
+@pytest.fixture(scope="module")
+def three_languages(corpus, tmp_path_factory):
+    """A run for English to Spanish and to capitals, and back, that has learned next to nothing."""
+    place = tmp_path_factory.mktemp("three")
+    for split in ("train", "test"):
+        lines = [f"{pair.source}\t{pair.target.upper()}\n" for pair in read_pairs(corpus / f"{split}.tsv")]
+        (place / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+    train, valid = ([f"{corpus}/{split}.tsv:en-es", f"{place}/{split}.tsv:en-fr"] for split in ("train", "test"))
+    settings = [*SHAPE, "training.max_steps=6", "model.norm=post", "data.tokenizer.vocabulary=300"]
+    out = ["--out", str(place / "run"), "--no-tune", "--both-directions", "--set", *settings]
+    assert run(["train", "--train", *train, "--valid", *valid, *out]) == 0
+    return place / "run"
+
+
+def capitals(translator):
+    """The ids of all pieces without small letters, and of single characters."""
+    pieces = enumerate(translator.tokenizer.target_vocabulary)
+    return {number for number, piece in pieces if len(piece) == 1 or not any(map(str.islower, piece))}
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("between", [False, True])
+def test_only_pieces_of_the_target_language_are_written(three_languages, engine, between):
+    if between:
+        translator = Translator.load(three_languages, "cpu", engine, source="en", target="fr").between("es", None)
+    else:
+        translator = Translator.load(three_languages, "cpu", engine, source="es", target="fr")
+    allowed = capitals(translator)
+    sources = [[*ids, SPECIAL.end] for ids in translator.tokenizer.encode_source(TEXTS)]
+    for options in (DecodingOptions(beam=1), DecodingOptions(beam=3, no_repeat_ngram=2)):
+        written = {token for nbest in translator.engine.decode(sources, options) for token in nbest[0].tokens}
+        assert written <= allowed
+    _, best = translator.torch_engine.traced(sources[0], DecodingOptions(beam=2))
+    assert set(best.tokens) <= allowed
+
+
+def test_terms_may_have_other_pieces(three_languages):
+    translator = Translator.load(three_languages, "cpu", source="es", target="fr").with_terms([("perro", "perro")])
+    assert "perro" in translator.translate(TEXTS[1], split=False).text
+    assert translator.torch_engine.shortlist is not None
+
+
+def test_trained_directions_have_all_pieces(three_languages):
+    folder = RunFolder(three_languages)
+    data = folder.configuration().data
+    assert pieces_file(folder, ("es", "fr"), data)
+    assert pieces_file(folder, ("en", "fr"), data) is None
+    assert Translator.load(three_languages, "cpu", "torch", source="en", target="fr").torch_engine.shortlist is None
+
+
+def test_a_piece_belongs_to_a_language_that_has_it_nearly_as_often(three_languages):
+    tokenizer = RunFolder(three_languages).tokenizer()
+    pieces = tokenizer.target_vocabulary
+    long = [number for number, piece in enumerate(pieces) if len(piece) > 2 and number > 4 and piece.isalpha()][:3]
+    counts = {"fr": np.zeros(len(pieces), np.int64), "de": np.zeros(len(pieces), np.int64)}
+    counts["fr"][long] = 1000, 1, 9
+    counts["de"][long] = 0, 989, 11
+    ids = of_languages(counts, tokenizer)
+    assert set(long) & set(ids["fr"].tolist()) == {long[0], long[2]}
+    assert set(long) & set(ids["de"].tolist()) == {long[1], long[2]}
+    assert {number for number, piece in enumerate(pieces) if len(piece) == 1} <= set(ids["de"].tolist())

@@ -182,21 +182,11 @@ class RunFolder:
             UserError: one is not.
         """
         states = self.next_state_file, self.state_file, self.previous_state_file, self.held_out_file
-        pieces = self.path.glob(f"{TARGET_PIECES}/*")
-        for file in (*(self.path / name for name in OURS), *states, *self.path.glob(f"{DIRECTIONS}/*/*"), *pieces):
+        of_languages = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
+        for file in (*(self.path / name for name in OURS), *states, *of_languages):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        for name in (
-            ".lock",
-            "state",
-            DIRECTIONS,
-            TARGET_PIECES,
-            "state/corpus",
-            "state/images",
-            ".preparing",
-            ".ready",
-            ".moving",
-            ".replaced",
-        ):
+        folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images"
+        for name in (".lock", "state", *folders, ".preparing", ".ready", ".moving", ".replaced"):
             if (self.path / name).is_symlink():
                 raise UserError("is a link, and would be written through", file=self.path / name, fix="Remove it.")
 

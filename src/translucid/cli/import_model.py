@@ -13,7 +13,11 @@ from translucid.ground.console import Console
 
 def import_model(
     model_path: Annotated[
-        Path, Argument(metavar="FOLDER|FILE", help="A model of another toolkit; its format is detected.")
+        Path,
+        Argument(
+            metavar="FOLDER|FILE|hf:OWNER/NAME",
+            help="A model of another toolkit; its format is detected. hf:OWNER/NAME@REVISION names a revision.",
+        ),
     ],
     out: Annotated[Path, Argument(metavar="RUN", help="The run folder to make.")],
     source_language: option.SourceLanguage = None,
@@ -23,11 +27,14 @@ def import_model(
     """Import a model of another toolkit as a run: MarianMT, M2M100 and NLLB of Hugging Face, or CTranslate2.
 
     Use the run like any other: translate, look, explain, evaluate, serve, train --init-from. It has the same output as
-    in the other toolkit. Nothing in the folder is executed or unpickled.
+    in the other toolkit. Nothing in the folder is executed or unpickled. hf:OWNER/NAME downloads a model from the
+    Hugging Face Hub first: weights in safetensors and the files of its tokenizer.
 
     **Examples**
 
         translucid import opus-mt-en-es runs/opus --source-language en --target-language es
+
+        translucid import hf:Helsinki-NLP/opus-mt-en-de runs/opus-de
 
         translucid import m2m100_418M runs/m2m
 

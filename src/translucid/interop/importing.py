@@ -7,6 +7,7 @@ from pathlib import Path
 
 from translucid.ground.errors import UserError
 from translucid.interop.ctranslate2 import from_ctranslate2
+from translucid.interop.hub import download, is_on_hub
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.imported import Imported
 from translucid.interop.marian import from_marian
@@ -35,30 +36,35 @@ def import_model(
 
     Args:
         given: a Hugging Face or CTranslate2 folder, an .npz file of Marian, a .bin file of Firefox, or the folder with
-            it.
+            it; or `hf:owner/name` or `hf:owner/name@revision`, which is downloaded from the Hugging Face Hub.
         out: the run folder to make.
         source_language: the code of the source language, unless another one is requested later.
         target_language: the code of the target language.
         overwrite: whether to replace an existing run.
 
     Raises:
-        UserError: the model is of an unknown kind, incomplete or damaged, or the run can't be written.
+        UserError: the model is of an unknown kind, incomplete or damaged, can't be downloaded, or the run can't be
+            written.
     """
     run = RunFolder(out)
     finish_replacing(run)
     run.refuse_to_lose(overwrite)
-    read = _READERS[kind_of(given)]
+    folder, source = given, {"imported": str(given)}
+    if is_on_hub(given):
+        folder = download(given)
+        source = {"imported": given.as_posix(), "commit": folder.name}
+    read = _READERS[kind_of(folder)]
     try:
-        imported = read(given)
+        imported = read(folder)
         if source_language:
             imported.settings["data"]["source_language"] = source_language
         if target_language:
             imported.settings["data"]["target_language"] = target_language
-        configuration, model = _built(imported, given)
+        configuration, model = _built(imported, folder)
     except _DAMAGE as error:
         # Untrusted files may be damaged in more ways than we can foresee; --debug shows where.
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
-        raise UserError(what, file=given, fix="Get the folder again.") from error
+        raise UserError(what, file=folder, fix="Get the folder again.") from error
     tokenizer = imported.tokenizer
     if target_language and (source_language or configuration.data.tokenizer.told == "target in the source"):
         # Checks that the model has these languages, before the run is written.
@@ -66,7 +72,7 @@ def import_model(
     with run.locked(), staged(run, overwrite=overwrite) as new:
         new.begin(configuration, tokenizer)
         new.save_model(model, tokenizer, {"imported": imported.kind})
-        new.add_provenance({"imported": str(given), "kind": imported.kind})
+        new.add_provenance({**source, "kind": imported.kind})
         shutil.rmtree(new.path / "state")  # there is no training to resume
     return imported, configuration
 

@@ -1,4 +1,4 @@
-"""Compare the speed of training steps with another checkout: the same steps in turn, as ratios.
+"""Compare training with another checkout: speed, as ratios of the same steps in turn, and the loss of these steps.
 
     python benchmarks/against_commit.py ../older/src [--presets tiny small base rnn-bahdanau] [--steps 30]
 
@@ -6,10 +6,12 @@ For each preset, two processes run `translucid train` on the same synthetic corp
 the other. One makes a step while the other waits, and the order alternates, so both process the same batches and suffer
 the same drift of the machine. The ratio of a step is the other's time divided by ours: above 1, this checkout is
 faster. The script prints the median ratio over the steps with its interquartile range, and the median ratio of CPU
-time, which is less sensitive to other load.
+time, which is less sensitive to other load. The losses are the means over all steps, of ours and of the other; they are
+equal if the same seed gives the same results.
 """
 
 import argparse
+import json
 import os
 import random
 import statistics
@@ -55,9 +57,11 @@ def corpus(file: Path, pairs: int) -> Path:
 class Training:
     """A process that makes a step on request."""
 
-    def __init__(self, source: Path, preset: str, folder: Path, batch_tokens: int, precision: str) -> None:
+    def __init__(self, source: Path, preset: str, folder: Path, batch_tokens: int, precision: str, steps: int) -> None:
         options = [f"training.batch_tokens={batch_tokens}", f"training.precision={precision}", "training.seed=1"]
         options += ["data.tokenizer.vocabulary=8000", "training.max_steps=1000000", "training.validate_every=1000000"]
+        options += [f"training.log_every={steps}"]
+        self.metrics = folder / "run" / "metrics.jsonl"
         arguments = [
             "train",
             "--model",
@@ -94,9 +98,11 @@ class Training:
         self.line()
         return seconds, worked
 
-    def end(self) -> None:
+    def end(self) -> float:
+        """End the training; return the mean loss of its steps."""
         self.process.stdin.close()
         self.process.wait()
+        return json.loads(self.metrics.read_text().splitlines()[-1])["loss"]
 
 
 def main() -> None:
@@ -107,13 +113,20 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=2048)
     parser.add_argument("--precision", default="auto")
     arguments = parser.parse_args()
-    print("| preset | ms per step | other / ours, median | interquartile range | CPU time |")
-    print("| --- | ---: | ---: | ---: | ---: |", flush=True)
+    print("| preset | ms per step | other / ours, median | interquartile range | CPU time | loss, ours and other |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for preset in arguments.presets:
         with tempfile.TemporaryDirectory() as name:
             corpus(Path(name) / "train.tsv", 20_000), corpus(Path(name) / "valid.tsv", 10)
             both = [
-                Training(source, preset, Path(name) / side, arguments.batch_tokens, arguments.precision)
+                Training(
+                    source,
+                    preset,
+                    Path(name) / side,
+                    arguments.batch_tokens,
+                    arguments.precision,
+                    WARM + arguments.steps,
+                )
                 for side, source in (("ours", OURS), ("other", arguments.other))
             ]
             for training in both:
@@ -122,8 +135,7 @@ def main() -> None:
             for step in range(WARM + arguments.steps):
                 for side in (0, 1) if step % 2 else (1, 0):
                     steps[side].append(both[side].step())
-            for training in both:
-                training.end()
+            losses = [training.end() for training in both]
         ours, other = (list(zip(*made[WARM:], strict=True)) for made in steps)
         clock, worked = (
             statistics.quantiles([b / a for a, b in zip(one, two, strict=True)], n=4)
@@ -131,9 +143,8 @@ def main() -> None:
         )
         low, middle, high = clock
         milliseconds = 1000 * statistics.median(ours[0])
-        print(
-            f"| {preset} | {milliseconds:.0f} | {middle:.3f} | {low:.3f} to {high:.3f} | {worked[1]:.3f} |", flush=True
-        )
+        ratios = f"{middle:.3f} | {low:.3f} to {high:.3f} | {worked[1]:.3f}"
+        print(f"| {preset} | {milliseconds:.0f} | {ratios} | {losses[0]:.6g} {losses[1]:.6g} |", flush=True)
 
 
 if __name__ == "__main__":

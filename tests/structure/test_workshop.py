@@ -65,11 +65,35 @@ def test_the_forge_runs_the_commands_of_the_readme():
     assert commands == promised | {"make check", "make quick"}
 
 
-@pytest.mark.parametrize(("name", "writing"), [("ci", set()), ("docs", set()), ("release", {"draft"})])
-def test_the_forge_may_only_read(name, writing):
-    """But for the job that drafts a release."""
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WRITING = {
+    "docs": {"deploy": {"pages", "id-token"}},
+    "release": {"draft": {"contents"}},
+    "publish": {"pypi": {"id-token"}, "image": {"packages"}, "manifest": {"packages"}},
+}
+"""What jobs may write, by workflow; all others may only read."""
+FOREIGN = {"pypa/gh-action-pypi-publish@release/v1"}
+"""Actions that are not GitHub's."""
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflows_may_only_read(file):
+    workflow = yaml.safe_load(file.read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    assert {name for name, job in workflow["jobs"].items() if "permissions" in job} == writing
-    used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
-    assert used and all(name.startswith("actions/") and name.split("@v")[1].isdecimal() for name in used)
+    writing, used = {}, set()
+    for name, job in workflow["jobs"].items():
+        kinds = {kind for kind, access in job.get("permissions", {}).items() if access == "write"}
+        if kinds:
+            writing[name] = kinds
+        used |= {step["uses"] for step in job.get("steps", []) if "uses" in step}
+    assert writing == WRITING.get(file.stem, {})
+    for name in used - FOREIGN:
+        assert name.startswith("actions/") and name.split("@v")[1].isdecimal()
+
+
+def test_texts_of_others_are_never_part_of_a_script():
+    """A title or a branch name in `${{ … }}` would be executed by the shell: it has to be a variable."""
+    for file in WORKFLOWS:
+        for job in yaml.safe_load(file.read_text())["jobs"].values():
+            for step in job.get("steps", []):
+                assert "${{" not in step.get("run", ""), f"{file.name}: {step['run']}"

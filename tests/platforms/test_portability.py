@@ -1,0 +1,67 @@
+"""No module needs what only some systems have: names are used behind a guard, and every module is imported without."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import translucid
+from tests.platforms.emulated import Windows
+
+SOURCE = Path(translucid.__file__).parent
+GUARDED = {
+    "cli/main.py": {"/dev/"},  # in a message
+    "distillation/measuring.py": {"os.getloadavg"},
+    "ground/atomic.py": {"/dev/"},  # names of standard output, compared with what the user has given
+    "ground/cache.py": {"os.getuid"},
+    "ground/reading.py": {"/proc"},  # in a comment
+    "jobs/processes.py": {"signal.pthread_sigmask", "signal.SIG_BLOCK", "signal.SIG_SETMASK"},
+    "kernels/devices.py": {"/dev"},  # device files of GPUs, where there are any
+    "kernels/machine.py": {"os.sched_getaffinity", "os.sysconf", "os.setpriority", "os.PRIO_PROCESS", "/proc/"},
+    "serving/edge/connections.py": {"resource", "socket.TCP_USER_TIMEOUT"},
+}
+"""By file: what Windows lacks, and what the file uses only where it is there. Add to it only what has a guard."""
+IMPORT_ALL = """
+import importlib, pkgutil
+from tests.platforms.emulated import Windows
+import translucid
+with Windows():
+    for module in pkgutil.walk_packages(translucid.__path__, "translucid."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            print(module.name)
+"""
+
+
+def missing_on_windows(text: str) -> set[str]:
+    """Return the modules, names and paths in a source that Windows lacks."""
+    modules = "|".join(Windows.missing_modules.split())
+    uses = set(re.findall(rf"^\s*(?:import|from) ({modules})\b", text, flags=re.MULTILINE))
+    for module, names in Windows.missing.items():
+        uses |= set(re.findall(rf"\b{module}\.(?:{'|'.join(names.split())})\b", text))
+        uses |= set(re.findall(rf"^\s*from {module} import .*", text, flags=re.MULTILINE))
+    return uses | set(re.findall(r"(?<!\w)/(?:dev|proc|sys|tmp)\b/?", text))
+
+
+def test_what_windows_lacks_is_used_behind_a_guard():
+    found = {}
+    for file in SOURCE.rglob("*.py"):
+        if uses := missing_on_windows(file.read_text(encoding="utf-8")):
+            found[file.relative_to(SOURCE).as_posix()] = uses
+    assert found == GUARDED
+
+
+@pytest.mark.parametrize("line", ["import fcntl", "    from pwd import x", "os.fork()", "signal.SIGKILL", "'/dev/shm'"])
+def test_a_use_would_be_seen(line):
+    assert missing_on_windows(f"import os\n{line}\n")
+
+
+def test_every_module_is_imported_without_what_windows_lacks():
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(root)])}
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 400

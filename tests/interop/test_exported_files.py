@@ -2,6 +2,7 @@
 
 import json
 
+import huggingface_hub
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -13,9 +14,9 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import from_huggingface
 from translucid.interop.huggingface_export import export_huggingface
-from translucid.interop.huggingface_files import model_card
 from translucid.interop.huggingface_rows import M2M100
 from translucid.interop.importing import import_model
+from translucid.interop.model_card import ModelCard
 from translucid.layers.positions import sinusoidal_positions
 from translucid.runs.configuration import validated
 from translucid.runs.run_folder import RunFolder
@@ -178,32 +179,26 @@ def test_a_model_of_many_languages(many):
     assert (out / "vocab.json").exists() is not nllb
 
 
-def card(*arguments, **more):
-    return model_card("MarianMTModel", *arguments, **{"by_language": False} | more)
+def card(languages, pieces, by_language=False, **more):
+    return ModelCard("MarianMTModel", languages, pieces, by_language, **more).text()
 
 
 def test_the_card_of_a_model():
-    assert card(("en", "pt-BR"), {}) == (
-        "---\n"
-        'language: ["en", "pt-BR"]\n'
-        "library_name: transformers\n"
-        "pipeline_tag: translation\n"
-        "tags: [translation]\n"
-        "---\n"
-        "\n"
-        "# en to pt-BR\n"
-        "\n"
-        f"A `MarianMTModel`, written by `translucid export --to huggingface` ({__version__}).\n"
-        "\n"
-        "```python\n"
-        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer\n"
-        "\n"
-        'tokenizer = AutoTokenizer.from_pretrained(".")\n'
-        'model = AutoModelForSeq2SeqLM.from_pretrained(".")\n'
-        'batch = tokenizer(["…"], return_tensors="pt", padding=True)\n'
-        "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))\n"
-        "```\n"
-    )
+    measures = {"bleu": 20.118, "chrf.en-es": 40.0, "step": 4, "general_bleu": 9.0, "bleu.es-en": 7.5}
+    files = ["/home/somebody/pairs.tsv", "more.tmx"]
+    text = card(("en", "pt-BR"), {}, longest=1000, files=files, measures=measures)
+    read = huggingface_hub.ModelCard(text).data  # the Hub's own reader
+    assert (read.language, read.library_name, read.pipeline_tag) == (["en", "pt-BR"], "transformers", "translation")
+    scores = [(result.task_name, result.metric_type, result.metric_value) for result in read.eval_results]
+    assert scores == [("en to pt-BR", "bleu", 20.12), ("en to es", "chrf", 40.0), ("es to en", "bleu", 7.5)]
+    rows = ["| en to pt-BR | BLEU | 20.12 |", "| en to es | chrF | 40.00 |", "| es to en | BLEU | 7.50 |"]
+    for line in ("# en to pt-BR", "Trained on `pairs.tsv`, `more.tmx`.", "A text may have 1,000 tokens", *rows):
+        assert line in text
+    assert f"A `MarianMTModel`, written by `translucid export --to huggingface` ({__version__})." in text
+    assert "somebody" not in text and "9.0" not in text
+    bare = card((None, None), {})
+    assert "No scores are recorded" in bare and "does not record what it was trained on" in bare
+    assert huggingface_hub.ModelCard(bare).data.eval_results is None
 
 
 @pytest.mark.parametrize(
@@ -224,7 +219,7 @@ def test_the_card_of_a_model():
     ],
 )
 def test_the_card_names_the_languages_and_how_they_are_chosen(languages, pieces, by_language, lines):
-    text = card(languages, pieces, by_language=by_language)
+    text = card(languages, pieces, by_language)
     assert all(line in text for line in lines), text
     if (not languages[0] and not pieces) or "abcd" in pieces:
         assert "language:" not in text

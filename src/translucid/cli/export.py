@@ -223,12 +223,14 @@ def _to_huggingface(run: Path, out: Path, languages: tuple[str | None, str | Non
     from translucid.decoding.search import TorchEngine
     from translucid.interop.huggingface_export import export_huggingface
     from translucid.runs.run_folder import RunFolder
+    from translucid.runs.tensor_file import read_header
 
     folder = RunFolder(run)
     configuration, tokenizer = folder.configuration().between(*languages), folder.tokenizer()
     model = folder.load_sequence_model(configuration, tokenizer)
     _refuse_edited(TorchEngine.of(model, tokenizer, choose_device("cpu")), tokenizer, run)
-    kind = export_huggingface(model, tokenizer, configuration, out, overwrite=overwrite)
+    measures = read_header(folder.model_file)[1]
+    kind = export_huggingface(model, tokenizer, configuration, out, measures=measures, overwrite=overwrite)
     Console(stderr=True).print(f"written: {out}, which `transformers` loads as {kind}")
 
 

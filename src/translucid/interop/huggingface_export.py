@@ -25,9 +25,10 @@ from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomica
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 from translucid.interop.huggingface import layer_names
-from translucid.interop.huggingface_files import model_card, save_fairseq, save_json, save_marian
+from translucid.interop.huggingface_files import save_fairseq, save_json, save_marian
 from translucid.interop.huggingface_rows import Rows, fairseq_rows, kept, marian_rows
 from translucid.interop.joined_layers import SIDES, separated
+from translucid.interop.model_card import ModelCard
 from translucid.interop.pieces import NEVER
 from translucid.layers.positions import sinusoidal_positions
 from translucid.models.model_options import TransformerOptions
@@ -49,7 +50,13 @@ _WRITE = "attention.output.weight", "attention.output.bias", ".outer.weight", ".
 
 
 def export_huggingface(
-    model: SequenceModel, tokenizer: Tokenizer, configuration: Configuration, out: Path, *, overwrite: bool = False
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    configuration: Configuration,
+    out: Path,
+    *,
+    measures: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> str:
     """Write a folder atomically.
 
@@ -58,6 +65,7 @@ def export_huggingface(
         tokenizer: the model's tokenizer.
         configuration: the configuration of the run.
         out: the folder.
+        measures: the measures of the validation that selected the weights, for the model card.
         overwrite: whether to replace an existing export.
 
     Returns:
@@ -92,8 +100,9 @@ def export_huggingface(
             table = sinusoidal_positions(longest, options.width, kind="sinusoidal-halves")
             hf_weights |= {f"model.{side}.embed_positions.weight": table.clone() for side in SIDES}
         write_atomically(folder / "model.safetensors", save(hf_weights, {"format": "pt"}))
-        card = model_card(_CLASSES[kind], languages, pieces, by_language=kind == "m2m_100")
-        write_atomically(folder / "README.md", card.encode())
+        by_language, files = kind == "m2m_100", configuration.data.train
+        card = ModelCard(_CLASSES[kind], languages, pieces, by_language, longest, files, measures or {})
+        write_atomically(folder / "README.md", card.text().encode())
     return _CLASSES[kind]
 
 

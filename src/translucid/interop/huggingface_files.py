@@ -1,14 +1,12 @@
-"""The files beside a model at Hugging Face: those of its tokenizer, and README.md with metadata for its search."""
+"""The files of a tokenizer at Hugging Face."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from translucid import __version__
 from translucid.data.languages import Languages
 from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
@@ -17,7 +15,6 @@ from translucid.ground.special import SPELLED
 from translucid.interop.huggingface_rows import Rows
 from translucid.interop.pieces import FAIRSEQ, model_of, pieces_of
 
-_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z]+)*")
 _SPECIAL = {"pad_token": SPELLED.pad, "unk_token": SPELLED.unknown, "eos_token": SPELLED.end}
 
 
@@ -111,48 +108,3 @@ def save_fairseq(
         facts |= {"language_codes": "m2m100", "num_madeup_words": len(rows.names) - first - len(pieces)}
         save_json(folder / "vocab.json", {name: row for row, name in enumerate(names)})
     save_json(folder / "tokenizer_config.json", facts | _SPECIAL)
-
-
-def model_card(kind: str, languages: Languages, pieces: Mapping[str, str], *, by_language: bool) -> str:
-    """Return the text of README.md.
-
-    Args:
-        kind: the class of the model.
-        languages: the codes of source and target, where known.
-        pieces: for a multilingual model, the piece of each language.
-        by_language: whether each side has its own language token, as in M2M100; otherwise the source has the target's.
-    """
-    both = [code for code in languages if code]
-    codes = list(filter(_CODE.fullmatch, [*both, *pieces]))
-    facts = ["library_name: transformers", "pipeline_tag: translation", "tags: [translation]"]
-    if codes:
-        facts.insert(0, f"language: {json.dumps(list(dict.fromkeys(codes)))}")
-    what = " to ".join(both) if len(both) == 2 else "translation"
-    more, options, text = "", "", '"…"'
-    if by_language:
-        some = [*both, *sorted(pieces)][:2]
-        options = f', src_lang="{some[0]}"'
-        more = f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{pieces[some[-1]]}")'
-    elif pieces:
-        name = pieces.get(languages[1] or "") or min(pieces.values())
-        text = f'"{name} …"'
-    lines = [
-        "---",
-        *facts,
-        "---",
-        "",
-        f"# {what}",
-        "",
-        f"A `{kind}`, written by `translucid export --to huggingface` ({__version__}).",
-        "",
-        "```python",
-        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
-        "",
-        f'tokenizer = AutoTokenizer.from_pretrained("."{options})',
-        'model = AutoModelForSeq2SeqLM.from_pretrained(".")',
-        f'batch = tokenizer([{text}], return_tensors="pt", padding=True)',
-        f"print(tokenizer.batch_decode(model.generate(**batch{more}), skip_special_tokens=True))",
-        "```",
-        "",
-    ]
-    return "\n".join(lines)

@@ -50,7 +50,7 @@ def download(name: Path) -> Path:
         raise UserError("is not of the form hf:owner/name or hf:owner/name@revision", file=name.as_posix())
     try:
         from huggingface_hub import errors, snapshot_download
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils.tqdm import disable_progress_bars
     except ImportError:
         raise missing_package("hf:owner/name", "huggingface_hub", "hub") from None
     repository, revision = match["repository"], match["revision"]

@@ -15,8 +15,8 @@ from translucid.data.batching import Batch
 from translucid.decoding.continuations import continuations
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.maps import cross_attention, forced_log_probs, forced_pass
+from translucid.decoding.narrowed import Narrowed
 from translucid.decoding.search import search
-from translucid.decoding.shortlist import Narrowed
 from translucid.decoding.trace import BeamTrace
 from translucid.models.protocol import Memory, SequenceModel
 from translucid.training.objective import batch_loss

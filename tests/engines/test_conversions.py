@@ -63,7 +63,7 @@ def test_a_conversion_is_for_all_that_it_depends_on(tmp_path, monkeypatch):
         fingerprint(run=Run(tmp_path, "another")),
         fingerprint(shape=Shape(width=9)),
         fingerprint(tuned=Tuned(quantization="int8")),
-        fingerprint(adapter="adapter"),
+        fingerprint(adapter=SimpleNamespace(fingerprint="adapter")),
         fingerprint(tokenizer=other),
     ]
     (tmp_path / "shortlist.tsv").write_text("\tx\n")

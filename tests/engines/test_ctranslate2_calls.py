@@ -10,7 +10,8 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.engines import converted
 from translucid.engines.ctranslate2 import opening, searching
-from translucid.engines.ctranslate2.searching import CTranslate2Engine, _wait_for
+from translucid.engines.ctranslate2.searching import CTranslate2Engine
+from translucid.engines.ctranslate2.task import Task, wait_for
 from translucid.ground.cancellation import Cancelled, asked_between_steps
 from translucid.kernels.machine import cores
 
@@ -264,7 +265,7 @@ def test_single_searches_begin_a_few_ahead(engine):
     made.parts = 2
     begun = []
     made._begin = lambda tasks, *more: begun.append(tasks[0].number) or ["answer"]
-    tasks = [searching._Task(number, [4, 3], 5) for number in range(5)]
+    tasks = [Task(number, [4, 3], 5) for number in range(5)]
     counts = [(task.number, answer, len(begun)) for task, answer in made._one_by_one(tasks, GREEDY)]
     assert counts == [(number, "answer", min(number + 3, 5)) for number in range(5)]
 
@@ -272,16 +273,16 @@ def test_single_searches_begin_a_few_ahead(engine):
 def test_who_waits_is_asked_whether_the_result_is_still_wanted(monkeypatch):
     pauses, asked = [], []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    assert _wait_for(Answer("x", 9)) == "x" and pauses == []  # nobody asks
+    assert wait_for(Answer("x", 9)) == "x" and pauses == []  # nobody asks
     with asked_between_steps(lambda: asked.append(1)):
-        assert _wait_for(Answer("x", 7)) == "x"
+        assert wait_for(Answer("x", 7)) == "x"
     assert len(asked) == 7 and pauses == [0.0005, 0.001, 0.002, 0.004, 0.008, 0.01, 0.01]
 
     def cancel():
         raise Cancelled
 
     with asked_between_steps(cancel), pytest.raises(Cancelled):
-        _wait_for(Answer("x", 1))
+        wait_for(Answer("x", 1))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from translucid.evaluation.quality_checks import known_scripts
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
+from translucid.kernels.pytorch import require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
@@ -134,8 +135,9 @@ class LoadedRun:
         """The PyTorch engine, which has the model.
 
         Raises:
-            UserError: the model or the adapter is damaged.
+            UserError: the model or the adapter is damaged, or PyTorch is not installed.
         """
+        require_pytorch("looking into a model, or a search that CTranslate2 does not have,")
         from translucid.decoding.search import TorchEngine
 
         if self.base:
@@ -197,7 +199,7 @@ class LoadedRun:
             torch_engine,
             device=self.device,
             threads=self.threads,
-            adapter=self.adapter.fingerprint if self.adapter else None,
+            adapter=self.adapter,
             listed=listed,
             pieces=pieces,
         )

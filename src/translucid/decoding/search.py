@@ -26,12 +26,13 @@ from translucid.decoding.constraints import Constraint, Constraints, Phrases, Un
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
+from translucid.decoding.narrowed import Narrowed
 from translucid.decoding.pair_scores import pair_scores
 from translucid.decoding.problem import Problem, length_penalties
 from translucid.decoding.rows import Rows
 from translucid.decoding.rules import rules_for
 from translucid.decoding.sampling import greedy_search, sample
-from translucid.decoding.shortlist import Narrowed, Shortlist, read_shortlist
+from translucid.decoding.shortlist import Shortlist, read_shortlist
 from translucid.decoding.trace import BeamTrace
 from translucid.kernels.transfer import upload
 from translucid.models.protocol import SequenceModel

@@ -1,7 +1,7 @@
 """Lexical shortlists: the target pieces that are candidates for a sentence, instead of the whole vocabulary.
 
 A small model spends most of its time in the output layer, most of whose rows are of no use for a sentence (Jean et al.
-2015, arXiv 1412.2007, section 3.3).
+2015, arXiv 1412.2007, section 3.3). This module needs no PyTorch; `narrowed` has the model with fewer outputs.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from translucid.data.readers.corpus import read_lines
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
-from translucid.models.protocol import Memory, SequenceModel, StateT
 
 
 class Shortlist:
@@ -84,43 +82,3 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
         elif source in sources:
             by_source[sources[source]] = ids
     return Shortlist(always, by_source)
-
-
-class Narrowed(SequenceModel[StateT]):
-    """A model whose outputs have only some pieces. Its target ids are their places among these."""
-
-    def __init__(self, model: SequenceModel[StateT], pieces: Tensor) -> None:
-        """Share the weights of a model; `pieces`: [n] target ids, sorted, the special ones first."""
-        super().__init__()
-        self.model, self.pieces = model, pieces
-        self.special, self.max_length = model.special, model.max_length
-        self.source_embedding = model.source_embedding
-        # Without initialization, as the rows of the model's own output layer replace the weights.
-        self.output = nn.utils.skip_init(type(model.output), model.output.in_features, len(pieces))
-        self.output.weight = nn.Parameter(model.output.weight[pieces], requires_grad=False)
-        self.output.bias = nn.Parameter(model.output.bias[pieces], requires_grad=False)
-        self.train(model.training)
-
-    def source_mask(self, source: Tensor) -> Tensor:
-        """Return the model's mask of source positions."""
-        return self.model.source_mask(source)
-
-    def encode(self, source: Tensor, lengths: Sequence[int] = ()) -> Memory:
-        """Encode sources as the model does."""
-        return self.model.encode(source, lengths)
-
-    def read(self, embedded: Tensor, mask: Tensor) -> Memory:
-        """Encode embedded sources as the model does."""
-        return self.model.read(embedded, mask)
-
-    def features(self, memory: Memory, targets_in: Tensor) -> Tensor:
-        """Return the model's features for targets that are given as places among the pieces."""
-        return self.model.features(memory, self.pieces[targets_in])
-
-    def start(self, memory: Memory) -> StateT:
-        """Return the model's first state."""
-        return self.model.start(memory)
-
-    def advance(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Advance the model by tokens that are given as places among the pieces."""
-        return self.model.advance(self.pieces[tokens], state)

@@ -17,6 +17,7 @@ from translucid.engines.onnx.conventions import is_supported as onnx_supports
 from translucid.engines.tuned import SHORTLIST, Tuned, load_tuned, save_tuned
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import certainly_cpu, choose_device
+from translucid.kernels.pytorch import has_pytorch, require_pytorch
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from translucid.engines.ctranslate2.searching import CTranslate2Engine
     from translucid.engines.engine import Engine
     from translucid.engines.onnx.searching import OnnxEngine
+    from translucid.runs.adapters import Adapter
 
 EngineName: TypeAlias = Literal["auto", "torch", "ctranslate2", "onnx"]
 TITLES = {"ctranslate2": "CTranslate2", "onnx": "the graph for ONNX Runtime"}
@@ -42,7 +44,7 @@ def choose_engine(
     threads: int | None = None,
     listed: bool = True,
     pieces: Path | None = None,
-    adapter: str | None = None,
+    adapter: Adapter | None = None,
 ) -> Engine:
     """Return the engine for a run; `auto` is the fastest one that can run the model.
 
@@ -61,15 +63,16 @@ def choose_engine(
         threads: the number of threads of a fast engine; one for each core by default.
         listed: whether a shortlist may be used; it holds for one pair of languages.
         pieces: the file of the pieces of the target language, if only these are candidates, as in `torch_engine`.
-        adapter: the fingerprint of the adapter that the PyTorch engine has, if any.
+        adapter: the adapter that the PyTorch engine has, if any.
 
     Raises:
         UserError: the requested engine can't run the model, can't run on that device, or computes other numbers; or
             the model is damaged.
     """
     if name == "torch":
+        require_pytorch("--engine torch")
         return torch_engine()
-    where = "cpu" if certainly_cpu(device) else str(choose_device(device))
+    where = _place(device)
     if name == "auto" and where != "cpu":
         return torch_engine()
     if name == "ctranslate2" and not where.startswith(("cpu", "cuda")):
@@ -89,6 +92,7 @@ def choose_engine(
 
     chosen = tuned.engine if name == "auto" else name
     if chosen == "torch":
+        require_pytorch(f"translating with {run.path}, whose model CTranslate2 does not have,")
         return narrowed()
     fast: CTranslate2Engine | OnnxEngine
     if chosen == "onnx":
@@ -109,11 +113,30 @@ def choose_engine(
     return narrowed()
 
 
+def _place(device: str) -> str:
+    """Return the device on which an engine runs: cpu, cuda, cuda:1 or mps.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    if certainly_cpu(device):
+        return "cpu"
+    if not has_pytorch() and device.startswith("cuda"):
+        from translucid.engines.ctranslate2.opening import refuse_missing_gpu
+
+        refuse_missing_gpu(device)
+        return device
+    return str(choose_device(device))
+
+
 def _tuning_result(run: RunFolder, configuration: Configuration, *, listed: bool) -> Tuned:
     """Return the result of `translucid tune`, or the defaults; without its shortlist where that does not hold."""
     tuned = load_tuned(run.path)
     if tuned is None:
         tuned = Tuned(engine="ctranslate2" if ctranslate2_supports(configuration.model) else "torch")
+    only_fast = not has_pytorch() and tuned.difference is None and ctranslate2_supports(configuration.model)
+    if tuned.engine == "torch" and only_fast:
+        tuned = tuned.model_copy(update={"engine": "ctranslate2"})
     if tuned.engine == "torch" and _onnx_is_faster(configuration.model, tuned):
         tuned = tuned.model_copy(update={"engine": "onnx"})
     if listed and tuned.languages in (None, configuration.data.languages):

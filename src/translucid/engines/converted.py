@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from translucid import __version__
 from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -24,6 +24,9 @@ from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from translucid.runs.adapters import Adapter
 
 KEPT = 8
 """The number of models of a kind in the cache; the one that was used least recently is removed."""
@@ -66,7 +69,7 @@ def conversion_identity(
     tokenizer: Tokenizer,
     *,
     shortlist: Path | None,
-    adapter: str | None,
+    adapter: Adapter | None,
     versions: Sequence[str] = (),
     code: Iterable[Path],
 ) -> dict[str, object]:
@@ -77,13 +80,13 @@ def conversion_identity(
         configuration: the configuration of the run.
         tokenizer: the tokenizer of the run.
         shortlist: the file with the candidates, if there is one.
-        adapter: the fingerprint of the model's adapter, if any.
+        adapter: the model's adapter, if any.
         versions: the versions of the packages of the engine.
         code: the files that convert the model.
     """
     return {
         "model": run.model_digest(),
-        "adapter": adapter,
+        "adapter": adapter and adapter.fingerprint,
         "shape": configuration.model.model_dump(),
         "tokenizer": tokenizer.fingerprint,
         "shortlist": shortlist and digest(shortlist),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from translucid.ground.errors import UserError
 from translucid.kernels.machine import keep_freed_memory
+from translucid.kernels.pytorch import has_pytorch, require_pytorch
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +26,9 @@ def choose_device(name: str = "auto") -> torch.device:
     with its local rank.
 
     Raises:
-        UserError: this machine or this build of PyTorch has no such device.
+        UserError: this machine or this build of PyTorch has no such device, or there is no PyTorch.
     """
+    require_pytorch(f"--device {name}")
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -53,8 +55,11 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def certainly_cpu(name: str) -> bool:
-    """Whether a device name certainly means the CPU; decided without loading PyTorch, so False if in doubt."""
-    return name == "cpu" or (name == "auto" and _no_gpu())
+    """Whether a device name certainly means the CPU; decided without loading PyTorch, so False if in doubt.
+
+    Without PyTorch, `auto` is the CPU.
+    """
+    return name == "cpu" or (name == "auto" and (not has_pytorch() or _no_gpu()))
 
 
 def _no_gpu() -> bool:

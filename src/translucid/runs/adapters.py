@@ -13,11 +13,13 @@ from translucid.ground.errors import UserError, nearest
 from translucid.ground.reading import digest, refuse_strange
 from translucid.models.copying import shared_copy
 from translucid.runs.run_folder import ADAPTER, RunFolder
-from translucid.runs.tensor_file import load_tensors, read_header, save_tensors
+from translucid.runs.tensor_file import load_arrays, load_tensors, read_header, save_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor, nn
 
 
@@ -97,6 +99,11 @@ class Adapter:
         """
         tensors, _ = load_tensors(self.file)
         return {name: (tensors[f"{name}.up"], tensors[f"{name}.down"]) for name in self.names}
+
+    def arrays(self) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Read what `differences` reads, with NumPy."""
+        arrays, _ = load_arrays(self.file)
+        return {name: (arrays[f"{name}.up"], arrays[f"{name}.down"]) for name in self.names}
 
 
 def with_adapter(model: AnyModel, adapter: Adapter) -> AnyModel:

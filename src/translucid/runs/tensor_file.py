@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from translucid.ground.atomic import write_atomically
@@ -46,14 +48,30 @@ def load_tensors(path: Path, *, finite: bool = True) -> tuple[dict[str, Tensor],
         UserError: the file is missing, cut short, damaged, or not ours.
     """
     with _opened(path, "pt") as (file, facts):
-        metadata = file.metadata()
         # Copies, because safetensors returns views of the file, which may still be changed after the check.
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a dict
-        if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
-            raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
+        _refuse_damage(tensors, file.metadata(), path)
     if finite:
         refuse_not_finite(tensors, path)
     return tensors, facts
+
+
+def load_arrays(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
+    """Read weights that `save_tensors` wrote as NumPy arrays of float32; this does not import PyTorch.
+
+    Raises:
+        UserError: the file is missing, cut short, damaged, or not ours, or has weights that are not finite numbers.
+    """
+    with _opened(path, "np") as (file, facts):
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        _refuse_damage(arrays, file.metadata(), path)
+    for name, array in arrays.items():
+        if not np.issubdtype(array.dtype, np.floating):
+            raise UserError(f"does not fit the model: {name} is {array.dtype}", file=path, fix=_MISFIT)
+        if not np.isfinite(array).all():
+            raise _not_finite(name, path)
+        arrays[name] = array.astype(np.float32, copy=False)
+    return arrays, facts
 
 
 def read_header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, Any]]:
@@ -80,7 +98,11 @@ def refuse_not_finite(tensors: Mapping[str, Tensor], file: Path) -> None:
         if tensor.dtype.itemsize == 1:  # PyTorch has no `isfinite` for numbers of 8 bits
             tensor = tensor.float()
         if not tensor.isfinite().all():
-            raise UserError(f"has weights that are not finite numbers: {name}", file=file, fix="Get the file again.")
+            raise _not_finite(name, file)
+
+
+def _not_finite(name: str, file: Path) -> UserError:
+    return UserError(f"has weights that are not finite numbers: {name}", file=file, fix="Get the file again.")
 
 
 @contextmanager
@@ -115,14 +137,29 @@ def _facts(metadata: dict[str, str], path: Path) -> dict[str, Any]:
     return facts
 
 
-def _checksum(tensors: dict[str, Tensor], text: str) -> str:
-    import torch
+def _refuse_damage(tensors: Mapping[str, Any], metadata: Mapping[str, str], path: Path) -> None:
+    """Compare the content of a file with its checksum.
 
+    Raises:
+        UserError: they differ.
+    """
+    if _checksum(tensors, metadata["translucid"]) != metadata["sha256"]:
+        raise UserError("is damaged: its content does not match its checksum", file=path, fix=_FIX)
+
+
+def _checksum(tensors: Mapping[str, Any], text: str) -> str:
+    """Return a checksum of tensors of PyTorch or NumPy, which is the same for both."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+        if isinstance(tensor, np.ndarray):
+            number, content = f"torch.{tensor.dtype}", tensor.reshape(-1).view(np.uint8)
+        else:
+            import torch
+
+            number, content = str(tensor.dtype), tensor.flatten().view(torch.uint8).numpy()
+        digest.update(f"{name} {number} {tuple(tensor.shape)}".encode())
+        digest.update(content.data)
     return digest.hexdigest()
 
 

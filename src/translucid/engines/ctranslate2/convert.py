@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ctranslate2 import specs
 from ctranslate2.specs.common_spec import LayerNormSpec
 from ctranslate2.specs.model_spec import index_spec
-from numpy.typing import NDArray
-from torch import Tensor
 
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.shortlist import read_shortlist
@@ -20,10 +18,12 @@ from translucid.engines.ctranslate2.conventions import ACTIVATIONS, Quantization
 from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
-from translucid.layers.embedding import Embedding
-from translucid.layers.positions import NoPositions
-from translucid.models.protocol import SequenceModel
-from translucid.models.transformer import Transformer
+from translucid.runs.transformer_weights import Floats, TransformerWeights
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from translucid.models.protocol import SequenceModel
 
 HOLDS = "model.bin", "a CTranslate2 model"
 """A file by which an exported folder is recognised, and the name of its kind."""
@@ -60,14 +60,22 @@ def save_ctranslate2(
     *,
     attention_layer: int = -1,
 ) -> None:
-    """Write a model into a folder that `ctranslate2.Translator` opens. Its input is pieces, end token included.
-
-    With a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words is
-    saved with the model, to be used with `use_vmap=True`.
+    """Write a PyTorch model into a folder; see `save_weights`.
 
     Raises:
         UserError: the model is not a Transformer, the only kind that CTranslate2 supports, or there is no shortlist.
     """
+    save_weights(weights_of(model), tokenizer, folder, quantization, shortlist, attention_layer=attention_layer)
+
+
+def weights_of(model: SequenceModel) -> TransformerWeights:
+    """Return the weights of a PyTorch model as CTranslate2 needs them.
+
+    Raises:
+        UserError: the model is not a Transformer that CTranslate2 supports.
+    """
+    from translucid.models.transformer import Transformer
+
     if not isinstance(model, Transformer):
         what = f"a model of the kind {type(model).__name__} can't become a CTranslate2 model"
         raise UserError(what, fix="CTranslate2 runs Transformers only; use the model as it is.")
@@ -77,7 +85,41 @@ def save_ctranslate2(
     if model.options.decoder == "ssru":
         fix = "CTranslate2 has decoders with self-attention only; use --to onnx or --to marian."
         raise UserError("a model with model.decoder=ssru can't become a CTranslate2 model", fix=fix)
-    spec = _spec(model, attention_layer)
+    rows, tables = position_rows(model.options), []
+    for side in (model.source_embedding, model.target_embedding):
+        embedding: Any = side  # submodules have no static types
+        encodings = embedding.positions(rows)
+        if isinstance(encodings, float):  # CTranslate2 has no switch for a model without positions
+            tables.append(np.zeros((rows, model.options.width), np.float32))
+        else:
+            tables.append(_array(encodings))
+    arrays = {name: _array(tensor) for name, tensor in model.state_dict().items()}
+    return TransformerWeights(model.options, arrays, (tables[0], tables[1]))
+
+
+def _array(tensor: Tensor) -> Floats:
+    array: Floats = tensor.detach().float().cpu().numpy()
+    return array
+
+
+def save_weights(
+    weights: TransformerWeights,
+    tokenizer: Tokenizer,
+    folder: Path,
+    quantization: Quantization = "float32",
+    shortlist: Path | None = None,
+    *,
+    attention_layer: int = -1,
+) -> None:
+    """Write weights into a folder that `ctranslate2.Translator` opens. Its input is pieces, end token included.
+
+    With a `shortlist` that is the same for all sources, the model has no other target pieces; one by source words is
+    saved with the model, to be used with `use_vmap=True`.
+
+    Raises:
+        UserError: there is no shortlist.
+    """
+    spec = _spec(weights, attention_layer)
     targets = tokenizer.target_pieces(range(tokenizer.target_size))
     if shortlist:
         listed = read_shortlist(shortlist, tokenizer)  # validates the file: CTranslate2 would accept a damaged one
@@ -116,10 +158,9 @@ def _vocabulary(pieces: list[str]) -> list[str]:
     return [*SPELLED, *pieces[len(SPELLED) :]]
 
 
-def _spec(transformer: Transformer, attention_layer: int) -> specs.TransformerSpec:
+def _spec(weights: TransformerWeights, attention_layer: int) -> specs.TransformerSpec:
     """Return the weights of a Transformer in CTranslate2's structure."""
-    o = transformer.options
-    model: Any = transformer  # its submodules have no static types
+    o, arrays = weights.options, weights.arrays
     layers = {"encoder": o.encoder_layers, "decoder": o.decoder_layers}
     spec = specs.TransformerSpec.from_config(
         (*layers.values(),),
@@ -130,15 +171,15 @@ def _spec(transformer: Transformer, attention_layer: int) -> specs.TransformerSp
         alignment_heads=1,
     )
     spec.decoder.start_from_zero_embedding = o.zero_start
-    for side, embedding in ((spec.encoder, model.source_embedding), (spec.decoder, model.target_embedding)):
+    # Copies, because quantisation would change the model's weights in place.
+    for side, positions in zip((spec.encoder, spec.decoder), weights.positions, strict=True):
         side.scale_embeddings = o.scale_embeddings
-        side.position_encodings.encodings = _positions(embedding, position_rows(o))
-    spec.encoder.embeddings[0].weight = _array(model.source_embedding.tokens.weight)
-    spec.decoder.embeddings.weight = _array(model.target_embedding.tokens.weight)
-    weights = transformer.state_dict()
+        side.position_encodings.encodings = positions.copy()
+    spec.encoder.embeddings[0].weight = arrays["source_embedding.tokens.weight"].copy()
+    spec.decoder.embeddings.weight = arrays["target_embedding.tokens.weight"].copy()
     for part_name, names in layer_names(layers, pre=o.norm == "pre"):
         part = index_spec(spec, part_name)
-        weight, bias = _joined(weights, names, "weight"), _joined(weights, names, "bias")
+        weight, bias = _joined(arrays, names, "weight"), _joined(arrays, names, "bias")
         if isinstance(part, LayerNormSpec):
             part.gamma, part.beta = weight, bias
         else:
@@ -146,18 +187,6 @@ def _spec(transformer: Transformer, attention_layer: int) -> specs.TransformerSp
     return spec
 
 
-def _joined(weights: Mapping[str, Tensor], names: Iterable[str], what: str) -> NDArray[np.float32]:
-    """Return the weights or biases of layers that CTranslate2 has as one."""
-    return np.concatenate([_array(weights[f"{name}.{what}"]) for name in names])
-
-
-def _positions(embedding: Embedding, length: int) -> NDArray[np.float32]:
-    """Return the position encodings [length, D]; CTranslate2 has no switch for a model without, so zeros stand in."""
-    width = embedding.tokens.embedding_dim
-    if isinstance(embedding.positions, NoPositions):
-        return np.zeros((length, width), np.float32)
-    return _array(embedding.positions(length))
-
-
-def _array(tensor: Tensor) -> NDArray[np.float32]:
-    return tensor.detach().float().cpu().numpy().copy()  # quantisation would change the model's weights in place
+def _joined(arrays: Mapping[str, Floats], names: Iterable[str], what: str) -> Floats:
+    """Return a copy of the weights or biases of layers that CTranslate2 has as one."""
+    return np.concatenate([arrays[f"{name}.{what}"] for name in names])

@@ -8,12 +8,24 @@ from pathlib import Path
 import ctranslate2
 
 from translucid.engines.ctranslate2.conventions import Quantization
+from translucid.ground.errors import UserError
 
 
 def gpu_of(device: str) -> int | None:
     """Return the number of the GPU that a device such as `cuda` or `cuda:1` names; None for the CPU."""
     kind, _, number = device.partition(":")
     return int(number or 0) if kind == "cuda" else None
+
+
+def refuse_missing_gpu(device: str) -> None:
+    """Check that CTranslate2 has the GPU that a device names.
+
+    Raises:
+        UserError: it has not.
+    """
+    gpu, count = gpu_of(device), ctranslate2.get_cuda_device_count()
+    if gpu is not None and gpu >= count:
+        raise UserError(f"there is no device {device!r} here", fix=f"CTranslate2 finds {count} GPUs; use --device cpu.")
 
 
 def half_precision(device: str, quantization: Quantization) -> str:

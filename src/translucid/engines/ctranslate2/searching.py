@@ -3,7 +3,8 @@
 Its beam search differs from ours in the stopping criterion and in length normalisation, so we request the whole beam
 with plain log-probabilities, and rank it ourselves. It has no rule against loops and one limit of length for all
 sentences, so a sentence whose output loops or gets too long is searched again, the loop forbidden, with its own limit.
-A sentence that breaks a rule even then is left to the PyTorch engine: the rules hold for every engine.
+A sentence that breaks a rule even then is left to the PyTorch engine, or without PyTorch searched once more without any
+repeated pair of pieces: the rules hold for every engine.
 
 The probability of tokens that it may not output (padding, unknown, start, and an immediate end) goes to all others, so
 its scores are a little higher than ours: by 0.001 on average and 0.003 at most over 500 sentences of the phrasebook.
@@ -15,14 +16,12 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import ctranslate2
 
@@ -34,13 +33,18 @@ from translucid.engines.agreement import largest_difference
 from translucid.engines.converted import conversion_identity, load_difference, open_converted, save_difference
 from translucid.engines.ctranslate2.conventions import POSITIONS, Quantization, position_rows
 from translucid.engines.ctranslate2.opening import half_precision, open_translator
+from translucid.engines.ctranslate2.task import Search, Task, wait_for
 from translucid.engines.tuned import Tuned
-from translucid.ground.cancellation import asked_about, between_steps
+from translucid.ground.errors import UserError
 from translucid.ground.special import SPELLED
 from translucid.kernels.machine import cores
+from translucid.kernels.pytorch import has_pytorch, require_pytorch
+from translucid.runs import transformer_weights
+from translucid.runs.transformer_weights import TransformerWeights
 
 if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
+    from translucid.runs.adapters import Adapter
     from translucid.runs.configuration import Configuration
     from translucid.runs.run_folder import RunFolder
 
@@ -160,11 +164,11 @@ class CTranslate2Engine:
         *,
         device: str = "cpu",
         threads: int | None = None,
-        adapter: str | None = None,
+        adapter: Adapter | None = None,
     ) -> CTranslate2Engine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
 
-        `tuned` names the weights and candidates; `adapter`: the fingerprint of the model's adapter, if any.
+        `tuned` names the weights and candidates; `adapter`: the model's adapter, if any.
 
         Raises:
             UserError: the model is damaged or not a Transformer, or the shortlist does not exist.
@@ -178,13 +182,19 @@ class CTranslate2Engine:
             shortlist=shortlist,
             adapter=adapter,
             versions=[ctranslate2.__version__],
-            code=[here / "convert.py", here / "conventions.py"],
+            code=[here / "convert.py", here / "conventions.py", Path(transformer_weights.__file__)],
         )
-        made_from = identity | {"quantization": tuned.quantization}
+        # Without PyTorch, there is nothing to compare the converted model with.
+        made_from = identity | {"quantization": tuned.quantization, "compared": has_pytorch()}
 
         def convert(folder: Path) -> None:
-            from translucid.engines.ctranslate2.convert import save_ctranslate2
+            from translucid.engines.ctranslate2.convert import save_ctranslate2, save_weights
 
+            if not has_pytorch():
+                rows = position_rows(configuration.model)
+                weights = TransformerWeights.of_run(run, configuration, tokenizer, adapter, rows)
+                save_weights(weights, tokenizer, folder, tuned.quantization, shortlist)
+                return
             save_ctranslate2(torch_engine().model, tokenizer, folder, tuned.quantization, shortlist)
             difference = cls.difference_from(torch_engine(), tokenizer)
             save_difference(folder, difference)
@@ -217,26 +227,27 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """Return up to `nbest` hypotheses for each sentence; arguments as for an `Engine`."""
         if options.sample or options.beam > WIDEST or options.min_length > 1:
+            require_pytorch(f"sampling, a beam above {WIDEST} or a minimum length above 1")
             return self.torch_engine().decode(sentences, options, on_batch, numbers)
         done = on_batch or (lambda count: None)
         results = [[empty_hypothesis()] for _ in sentences]
         most = self.longest or self.positions
-        accepted: list[_Task] = []
-        left: list[_Task] = []
+        accepted: list[Task] = []
+        left: list[Task] = []
         for i, ids in enumerate(sentences):
             if len(ids) > 1:
-                task = _Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
+                task = Task(i, ids, length_limit(len(ids) - 1, options, self.longest))
                 if max(len(ids), task.limit + 1) <= most:
                     accepted.append(task)
                 else:
                     left.append(task)
         done(len(sentences) - len(accepted) - len(left))
         accepted.sort(key=lambda task: -len(task.ids))
-        searches: Iterable[_Search] = self._in_calls(accepted, options)
+        searches: Iterable[Search] = self._in_calls(accepted, options)
         for attempt in range(ATTEMPTS):
-            again: list[_Task] = []
+            again: list[Task] = []
             for task, answer in searches:
-                hypotheses = self._hypotheses(task, _wait_for(answer), options, cut=attempt > 0)
+                hypotheses = self._hypotheses(task, wait_for(answer), options, cut=attempt > 0)
                 if hypotheses:
                     results[task.number] = hypotheses
                     done(1)
@@ -245,10 +256,31 @@ class CTranslate2Engine:
             searches = self._one_by_one(again, options)
         left += again
         if left:
-            by_torch = self.torch_engine().decode([task.ids for task in left], options)
-            for task, hypotheses in zip(left, by_torch, strict=True):
+            for task, hypotheses in zip(left, self._left(left, options), strict=True):
                 results[task.number] = hypotheses
             done(len(left))
+        return results
+
+    def _left(self, tasks: Sequence[Task], options: DecodingOptions) -> list[list[Hypothesis]]:
+        """Translate sentences that break a rule, or are too long, by PyTorch; without it, repeat no pair of pieces.
+
+        Raises:
+            UserError: a source is too long for the converted model, and there is no PyTorch.
+        """
+        if has_pytorch():
+            return self.torch_engine().decode([task.ids for task in tasks], options)
+        most = self.longest or self.positions
+        strict = options.model_copy(update={"no_repeat_ngram": 2, "max_loops": 0})
+        results = []
+        for task in tasks:
+            if len(task.ids) > most:
+                require_pytorch(f"a source of {len(task.ids)} pieces, where CTranslate2 has {most} positions,")
+            task.limit = min(task.limit, most - 1)
+            (answer,) = self._begin([task], task.limit, strict)
+            hypotheses = self._hypotheses(task, wait_for(answer), strict, cut=True)
+            if hypotheses is None:
+                raise UserError("the model's predictions are not numbers (NaN or infinite)", fix="Train it again.")
+            results.append(hypotheses)
         return results
 
     def forced(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
@@ -272,11 +304,11 @@ class CTranslate2Engine:
 
     def _scores(self, answer: ctranslate2.AsyncScoringResult) -> list[float]:
         """Wait for the log-probabilities of an output, and leave out those of the common prefix."""
-        return list(_wait_for(answer).log_probs[len(self.opening) :])
+        return list(wait_for(answer).log_probs[len(self.opening) :])
 
-    def _in_calls(self, tasks: Sequence[_Task], options: DecodingOptions) -> list[_Search]:
+    def _in_calls(self, tasks: Sequence[Task], options: DecodingOptions) -> list[Search]:
         """Begin the first search for each sentence, many sentences in a call."""
-        searches: list[_Search] = []
+        searches: list[Search] = []
         for first in range(0, len(tasks), CALL):
             call = tasks[first : first + CALL]
             # One token more than any may have, so that outputs that have ended differ from truncated ones.
@@ -284,9 +316,9 @@ class CTranslate2Engine:
             searches += zip(call, self._begin(call, longest, options), strict=True)
         return searches
 
-    def _one_by_one(self, tasks: Sequence[_Task], options: DecodingOptions) -> Iterator[_Search]:
+    def _one_by_one(self, tasks: Sequence[Task], options: DecodingOptions) -> Iterator[Search]:
         """Begin a search for each sentence alone, with its own limit, a few ahead of the one that is awaited."""
-        ahead: deque[_Search] = deque()
+        ahead: deque[Search] = deque()
         for task in tasks:
             (answer,) = self._begin([task], task.limit, options, task.banned)
             ahead.append((task, answer))
@@ -295,7 +327,7 @@ class CTranslate2Engine:
         yield from ahead
 
     def _begin(
-        self, tasks: Sequence[_Task], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
+        self, tasks: Sequence[Task], longest: int, options: DecodingOptions, banned: Sequence[list[str]] = ()
     ) -> list[ctranslate2.AsyncTranslationResult]:
         """Begin a search for outputs of up to `longest` tokens, end token included."""
         # With a shortlist, CTranslate2 (4.8) takes the numbers of forbidden pieces for places on the list; and after a
@@ -324,7 +356,7 @@ class CTranslate2Engine:
         return answers
 
     def _hypotheses(
-        self, task: _Task, answer: ctranslate2.TranslationResult, options: DecodingOptions, *, cut: bool
+        self, task: Task, answer: ctranslate2.TranslationResult, options: DecodingOptions, *, cut: bool
     ) -> list[Hypothesis] | None:
         """Return the best outputs; None if one of them breaks a rule, so that the sentence has to be searched again.
 
@@ -348,7 +380,7 @@ class CTranslate2Engine:
             hypotheses.append(Hypothesis(tokens, log_probability, log_probability / penalty))
         return in_order(hypotheses)[: options.nbest]
 
-    def _ban_loops(self, task: _Task, outputs: Sequence[list[int]], max_loops: int) -> bool:
+    def _ban_loops(self, task: Task, outputs: Sequence[list[int]], max_loops: int) -> bool:
         """Ban the loops in the outputs of a sentence from its next search; whether there are any."""
         loops = [find_loop(tokens, max_loops, self.word_starts) for tokens in outputs if max_loops]
         for loop in filter(None, loops):
@@ -360,29 +392,3 @@ class CTranslate2Engine:
 
     def _source(self, ids: list[int]) -> list[str]:
         return [*map(self.source.__getitem__, ids[:-1]), SPELLED.end]
-
-
-def _wait_for(answer: Any) -> Any:
-    """Wait for a result, and check meanwhile whether it was cancelled."""
-    pause = 0.0005
-    while asked_about() and not answer.done():
-        between_steps()
-        time.sleep(pause)
-        pause = min(2 * pause, 0.01)
-    return answer.result()
-
-
-@dataclass
-class _Task:
-    """A sentence to search for."""
-
-    number: int
-    """The place of the sentence in the results."""
-    ids: list[int]
-    limit: int
-    """The most tokens that an output may have, without the end token."""
-    banned: list[list[str]] = field(default_factory=list)
-    """The loops of earlier outputs, which later ones may not have."""
-
-
-_Search: TypeAlias = tuple[_Task, "ctranslate2.AsyncTranslationResult"]

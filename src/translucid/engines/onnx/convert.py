@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from translucid.decoding.shortlist import Narrowed
+from translucid.decoding.narrowed import Narrowed
 from translucid.engines.onnx import recurrent, transformer
 from translucid.engines.onnx.graph import Graph
 from translucid.engines.onnx.model import ENCODER, STEP

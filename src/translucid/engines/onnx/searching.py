@@ -37,6 +37,7 @@ from translucid.models.model_options import TransformerOptions
 if TYPE_CHECKING:
     from translucid.decoding.search import TorchEngine
     from translucid.engines.onnx.search import Rules
+    from translucid.runs.adapters import Adapter
     from translucid.runs.configuration import Configuration
     from translucid.runs.run_folder import RunFolder
 
@@ -132,11 +133,11 @@ class OnnxEngine:
         tuned: Tuned,
         *,
         threads: int | None = None,
-        adapter: str | None = None,
+        adapter: Adapter | None = None,
     ) -> OnnxEngine:
         """Open the model of a run folder, without loading PyTorch if it has been converted before.
 
-        `tuned` names the candidates; `adapter`: the fingerprint of the model's adapter, if any.
+        `tuned` names the candidates; `adapter`: the model's adapter, if any.
 
         Raises:
             UserError: the model is damaged, there are no graphs for it, or a package is missing.

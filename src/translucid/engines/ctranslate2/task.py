@@ -1,0 +1,37 @@
+"""A sentence to search for, and waiting for the result."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import ctranslate2
+
+from translucid.ground.cancellation import asked_about, between_steps
+
+
+def wait_for(answer: Any) -> Any:
+    """Wait for a result, and check meanwhile whether it was cancelled."""
+    pause = 0.0005
+    while asked_about() and not answer.done():
+        between_steps()
+        time.sleep(pause)
+        pause = min(2 * pause, 0.01)
+    return answer.result()
+
+
+@dataclass
+class Task:
+    """A sentence to search for."""
+
+    number: int
+    """The place of the sentence in the results."""
+    ids: list[int]
+    limit: int
+    """The most tokens that an output may have, without the end token."""
+    banned: list[list[str]] = field(default_factory=list)
+    """The loops of earlier outputs, which later ones may not have."""
+
+
+Search: TypeAlias = tuple[Task, ctranslate2.AsyncTranslationResult]

@@ -33,15 +33,13 @@ from translucid.documents.word_links import Links, Vector, WordLinks, words_of
 from translucid.evaluation.alignment_error import Gold, alignment_score
 from translucid.inspection.alignment import (
     learn_alignment,
-    link,
     linked,
     read_alignment,
-    source_shares,
-    weights_between,
-    word_weights,
+    weights_of,
 )
 from translucid.inspection.explain.case import Case
 from translucid.inspection.forced_decoding import forced_decoding
+from translucid.inspection.word_weights import Floats, link, source_shares
 
 COUNT = 1000
 TAUGHT = 100, 200, 500, 2000
@@ -87,16 +85,16 @@ def placing(translator: Translator, count: int) -> None:
     begun = time.perf_counter()
     seen = [one for pair in pairs for one in translator.inspect([(pair.source, pair.target)])]
     looked = time.perf_counter()
-    erased = [_shares(erased_logits(translator, pair)) for pair in pairs]
+    erased = [_shares(erased_logits(translator, pair)).numpy() for pair in pairs]
     done = time.perf_counter()
     translator.translate([pair.source for pair in pairs])
     spent = [1000 * each / count for each in (looked - begun, done - looked, time.perf_counter() - done)]
-    attention = [source_shares(weights_between(one, options)) for one in seen]
+    attention = [weights_of(one, options).shares for one in seen]
     both = [(one + other) / 2 for one, other in zip(attention, erased, strict=True)]
     links: dict[str, list[Links]] = {
         "gold links": [_weighted(pair.alignment) for pair in pairs],
         "attention, links": [_weighted(read_alignment(one, options)) for one in seen],
-        "attention, squared shares": [word_weights(one, options) for one in seen],
+        "attention, squared shares": [weights_of(one, options).soft_links() for one in seen],
         "erasure, squared shares": [_squared(one) for one in erased],
         "attention and erasure, squared shares": [_squared(one) for one in both],
     }
@@ -128,7 +126,7 @@ def placing(translator: Translator, count: int) -> None:
     print(f"wrong by the last: {wrong_words(pairs, weights)}")
 
 
-def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list[Tensor]:
+def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list[Floats]:
     """Return for each pair the shares by an alignment layer that has learned from `count` training pairs."""
     model, tokenizer = translator.model, translator.tokenizer
     examples = []
@@ -141,7 +139,7 @@ def learned(translator: Translator, pairs: Sequence[Phrase], count: int) -> list
     layer = learn_alignment(model, examples, translator.device)
     ids = [pair.ids for pair in translator.pipeline.pairs([(pair.source, pair.target) for pair in pairs])]
     seen = forced_decoding(model, tokenizer, ids, translator.device, look=False, layer=layer)
-    return [source_shares(one.words(one.links)) for one in seen]
+    return [source_shares(one.words(one.links).between_words.numpy()) for one in seen]
 
 
 def erased_logits(translator: Translator, pair: Phrase) -> Tensor:
@@ -168,11 +166,11 @@ def _shares(falls: Tensor) -> Tensor:
     return falls / falls.sum(0, keepdim=True)
 
 
-def _squared(shares: Tensor) -> Links:
+def _squared(shares: Floats) -> Links:
     return [(s, t, weight) for t, row in enumerate((shares**2).tolist()) for s, weight in enumerate(row)]
 
 
-def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Tensor]) -> str:
+def wrong_words(pairs: Sequence[Phrase], weights: Sequence[Floats]) -> str:
     """Return the target words whose strongest link is wrong most often, each with how often, and of how many."""
     wrong: Counter[str] = Counter()
     every: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from translucid.corpora.phrasebook import generate
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.evaluation.alignment_error import AlignmentOptions, to_pharaoh
 from translucid.ground.console import Console
-from translucid.inspection.alignment import word_weights
+from translucid.inspection.alignment import weights_of
 from translucid.inspection.forced_decoding import forced_decoding
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors, save_tensors
@@ -126,7 +126,7 @@ def test_all_readers_of_alignments_read_it(run, small_run, gold, call):
     assert t.translate(text).text == untaught.translate(text).text
     (now,), (before,) = (one.inspect([(text, "Le gusta el libro rojo.")]) for one in (t, untaught))
     options = t.configuration.alignment
-    assert before.links is None and word_weights(now, options) != word_weights(before, options)
+    assert before.links is None and weights_of(now, options).soft_links() != weights_of(before, options).soft_links()
     line = call("translate", run, "--alignments", text).out.strip()
     assert line.split("\t")[1] == to_pharaoh(t.translate(text).alignment)
 

@@ -1,10 +1,13 @@
 """Terms are applied: what the model leaves out is searched for with constraints, in place of what it said."""
 
+from functools import partial
+
+import numpy as np
 import pytest
-import torch
 
 from translucid.api.segment_translator import SegmentTranslator
 from translucid.api.translator import Translator
+from translucid.api.word_weights import word_weights
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis
 from translucid.documents.tagged_text import Mark, Side, TaggedText
@@ -98,7 +101,7 @@ def test_what_the_model_said_tells_where_a_term_goes(translator):
     """The first piece of some word of the translation, for each word of the term."""
     own = translator.torch_engine
     terms = TermList(terms_of([("soccer", "x"), ("the beach", "y")]))
-    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, translator.configuration.alignment)
+    constraint = TermConstraint(lambda: own, terms, translator.tokenizer, partial(word_weights, translator))
     ids = translator.pipeline.encode(TEXTS[3]).ids
     ((best,),) = own.decode([ids], translator.configuration.decoding)
     text = translator.tokenizer.decode(best.tokens)
@@ -227,10 +230,10 @@ def test_an_article_is_not_taken_for_the_noun_behind_it():
     words = [
         LinkedWord(i, span) for i, span in enumerate([(0, 8), (9, 11), (12, 18), (19, 20)])
     ]  # Me_gusta el fútbol y
-    assert _translating(words, torch.tensor([0.1, 0.5, 0.3, 0.1])).token == 2
-    assert _translating(words, torch.tensor([0.1, 0.7, 0.1, 0.1])).token == 1
-    assert _translating(words, torch.tensor([0.1, 0.2, 0.6, 0.1])).token == 2
-    assert _translating(words, torch.tensor([0.1, 0.1, 0.2, 0.6])).token == 3
+    assert _translating(words, np.array([0.1, 0.5, 0.3, 0.1])).token == 2
+    assert _translating(words, np.array([0.1, 0.7, 0.1, 0.1])).token == 1
+    assert _translating(words, np.array([0.1, 0.2, 0.6, 0.1])).token == 2
+    assert _translating(words, np.array([0.1, 0.1, 0.2, 0.6])).token == 3
 
 
 def test_a_term_has_its_tag_wherever_the_attention_looks(translator):

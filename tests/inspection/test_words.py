@@ -7,8 +7,8 @@ import torch
 from rich.console import Console
 
 from translucid.evaluation.alignment_error import to_pharaoh
-from translucid.inspection.alignment import link, source_shares
 from translucid.inspection.terminal import attention_table, heatmap
+from translucid.inspection.word_weights import link, source_shares
 from translucid.inspection.words import WordMap, word_map, word_spans
 
 SOURCE = ["▁I", "▁drink", "▁wa", "ter", "</s>"]
@@ -48,13 +48,13 @@ def test_sides_that_do_not_fit_are_refused():
 
 def test_each_target_word_is_linked_to_where_it_looked_most_the_end_token_aside():
     words = word_map(SOURCE, TARGET, WEIGHTS)
-    links = link(words.weights[:-1, :-1], both=False)
+    links = link(words.weights[:-1, :-1].numpy(), both=False)
     assert links == [(1, 0), (2, 1)]
     assert to_pharaoh(links) == "1-0 2-1"
     to_the_end = WordMap(["a", "b", "</s>"], ["x", "</s>"], torch.tensor([[0.1, 0.2, 0.7], [0, 0, 1.0]]))
-    assert link(to_the_end.weights[:-1, :-1], both=False) == [(1, 0)]
-    nothing = WordMap(["</s>"], ["</s>"], torch.ones(1, 1))
-    assert link(source_shares(nothing), both=True) == link(source_shares(nothing), both=False) == []
+    assert link(to_the_end.weights[:-1, :-1].numpy(), both=False) == [(1, 0)]
+    nothing = source_shares(WordMap(["</s>"], ["</s>"], torch.ones(1, 1)).between_words.numpy())
+    assert link(nothing, both=True) == link(nothing, both=False) == []
 
 
 @pytest.mark.parametrize("width", [30, 80, 120])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.engines.ctranslate2.conventions import position_rows
@@ -29,9 +31,8 @@ OPTIONS = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    from translucid.corpora.phrasebook import generate
-
-    return Tokenizer.learn(list(generate(200, max_words=6)), TokenizerOptions(vocabulary=150), seed=1)
+    pairs = [Pair(pair.source, pair.target) for pair in generate(200, max_words=6)]
+    return Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150), seed=1)
 
 
 @pytest.mark.parametrize("changes", OPTIONS, ids=str)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import text_list
+from translucid.api.word_weights import word_weights
 from translucid.data.document_context import ContextOptions, sources_before
 from translucid.data.languages import Languages
 from translucid.data.readers.corpus import Pair
@@ -182,13 +183,11 @@ class Examiner:
 
         It is empty if a text is too long for the model, or the model has no attention.
         """
-        from translucid.inspection.alignment import read_alignment
-
         (pair,) = self.pipeline.pairs([(source, target)])
         if not self.can_look() or pair.longest > self.longest:
             return []
-        (inspected,) = self.inspect_encoded([pair])
-        return list(read_alignment(inspected, self.configuration.alignment))
+        (weights,) = word_weights(self, [pair.ids], [pair.masked])
+        return weights.links(both=self.configuration.alignment.both)
 
     def refuse_too_long(self, pairs: Sequence[EncodedPair], first: int = 1) -> None:
         """Check that the model has positions for all tokens of pairs, which may be longer than those in training.

@@ -15,6 +15,7 @@ from translucid.decoding.decoding_options import BY_WORDS
 from translucid.engines.choosing import EngineName, choose_engine
 from translucid.engines.combinations import refuse_together
 from translucid.engines.run_files import (
+    load_alignment_arrays,
     load_alignment_layer,
     load_confidence,
     load_tuned_lens,
@@ -28,16 +29,21 @@ from translucid.evaluation.quality_checks import known_scripts
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
-from translucid.kernels.pytorch import require_pytorch
+from translucid.kernels.pytorch import has_pytorch, require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
-from translucid.runs.run_folder import RunFolder
+from translucid.runs.run_folder import CONFIDENCE, RunFolder
+from translucid.runs.transformer_weights import Floats, TransformerWeights
 
 if TYPE_CHECKING:
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
     from translucid.engines.engine import Engine
     from translucid.inspection.lens import TunedLens
+    from translucid.inspection.numpy_transformer import NumPyTransformer
+
+NEED_PYTORCH = "attention", "dropout"
+"""The kinds of features of a confidence estimator that only PyTorch computes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +159,25 @@ class LoadedRun:
         return TorchEngine.of(self.ensemble.model().to(device), self.tokenizer, device)
 
     @cached_property
+    def numpy_transformer(self) -> NumPyTransformer:
+        """The model in NumPy, for word alignments without PyTorch.
+
+        Raises:
+            UserError: the model or the adapter is damaged, or the model is not a Transformer.
+        """
+        from translucid.engines.ctranslate2.conventions import is_supported, position_rows
+        from translucid.inspection.numpy_transformer import NumPyTransformer
+
+        model = self.configuration.model
+        if not is_supported(model):
+            require_pytorch("a word alignment by such a model")
+        return NumPyTransformer(
+            TransformerWeights.of_run(
+                self.folder, self.configuration, self.tokenizer, self.adapter, position_rows(model)
+            )
+        )
+
+    @cached_property
     def engine(self) -> Engine:
         """The engine that searches for translations."""
         return self._engine(self.configuration.data.languages, listed=True)
@@ -218,7 +243,11 @@ class LoadedRun:
         if not self.as_trained:
             return None, ""
         if languages not in self._confidence:
-            self._confidence[languages] = load_confidence(self.folder, self.tokenizer, languages)
+            estimator, note = load_confidence(self.folder, self.tokenizer, languages)
+            if estimator and estimator.kind in NEED_PYTORCH and not has_pytorch():
+                note = f"{CONFIDENCE} reads {estimator.kind}, which needs PyTorch: translations have no confidence"
+                estimator = None
+            self._confidence[languages] = estimator, note
         return self._confidence[languages]
 
     def alignment_layer(self, languages: Languages) -> AlignmentLayer | None:
@@ -232,6 +261,14 @@ class LoadedRun:
         if languages not in self._alignment:
             self._alignment[languages] = load_alignment_layer(self.folder, languages, self.torch_engine.model)
         return self._alignment[languages]
+
+    def alignment_arrays(self, languages: Languages) -> dict[str, Floats] | None:
+        """Return the weights of the alignment layer for two languages in NumPy, if one was trained.
+
+        Raises:
+            UserError: the file is damaged, or belongs to another model.
+        """
+        return load_alignment_arrays(self.folder, languages) if self.as_trained else None
 
     def tuned_lens(self, languages: Languages) -> TunedLens | None:
         """Return the tuned lens for two languages, if one was trained.

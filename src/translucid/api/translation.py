@@ -10,17 +10,21 @@ from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from translucid.api.word_weights import word_weights
 from translucid.data.text_pipeline import Piece, translatable
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, NBest, ScoreUnit, total_score
 from translucid.evaluation.alignment_error import spread
 from translucid.ground.errors import UserError
+from translucid.inspection.word_weights import WordWeights
+from translucid.kernels.pytorch import has_pytorch
 from translucid.runs.configuration import Configuration, checked
 from translucid.terminology.links import certain_links
 from translucid.terminology.matching import TermUse
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
+    from translucid.data.placeholders import Masked
     from translucid.inspection.equation import Equation
     from translucid.inspection.inspected import Inspected
     from translucid.inspection.words import WordMap
@@ -103,10 +107,10 @@ class Translation(NBest):
     def attention_warnings(self) -> list[str]:
         """The warnings about the attention, if `tune --confidence` has fitted limits.
 
-        Unlike `warnings`, they need another pass through the model.
+        Unlike `warnings`, they need another pass through the model, by PyTorch. Without it, there are none.
         """
         estimator = self._translator.estimator
-        if not estimator or not estimator.detached:
+        if not estimator or not estimator.detached or not has_pytorch():
             return []
         warnings = []
         for part, inspected in zip(self.parts, self.inspected, strict=True):
@@ -202,10 +206,7 @@ class Translation(NBest):
         """
         if not self.parts:
             return []
-        pairs, masked = [], []
-        for piece, hypothesis in self.parts:
-            pairs.append((piece.ids, hypothesis.with_end))
-            masked.append(piece.masked)
+        pairs, masked = self._pairs
         translator = self._translator
         return translator.forced_decoding(pairs, masked, contributions, self.contexts, with_context=with_context)
 
@@ -239,32 +240,51 @@ class Translation(NBest):
     @cached_property
     def alignment(self) -> list[tuple[int, int]]:
         """Word alignment: pairs (source word, target word), counted from 0."""
-        from translucid.inspection.alignment import read_alignment
+        both = self._translator.configuration.alignment.both
 
-        def links(inspected: Inspected) -> list[tuple[int, int, float]]:
-            return certain_links(read_alignment(inspected, self._translator.configuration.alignment))
+        def links(weights: WordWeights) -> list[tuple[int, int, float]]:
+            return certain_links(weights.links(both=both))
 
         return [(s, t) for s, t, _ in self._linked(links)]
 
     @cached_property
     def word_weights(self) -> list[tuple[int, int, float]]:
-        """The weights of links between words: (source word, target word, weight); see `inspection.alignment`."""
-        from translucid.inspection.alignment import word_weights
+        """The weights of links between words: (source word, target word, weight); see `WordWeights.soft_links`."""
+        return self._linked(WordWeights.soft_links)
 
-        return self._linked(lambda inspected: word_weights(inspected, self._translator.configuration.alignment))
+    @property
+    def _between_words(self) -> list[WordWeights]:
+        """The weights from which alignments are read, for each piece of the text."""
+        translator = self._translator
+        if has_pytorch():
+            from translucid.inspection.alignment import weights_of
 
-    def _linked(self, read: Callable[[Inspected], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
+            # From what other views show, too, so that the model computes once.
+            return [weights_of(inspected, translator.configuration.alignment) for inspected in self.inspected]
+        pairs, masked = self._pairs
+        return word_weights(translator, pairs, masked, self.contexts)
+
+    @property
+    def _pairs(self) -> tuple[list[tuple[list[int], list[int]]], list[Masked]]:
+        """The ids of source and translation of each piece, and the masked sources."""
+        pairs, masked = [], []
+        for piece, hypothesis in self.parts:
+            pairs.append((piece.ids, hypothesis.with_end))
+            masked.append(piece.masked)
+        return pairs, masked
+
+    def _linked(self, read: Callable[[WordWeights], list[tuple[int, int, float]]]) -> list[tuple[int, int, float]]:
         """Return the links that `read` finds in each piece, as links between the words of the whole texts."""
         links: list[tuple[int, int, float]] = []
         source_words = target_words = 0
-        inspected, translated = iter(self.inspected), iter(self.nbest[0].hypotheses)
+        weights, translated = iter(self._between_words), iter(self.nbest[0].hypotheses)
         for piece in self.pieces:
             if piece.ids:
-                inspection = next(inspected)
+                of_words = next(weights)
                 # A name that something stood in for may have several words.
-                source, target = inspection.text_words
+                source, target = of_words.text_words
                 source_sizes, target_sizes = piece.masked.sizes(source, of_source=True), piece.masked.sizes(target)
-                of_piece = spread(read(inspection), [source_sizes, target_sizes])
+                of_piece = spread(read(of_words), [source_sizes, target_sizes])
                 text = self._translator.pipeline.text(piece, next(translated).tokens)
                 of_piece = self._translator.with_term_links(of_piece, piece.text, text)
             else:  # a copied piece is linked word by word

@@ -14,6 +14,7 @@ from translucid.api.examiner import Examiner
 from translucid.api.heads import ablated
 from translucid.api.loaded_run import LoadedRun
 from translucid.api.translation import TextCounter, Translation, Translations, call_options, refuse_one_text, text_list
+from translucid.api.word_weights import word_weights
 from translucid.data.document_context import ContextOptions
 from translucid.data.text_pipeline import Piece, TextPipeline, TextStep
 from translucid.decoding.decoding_options import DecodingOptions
@@ -69,8 +70,8 @@ class Translator(Examiner):
         return self._constraint(self.terms, annotated=self.tokenizer.marks_terms and self.terms_mode != "constrain")
 
     def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
-        alignment = self.configuration.alignment if self.can_look() else None
-        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, alignment, annotated=annotated)
+        attention = partial(word_weights, self, learned=False) if self.can_look() else None
+        return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, attention, annotated=annotated)
 
     def terms_in(self, text: str) -> list[Match]:
         """Return the terms in a text, in order."""

@@ -8,8 +8,10 @@ model has a folder with such files for each direction.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import model_validator
 
 from translucid.data.languages import Languages
@@ -19,7 +21,7 @@ from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.errors import UserError
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder
-from translucid.runs.tensor_file import load_tensors, save_tensors
+from translucid.runs.tensor_file import load_arrays, load_tensors, save_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -198,11 +200,31 @@ def _fitted_tensors(run: RunFolder, name: str, languages: Languages, option: str
     if not file.exists():
         return None
     tensors, facts = load_tensors(file)
+    return tensors if _is_for(facts, run, languages, file, option) else None
+
+
+def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDArray[np.float32]] | None:
+    """Read the weights of the alignment layer of a run with NumPy; None without one for these languages.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    file = fitted_file(run, ALIGNMENT, languages)
+    if not file.exists():
+        return None
+    arrays, facts = load_arrays(file)
+    return arrays if _is_for(facts, run, languages, file, "--alignments") else None
+
+
+def _is_for(facts: dict[str, Any], run: RunFolder, languages: Languages, file: Path, option: str) -> bool:
+    """Whether a file of `tune` is for these languages.
+
+    Raises:
+        UserError: it belongs to another model.
+    """
     if facts.get("model") != run.model_digest():
         raise UserError("belongs to another model", file=file, fix=_FIX % option)
-    if facts.get("languages") not in (None, list(languages)):
-        return None
-    return tensors
+    return facts.get("languages") in (None, list(languages))
 
 
 def save_alignment_layer(run: RunFolder, layer: AlignmentLayer, languages: Languages | None) -> None:

@@ -14,16 +14,15 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.decoding.limits import length_penalty
 from translucid.engines.term_candidates import SHORT, Draft, faults, term_alone
-from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
+from translucid.inspection.word_weights import Floats, WordWeights
+from translucid.kernels.pytorch import has_pytorch
 from translucid.terminology.matching import Match, TermList, TermUse, terms_in
 from translucid.terminology.term import TermsMode
 from translucid.terminology.term_forms import TermForms
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from translucid.decoding.search import TorchEngine
     from translucid.engines.engine import Engine
 
@@ -48,6 +47,9 @@ class LinkedWord(NamedTuple):
 
 Links: TypeAlias = list[list[LinkedWord]]
 """The words that are linked to each term of a sentence."""
+
+Attention: TypeAlias = Callable[[Sequence[tuple[list[int], list[int]]]], list[WordWeights]]
+"""Returns the attention between the words of pairs of source and target ids, end tokens included."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class TermConstraint:
         torch_engine: Callable[[], TorchEngine],
         terms: TermList,
         tokenizer: Tokenizer,
-        alignment: AlignmentOptions | None = None,
+        attention: Attention | None = None,
         *,
         annotated: bool = False,
     ) -> None:
@@ -98,11 +100,11 @@ class TermConstraint:
             torch_engine: returns the PyTorch engine, the one whose search supports constraints.
             terms: the terms that translations have to use.
             tokenizer: the model's tokenizer.
-            alignment: how to derive word alignments from the model's attention; None if it has no attention.
+            attention: returns the attention between the words of pairs of ids; None if the model has none.
             annotated: whether terms are annotated for the model, so that sampling needs no constraints.
         """
         self.annotated = annotated
-        self.torch_engine, self.terms, self.tokenizer, self.alignment = torch_engine, terms, tokenizer, alignment
+        self.torch_engine, self.terms, self.tokenizer, self.attention = torch_engine, terms, tokenizer, attention
         self._forms = TermForms(tokenizer, terms.forms_of)
 
     def __str__(self) -> str:
@@ -130,7 +132,7 @@ class TermConstraint:
         sentences = self._free_translations(pieces, read, nbest_lists)
         tasks = [sentence for sentence in sentences if sentence.missing]
         if tasks:
-            for task, best in zip(tasks, self._with_missing(tasks, options), strict=True):
+            for task, best in zip(tasks, self._with_missing(tasks, options, engine), strict=True):
                 if best:
                     constrained[task.number] = best[: options.nbest]
         labels: dict[int, str] = {}
@@ -164,12 +166,21 @@ class TermConstraint:
             sentences.append(FreeTranslation(number, source, piece.ids, ids, nbest[0], text, matches, uses))
         return sentences
 
-    def _with_missing(self, tasks: Sequence[FreeTranslation], options: DecodingOptions) -> list[list[Hypothesis]]:
-        """Return for each sentence the translations that have more of its terms than the free one, the best first."""
+    def _with_missing(
+        self, tasks: Sequence[FreeTranslation], options: DecodingOptions, engine: Engine
+    ) -> list[list[Hypothesis]]:
+        """Return for each sentence the translations that have more of its terms than the free one, the best first.
+
+        Only PyTorch's search has constraints. Without it, terms only replace the words that are linked to them.
+        """
+        if has_pytorch():
+            engine = self.torch_engine()
         linked = self._linked_words(tasks)
         drafts = list(map(_draft, tasks, linked))
-        substituted = self._substituted(tasks, drafts, options)
-        constrained = self._constrained(tasks, linked, options)
+        substituted = self._substituted(tasks, drafts, options, engine)
+        constrained: Mapping[int, list[Hypothesis]] = defaultdict(list)
+        if has_pytorch():
+            constrained = self._constrained(tasks, linked, options)
         chosen = []
         for i, (task, draft) in enumerate(zip(tasks, drafts, strict=True)):
             chosen.append(self._chosen(task, draft, [*substituted[i], *constrained[i]]))
@@ -203,7 +214,7 @@ class TermConstraint:
         return hypotheses
 
     def _substituted(
-        self, tasks: Sequence[FreeTranslation], drafts: Sequence[Draft], options: DecodingOptions
+        self, tasks: Sequence[FreeTranslation], drafts: Sequence[Draft], options: DecodingOptions, engine: Engine
     ) -> Mapping[int, list[Hypothesis]]:
         """Return for each sentence, by number, its free translation with targets for the words linked to its terms."""
         texts: dict[tuple[int, int], str] = {}
@@ -212,7 +223,7 @@ class TermConstraint:
             for k, text in enumerate(dict.fromkeys(self._with_terms(draft))):
                 texts[i, k], reads[i, k] = text, task.read
         hypotheses = defaultdict[int, list[Hypothesis]](list)
-        for (i, _), hypothesis in self._scored(self.torch_engine(), reads, texts, options).items():
+        for (i, _), hypothesis in self._scored(engine, reads, texts, options).items():
             hypotheses[i].append(hypothesis)
         return hypotheses
 
@@ -283,27 +294,18 @@ class TermConstraint:
         more of it than the noun behind it.
         """
         linked: list[Links] = []
-        if self.alignment is None:
+        if self.attention is None:
             for task in tasks:
                 linked.append([[]] * len(task.matches))
             return linked
-        from translucid.inspection.alignment import source_shares, weights_between
-        from translucid.inspection.attention_terms import has_contributions
-        from translucid.inspection.forced_decoding import forced_decoding
-
-        engine = self.torch_engine()
         pairs = [(task.ids, task.free.with_end) for task in tasks]
-        contributions = self.alignment.reads_contributions(taught=False) and has_contributions(engine.model)
-        inspected = forced_decoding(
-            engine.model, self.tokenizer, pairs, engine.device, with_contributions=contributions
-        )
-        for task, seen in zip(tasks, inspected, strict=True):
-            shares = source_shares(weights_between(seen, self.alignment))  # [T, S]
-            words = _words(task, seen.target_spans[:-1])
+        for task, weights in zip(tasks, self.attention(pairs), strict=True):
+            shares = weights.shares  # [T, S]
+            words = _words(task, weights.target)
             of_sentence: Links = []
             for match in task.matches:
                 of_sentence.append([])
-                for column in _source_words(task.source, match, shares.size(1)):
+                for column in _source_words(task.source, match, shares.shape[1]):
                     if words:
                         of_sentence[-1].append(_translating(words, shares[:, column]))
             linked.append(of_sentence)
@@ -349,7 +351,7 @@ def _source_words(source: str, match: Match, count: int) -> range:
     return range(first, min(first + len(match.text.split()), count))
 
 
-def _translating(words: Sequence[LinkedWord], shares: Tensor) -> LinkedWord:
+def _translating(words: Sequence[LinkedWord], shares: Floats) -> LinkedWord:
     """Return the word with the greatest share [T], but not a short one before a longer one with almost as much."""
     best = int(shares.argmax())
     behind = best + 1

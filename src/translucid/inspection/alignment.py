@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple, get_args
 
@@ -23,17 +23,13 @@ from translucid.evaluation.alignment_error import (
     Links,
     Method,
     alignment_score,
-    spread,
 )
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.words import WordMap, span_ranges, split_at_spaces, word_spans
+from translucid.inspection.word_weights import WordWeights
+from translucid.inspection.words import span_ranges, word_spans
 from translucid.kernels.devices import own_random_state
 from translucid.models.protocol import SequenceModel
 
-FAINT = 0.01
-"""Smaller weights are left out."""
-_NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
-"""The offsets of the links that touch a link, also at a corner."""
 UPDATES, MOST_UPDATES, BATCH = 400, 1500, 64
 """The least and, unless one pass over the pairs needs more, the largest number of updates; the pairs in each."""
 PASSES = 24
@@ -50,76 +46,22 @@ def read_alignment(inspected: Inspected, options: AlignmentOptions, reverse: Ins
 
     `reverse` is the same pair in a model of the opposite direction: the weights of the two are multiplied.
     """
-    shares = _shares(inspected, options)
-    if reverse is not None:
-        shares = shares * _shares(reverse, options).T
-    weighted = [(source, target, 1.0) for source, target in link(shares, both=options.both)]
-    return [(source, target) for source, target, _ in _between_texts(weighted, inspected)]
+    opposite = None if reverse is None else weights_of(reverse, options)
+    return weights_of(inspected, options).links(both=options.both, reverse=opposite)
 
 
-def _shares(inspected: Inspected, options: AlignmentOptions) -> Tensor:
-    words = weights_between(inspected, options)
-    return source_shares(words) if options.both else words.between_words
-
-
-def weights_between(inspected: Inspected, options: AlignmentOptions) -> WordMap:
+def weights_of(inspected: Inspected, options: AlignmentOptions) -> WordWeights:
     """Return the weights for alignments: those of the alignment layer if there is one, else by the options' method.
 
     Attention weights take the place of norms and contributions that were not computed, as an ensemble has none.
     """
     if options.learned and inspected.links is not None:
-        return inspected.words(inspected.links)
-    method: Method = "weights" if inspected.contributions is None else options.method
-    return inspected.words(inspected.cross(options.layer, options.head, shift=options.shift, method=method))
-
-
-def source_shares(words: WordMap) -> Tensor:
-    """Return the attention [T, S] as shares of the target words in what each source word received.
-
-    Without this, a verb that half of the sentence attends to would be the strongest link of all these words.
-    """
-    inner = words.between_words
-    return inner / inner.sum(0, keepdim=True).clamp(min=1e-9)
-
-
-def word_weights(inspected: Inspected, options: AlignmentOptions) -> list[tuple[int, int, float]]:
-    """Return soft links (source word, target word, weight); the weights of each target word sum to 1.
-
-    The weights are the normalised squares of `source_shares`: on 1,000 phrasebook pairs they place tags better than
-    links or the shares themselves (docs/placeholders.md).
-    """
-    squares = source_shares(weights_between(inspected, options)) ** 2
-    squares = squares / squares.sum(1, keepdim=True).clamp(min=1e-9)
-    links = []
-    for target, source in (squares >= FAINT).nonzero().tolist():
-        links.append((source, target, squares[target, source].item()))
-    return _between_texts(links, inspected)
-
-
-def _between_texts(links: list[tuple[int, int, float]], inspected: Inspected) -> list[tuple[int, int, float]]:
-    """Turn links between the words that the model reads into links between words separated by white space.
-
-    The two differ where a placeholder contains white space.
-    """
-    sources = [len(split_at_spaces([word])) for word, _, _ in inspected.source_spans]
-    targets = [len(split_at_spaces([word])) for word, _, _ in inspected.target_spans]
-    if {*sources, *targets} == {1}:
-        return links
-    return spread(links, [sources, targets])
-
-
-def link(weights: Tensor, *, both: bool) -> Links:
-    """Link each target word to the source word of the greatest weight [T, S].
-
-    With `both`, each source word is linked to the target word of the greatest weight as well, and `grow_diagonal`
-    joins the two.
-    """
-    if not weights.numel():
-        return []
-    forward = [(source, target) for target, source in enumerate(weights.argmax(1).tolist())]
-    if not both:
-        return sorted(forward)
-    return grow_diagonal(forward, enumerate(weights.argmax(0).tolist()))
+        weights = inspected.links
+    else:
+        method: Method = "weights" if inspected.contributions is None else options.method
+        weights = inspected.cross(options.layer, options.head, shift=options.shift, method=method)
+    between = inspected.words(weights).between_words.cpu().float().numpy()
+    return WordWeights(inspected.source_spans[:-1], inspected.target_spans[:-1], between)
 
 
 def choose(
@@ -155,36 +97,6 @@ def candidates(example: Inspected) -> list[AlignmentOptions]:
     if example.links is not None:
         ways += [AlignmentOptions(both=True), AlignmentOptions(both=False)]
     return ways
-
-
-def grow_diagonal(forward: Iterable[tuple[int, int]], backward: Iterable[tuple[int, int]]) -> Links:
-    """Join the alignments of two directions (Koehn et al. 2005, IWSLT, section 2): grow-diag.
-
-    Links in both are kept. Then links in only one of them are added while they touch a link that is kept, also at a
-    corner, and belong to a word without any link.
-
-    Args:
-        forward: links (source, target) of the model from source to target.
-        backward: links of the model from target to source, reversed to (source, target) already.
-    """
-    forward_links, backward_links = set(forward), set(backward)
-    kept, union = forward_links & backward_links, forward_links | backward_links
-    while candidates := _growth(kept, union - kept):
-        kept.add(min(candidates))  # only one: the word of the next may now have a link
-    return sorted(kept)
-
-
-def _growth(kept: set[tuple[int, int]], others: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return those of the other links that touch a link that is kept and belong to a word without any."""
-    sources = {source for source, _ in kept}
-    targets = {target for _, target in kept}
-    candidates = []
-    for source, target in others:
-        if source in sources and target in targets:
-            continue
-        if any((source + i, target + j) in kept for i, j in _NEIGHBOURS):
-            candidates.append((source, target))
-    return candidates
 
 
 class Linked(NamedTuple):

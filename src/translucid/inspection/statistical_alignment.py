@@ -19,7 +19,7 @@ from torch import Tensor
 from translucid.data.readers.corpus import Pair
 from translucid.data.words import folded, words_in
 from translucid.evaluation.alignment_error import Gold
-from translucid.inspection.alignment import grow_diagonal
+from translucid.inspection.word_weights import grow_diagonal
 
 EVEN_ROUNDS, ROUNDS = 5, 5
 """Rounds of expectation maximisation in which all jumps are equally probable, as in IBM model 1; and those after."""

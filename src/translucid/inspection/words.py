@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.ground.special import SPELLED
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BOUNDARY = "‖"
 """What is shown in place of the separator after a previous sentence."""
@@ -112,6 +113,8 @@ def span_ranges(spans: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
 
 def sum_ranges(values: Tensor, ranges: Iterable[tuple[int, int]]) -> Tensor:
     """Sum values of pieces [.., pieces] over the pieces of each word [.., words]."""
+    import torch  # imported here because commands without PyTorch group pieces into words too
+
     return torch.stack([values[..., first:after].sum(-1) for first, after in ranges], -1)
 
 
@@ -173,6 +176,8 @@ def word_map(
     Raises:
         ValueError: the weights don't have a row for each target piece and a column for each source piece.
     """
+    import torch
+
     if tuple(weights.shape) != (len(target), len(source)):
         raise ValueError(f"weights {tuple(weights.shape)} for {len(target)} target and {len(source)} source pieces")
     columns = word_spans(source, opening[0], context[0])

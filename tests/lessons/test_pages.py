@@ -11,7 +11,7 @@ import torch
 import translucid
 from translucid.api.translator import Translator
 from translucid.cli.main import run
-from translucid.inspection.html import bundle
+from translucid.inspection.bundling import bundle
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import Excerpt, fixed_files, recorded

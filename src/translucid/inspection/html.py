@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
-from importlib.resources import files
 from itertools import chain
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -23,13 +20,10 @@ from translucid.decoding.limits import length_penalty
 from translucid.decoding.maps import chosen_maps
 from translucid.decoding.trace import BeamTrace
 from translucid.evaluation.alignment_error import Method
+from translucid.inspection.bundling import WEB, bundle
 from translucid.inspection.inspected import Inspected, null_for_nan, plain, rounded, title_of
 from translucid.inspection.words import WordMap
 
-WEB = Path(str(files("translucid.inspection") / "web"))
-"""The JavaScript modules and style sheets of the interactive views."""
-_IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 SIDES = ("encoder", "decoder")
 """The sides whose self-attention can be shown."""
 
@@ -138,43 +132,6 @@ def notebook_table(words: WordMap, log_probs: Sequence[float] = ()) -> str:
             html += f"<td style='padding:0 .4em'>{percent(math.exp(log_probs[i]))}</td>"
         html += "</tr>"
     return html + "</table>"
-
-
-def bundle(entry: str, folders: Sequence[Path], then: str = "") -> str:
-    """Return the module `entry` and all modules that it imports as one script.
-
-    Each module becomes a function, so that its names stay its own. Only two forms are supported: an import on one line,
-    `import { a, b } from "./c.js";`, and an export before a function, a constant or a class.
-
-    Args:
-        entry: the file name of the module.
-        folders: the folders with modules, searched in this order.
-        then: code that runs after the modules, in which `modules["a.js"]` holds the exports of a module.
-    """
-    bundled: dict[str, str] = {}
-    _add(entry, folders, bundled)
-    modules = ""
-    for name, text in bundled.items():
-        modules += f"modules[{name!r}] = (() => {{\n{text}}})();\n"
-    return f'(() => {{\n"use strict";\nconst modules = {{}};\n{modules}{then}}})();\n'
-
-
-def _add(name: str, folders: Sequence[Path], bundled: dict[str, str]) -> None:
-    """Add a module to the bundle, after the modules that it imports, which must run first."""
-    if name in bundled:
-        return
-    file = next(folder / name for folder in folders if (folder / name).is_file())
-    text = file.read_text(encoding="utf-8")
-    for _, imported in _IMPORT.findall(text):
-        _add(imported, folders, bundled)
-    exported = ", ".join(name for _, name in _EXPORT.findall(text))
-    text = _IMPORT.sub(_as_constants, text)
-    bundled[name] = _EXPORT.sub(r"\1 \2", text) + f"return {{ {exported} }};\n"
-
-
-def _as_constants(match: re.Match[str]) -> str:
-    """Return a declaration in place of an import; renaming, `a as b` there, is `a: b` here."""
-    return f'const {{ {match[1].replace(" as ", ": ")} }} = modules["{match[2]}"];'
 
 
 def viewer_record(inspected: Inspected, *, sides: Sequence[str] = (), method: Method = "weights") -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from translucid.ground.errors import UserError
+from translucid.kernels.pytorch import require_pytorch
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.pages import fixed_files, record_script, recorded
 from translucid.serving.server_options import PAGE_HEADERS, media_type_of
@@ -20,7 +21,11 @@ def recorded_files(translator: str = "") -> dict[str, str]:
     """Return all files of the recorded lessons by path; the empty path is the list of lessons.
 
     `translator`: the address of a translator's page, if there is one.
+
+    Raises:
+        UserError: PyTorch is not installed, in which the excerpts of the lessons are written.
     """
+    require_pytorch("reading the lessons, which show the code of models,")
     content = fixed_files(translator=translator)
     content[""] = content["index.html"]
     for lesson in LESSONS:

@@ -18,7 +18,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from translucid import __version__
-from translucid.inspection.html import WEB
+from translucid.inspection.bundling import WEB
 from translucid.kernels.machine import give_memory_back
 from translucid.serving.catalogue import Catalogue
 from translucid.serving.edge.assets import Asset

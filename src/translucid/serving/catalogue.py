@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from babel.core import get_global
 
-from translucid.api.generator import Generator
-from translucid.api.text_classifier import TextClassifier
 from translucid.api.translator import Translator
 from translucid.engines.choosing import EngineName
 from translucid.ground.errors import UserError
 from translucid.interop.run_resolution import resolve_run
+from translucid.kernels.pytorch import require_pytorch
 from translucid.runs.run_folder import RunFolder
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import (
@@ -36,6 +35,8 @@ from translucid.terminology.term import Term
 
 if TYPE_CHECKING:
     from translucid.api.captioner import Captioner
+    from translucid.api.generator import Generator
+    from translucid.api.text_classifier import TextClassifier
 
 
 Model = TypeVar("Model")
@@ -212,15 +213,21 @@ def load(
         reads = configuration.model.reads
         if reads != "text" and languages[0]:
             raise UserError("does not go from one language to another", file=folder, fix=f"Write {folder} alone.")
+        if reads != "text":
+            require_pytorch(f"serving {folder}, which does not translate,")
         if reads == "images":
             from translucid.api.captioner import Captioner  # needs Pillow
 
             catalogue.captioners.append(Named(name, Captioner.open(run, configuration, device)))
             continue
         if reads == "texts with labels":
+            from translucid.api.text_classifier import TextClassifier
+
             catalogue.classifiers.append(Named(name, TextClassifier.load(run.path, device=device)))
             continue
         if reads == "running text":
+            from translucid.api.generator import Generator
+
             catalogue.generators.append(Named(name, Generator.open(run, configuration, device)))
             continue
         # A translator: the weights are loaded once for all its language pairs.

@@ -10,17 +10,16 @@ import yaml
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from translucid.ground.errors import missing_package
+from translucid.kernels.pytorch import has_pytorch
+from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.request_context import RequestContext
-from translucid.serving.routes.captioning import CaptionRoutes
 from translucid.serving.routes.deepl import DeepL, DeepLDocuments
 from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
 from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.routes.editing import Editing
-from translucid.serving.routes.inspection import InspectionRoutes
-from translucid.serving.routes.layers import LayerRoutes
 from translucid.serving.routes.libretranslate import LibreTranslate
-from translucid.serving.routes.plots import PlotRoutes
-from translucid.serving.routes.text_models import TextModelRoutes
+from translucid.serving.routes.listing import ListingRoutes
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
@@ -29,6 +28,11 @@ DESCRIPTIONS: dict[str, dict[str, Schema]] = yaml.safe_load((files("translucid.s
     "tags"
 ]
 """The descriptions of routes by their tag, and by method and path."""
+NEED_PYTORCH = (
+    *("POST /look", "POST /continue", "POST /beam", "POST /layers", "POST /patch"),
+    *("POST /picture", "POST /caption/picture", "POST /caption", "POST /classify", "POST /generate"),
+)
+"""The routes that compute with models themselves."""
 _TEXT: Schema = {"type": "string"}
 _FORM = "multipart/form-data"
 _CONTENT_TYPES = {"any": ("application/json", "application/x-www-form-urlencoded", _FORM)}
@@ -66,8 +70,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
-    inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
-    layers = LayerRoutes(context)
+    listing = ListingRoutes(context)
     return {
         "POST /translate": libre.translate,
         "POST /detect": libre.detect,
@@ -106,19 +109,31 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
         "PUT /documents/{key}/segments/{number}": editing.accept,
         "POST /documents/{key}/accept": editing.accept_several,
         "GET /documents/{key}/segments/{number}/hints": editing.hints,
-        "GET /models": inspection.models,
-        "GET /examples": inspection.examples,
-        "POST /look": inspection.look,
-        "POST /continue": inspection.go_on,
-        "POST /beam": inspection.beam,
-        "POST /layers": layers.layers,
-        "POST /patch": layers.patch,
-        "POST /picture": plots.picture,
-        "POST /caption/picture": plots.lit,
-        "POST /caption": CaptionRoutes(context).caption,
-        "POST /classify": texts.classify,
-        "POST /generate": texts.generate,
+        "GET /models": listing.models,
+        "GET /examples": listing.examples,
+        **_handlers_of_models(context),
     }
+
+
+def _handlers_of_models(context: RequestContext) -> dict[str, Handler]:
+    """Return the handlers of the routes that compute with models themselves, by PyTorch; without it, they refuse."""
+    if not has_pytorch():
+        return dict.fromkeys(NEED_PYTORCH, _refuse)
+    from translucid.serving.routes.captioning import CaptionRoutes
+    from translucid.serving.routes.inspection import InspectionRoutes
+    from translucid.serving.routes.layers import LayerRoutes
+    from translucid.serving.routes.plots import PlotRoutes
+    from translucid.serving.routes.text_models import TextModelRoutes
+
+    inspection, plots, texts = InspectionRoutes(context), PlotRoutes(context), TextModelRoutes(context)
+    layers = LayerRoutes(context)
+    handlers = inspection.look, inspection.go_on, inspection.beam, layers.layers, layers.patch
+    others = plots.picture, plots.lit, CaptionRoutes(context).caption, texts.classify, texts.generate
+    return dict(zip(NEED_PYTORCH, (*handlers, *others), strict=True))
+
+
+async def _refuse() -> Response:
+    raise ApiError(501, str(missing_package("what shows or explains a model", "PyTorch", "train")))
 
 
 def _described(description: Schema) -> Schema:

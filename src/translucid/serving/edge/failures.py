@@ -38,7 +38,7 @@ class ApiError(Exception):
         """Store the response.
 
         Args:
-            status: 400, 403, 404, 408, 413, 415, 421, 429 or 503.
+            status: 400, 403, 404, 408, 413, 415, 421, 429, 501 or 503.
             message: the error message.
             retry_after: the seconds after which the client should retry.
         """

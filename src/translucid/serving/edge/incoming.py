@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 from fastapi import Request
@@ -14,10 +14,13 @@ from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from translucid.inspection.explain import Contrast, contrast, methods_here
-from translucid.inspection.explain.case import ForcedCase
+from translucid.kernels.pytorch import has_pytorch
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.server_options import ServerOptions
+
+if TYPE_CHECKING:
+    from translucid.inspection.explain import Contrast
+    from translucid.inspection.explain.case import ForcedCase
 
 SECONDS = 30.0
 """The longest time in which a body may arrive, and a second more for each `SLOWEST` bytes of it."""
@@ -268,9 +271,18 @@ def method_field(fields: dict[str, Any], name: str, default: str = "", *, images
         ApiError: 400, there is no such method here.
     """
     method = text_field(fields, name, default)
-    if (method or default) and method not in methods_here(images=images):
+    if (method or default) and method not in methods_of_server(images=images):
         raise ApiError(400, f"Invalid request: there is no explanation by {method[:20]!r} here")
     return method
+
+
+def methods_of_server(*, images: bool) -> list[str]:
+    """Return the methods of explanation that this server has; none without PyTorch."""
+    if not has_pytorch():
+        return []
+    from translucid.inspection.explain import methods_here
+
+    return list(methods_here(images=images))
 
 
 class ContrastFields(NamedTuple):
@@ -283,6 +295,8 @@ class ContrastFields(NamedTuple):
 
     def of(self, case: ForcedCase) -> Contrast | None:
         """Return the contrast in a translation or caption, if the request has one."""
+        from translucid.inspection.explain import contrast
+
         return contrast(case, self.instead_of, self.word) if self.instead_of else None
 
 

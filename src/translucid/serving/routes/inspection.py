@@ -17,7 +17,6 @@ from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
 from translucid.inspection.html import beam_record
 from translucid.inspection.words import word_spans
-from translucid.serving.catalogue import Named
 from translucid.serving.document_context import sentences_before, unknown_sentences
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
@@ -28,7 +27,7 @@ from translucid.serving.edge.incoming import (
     text_field,
 )
 from translucid.serving.edge.rendering import rendered
-from translucid.serving.language_pairs import AnyServed, PivotPairs, Served, ServedPivot
+from translucid.serving.language_pairs import AnyServed, Served, ServedPivot
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
 from translucid.serving.routes.detection import detect
 from translucid.serving.routes.sentence_inspector import LOOKED, MAPS, SentenceInspector, pivot_rows, pivot_steps
@@ -50,24 +49,6 @@ HEADS = 999
 
 class InspectionRoutes(Handlers):
     """The handlers; `routing.py` binds them to their paths."""
-
-    async def models(self) -> JSONResponse:
-        """List the models by name."""
-        catalogue = self.context.catalogue
-        rows: list[dict[str, Any]] = []
-        for pairs in catalogue:
-            languages = {"sources": list(pairs.sources), "targets": list(pairs.targets)}
-            pivot = {"pivot": pairs.pivot} if isinstance(pairs, PivotPairs) else {}
-            rows.append({"name": pairs.name, "reads": "text"} | languages | pivot)
-        others: dict[str, Sequence[Named[Any]]] = {"images": catalogue.captioners, "texts": catalogue.classifiers}
-        others["prompts"] = catalogue.generators
-        for reads, models in others.items():
-            rows += [{"name": served.name, "reads": reads} for served in models]
-        return JSONResponse(rows)
-
-    async def examples(self) -> JSONResponse:
-        """List example sentences for each translator by its name, in the first of its source languages."""
-        return JSONResponse({pairs.name: list(pairs.examples) for pairs in self.context.catalogue})
 
     async def look(self, request: Request) -> Response:
         """Translate a text and return the attention of each sentence, with an explanation if requested."""

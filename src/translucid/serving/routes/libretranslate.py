@@ -14,10 +14,10 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.data.readers.corpus import Pair
 from translucid.documents.kinds import KINDS
-from translucid.inspection.explain import methods_here
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     flag_field,
+    methods_of_server,
     number_field,
     read_fields,
     source_field,
@@ -191,4 +191,4 @@ def _named(code: str) -> dict[str, str]:
 
 def _explanations(*, images: bool) -> list[str]:
     """Return the methods that explain by other means than attention."""
-    return [name for name in methods_here(images=images) if name not in ("attention", "random")]
+    return [name for name in methods_of_server(images=images) if name not in ("attention", "random")]

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from translucid.decoding.maps import AlignmentLayer
     from translucid.decoding.search import TorchEngine
     from translucid.engines.engine import Engine
+    from translucid.engines.numpy_transformer import NumPyTransformer
     from translucid.inspection.lens import TunedLens
-    from translucid.inspection.numpy_transformer import NumPyTransformer
 
 NEED_PYTORCH = "attention", "dropout"
 """The kinds of features of a confidence estimator that only PyTorch computes."""
@@ -166,7 +166,7 @@ class LoadedRun:
             UserError: the model or the adapter is damaged, or the model is not a Transformer.
         """
         from translucid.engines.ctranslate2.conventions import is_supported, position_rows
-        from translucid.inspection.numpy_transformer import NumPyTransformer
+        from translucid.engines.numpy_transformer import NumPyTransformer
 
         model = self.configuration.model
         if not is_supported(model):

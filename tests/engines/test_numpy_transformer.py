@@ -6,10 +6,10 @@ import torch
 
 from translucid.decoding.maps import AlignmentLayer, forced_features, forced_pass
 from translucid.engines.ctranslate2.convert import weights_of
+from translucid.engines.numpy_transformer import NumPyTransformer
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
 from translucid.inspection.inspected import Inspected
-from translucid.inspection.numpy_transformer import NumPyTransformer
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
 

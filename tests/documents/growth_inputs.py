@@ -126,6 +126,7 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 _P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+_S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns"
 _ODT = f'xmlns:office="{_OASIS}:office:1.0" xmlns:text="{_OASIS}:text:1.0"'
 _W_RUN = "<w:r><w:t>a b </w:t></w:r>"
@@ -154,6 +155,19 @@ def _pptx(runs):
         "[Content_Types].xml": types(parts),
         "ppt/presentation.xml": f"<p:presentation {_P}/>",
         "ppt/slides/slide1.xml": f"<p:sld {_P} {_A}><p:txBody><a:p>{runs}</a:p></p:txBody></p:sld>",
+    }
+    return packed(members)
+
+
+def _xlsx(strings):
+    kind = f"{_OFFICE}.spreadsheetml"
+    cells = "".join(f'<c t="s"><v>{i}</v></c>' for i in range(strings.count("<si>")))
+    parts = {"xl/workbook.xml": "sheet.main", "xl/sheet1.xml": "worksheet", "xl/sharedStrings.xml": "sharedStrings"}
+    members = {
+        "[Content_Types].xml": types({name: f"{kind}.{part}+xml" for name, part in parts.items()}),
+        "xl/workbook.xml": f"<workbook {_S}/>",
+        "xl/sheet1.xml": f"<worksheet {_S}><row>{cells}</row></worksheet>",
+        "xl/sharedStrings.xml": f"<sst {_S}>{strings}</sst>",
     }
     return packed(members)
 
@@ -212,12 +226,15 @@ PLACES = {
     "whole.xml": lambda text: f"<resources>{text}</resources>",
     "text.xml": lambda text: f"<resources><string name='a'>a b {_escaped(text)}</string></resources>",
     "cdata.xml": lambda text: f"<resources><string name='a'><![CDATA[a b {text}]]></string></resources>",
+    "whole.resx": "<root>{}</root>".format,
+    "text.resx": lambda text: f"<root><data name='a'><value>a b {_escaped(text)}</value></data></root>",
     "whole.xlf": lambda text: _XLIFF.format(_FILE.format(text)),
     "text.xlf": lambda text: _XLIFF.format(_FILE.format(_UNIT.format(_escaped(text)))),
     "whole.tmx": _TMX.format,
     "text.tmx": lambda text: _TMX.format(_TU.format(_escaped(text))),
     "text.docx": lambda text: _docx(f"<w:r><w:t>a b {_escaped(text)}</w:t></w:r>"),
     "text.pptx": lambda text: _pptx(f"<a:r><a:t>a b {_escaped(text)}</a:t></a:r>"),
+    "text.xlsx": lambda text: _xlsx(f"<si><t>a b {_escaped(text)}</t></si>"),
     "text.odt": lambda text: _odt(f"<text:p>a b {_escaped(text)}</text:p>"),
     "text.epub": lambda text: _epub(f"<p>a b {_escaped(text)}</p>"),
 }
@@ -226,13 +243,14 @@ PLACES = {
 
 def tokens_of(name):
     """Return what is repeated at a place."""
-    escaped = (".xml", ".xlf", ".tmx", ".docx", ".pptx", ".odt", ".epub")
+    escaped = (".xml", ".resx", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
     return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
 
 
 ELEMENTS = {
     ".docx": (_docx, [_W_RUN, f"</w:p><w:p>{_W_RUN}", "<w:r><w:br/></w:r>", "<w:r><w:tab/></w:r>", "<w:p/>"]),
     ".pptx": (_pptx, [_A_RUN, f"</a:p><a:p>{_A_RUN}", "<a:br/>"]),
+    ".xlsx": (_xlsx, ["<si><t>a b</t></si>", "<si><r><t>a b</t></r></si>"]),
     ".odt": (_odt, ["<text:p>a b</text:p>", "<text:p><text:span>a b</text:span></text:p>"]),
     "span.odt": (
         lambda text: _odt(f"<text:p>a b {text}</text:p>"),

@@ -22,7 +22,7 @@ def test_the_ending_determines_the_kind():
     assert kind_of("a.docx.b") is None and kind_of("docx") is None
     assert {ending for kind in KINDS for ending in kind.endings} == ENDINGS
     assert sum(len(kind.endings) for kind in KINDS) == len(ENDINGS)
-    assert [kind.name for kind in KINDS if kind.packed] == ["Word", "PowerPoint", "OpenDocument text", "EPUB"]
+    assert [kind.name for kind in KINDS if kind.packed] == ["Word", "PowerPoint", "Excel", "OpenDocument text", "EPUB"]
     assert [kind.name for kind in KINDS if kind.near_matches] == ["XLIFF"]
     with pytest.raises(
         UserError, match=r"^a\.pdf: is not a document that can be translated\. Supported: \.po \.pot .*\.csv"

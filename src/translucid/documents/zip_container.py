@@ -66,6 +66,8 @@ class ZipContainer:
                 self._directory = archive.start_dir
         except (BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
             raise self.refused("is damaged, or no file of this kind") from error
+        if not infos:
+            raise self.refused("holds no files")
         if len(infos) > MOST_MEMBERS:
             raise self.refused(f"has more than {MOST_MEMBERS:,} files in it")
         for info in infos:

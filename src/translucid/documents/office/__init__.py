@@ -1,1 +1,1 @@
-"""Word, PowerPoint and OpenDocument."""
+"""Word, PowerPoint, Excel and OpenDocument."""

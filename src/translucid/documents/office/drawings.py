@@ -24,7 +24,9 @@ _DESCRIPTIONS = "title", "descr"
 _TAG = re.compile(r"""<(?:"[^"]*"|'[^']*'|[^'">])*>""")
 
 
-def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind: bool = False) -> SlottedXml:
+def read_drawn(
+    packed: ZipContainer, member: str, target: str | None, *, behind: bool = False, described: str = "p:cNvPr"
+) -> SlottedXml:
     """Parse the paragraphs of a member.
 
     Args:
@@ -32,6 +34,7 @@ def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind:
         member: the name of the member.
         target: the target language.
         behind: whether the member is a master or a layout, which slides show, except the prompts in its placeholders.
+        described: the name of elements with descriptions of pictures.
 
     Raises:
         UserError: the member is invalid or harmful.
@@ -46,7 +49,7 @@ def read_drawn(packed: ZipContainer, member: str, target: str | None, *, behind:
         if runs and not any(shape.start < paragraph.start < shape.end for shape in invisible):
             add_paragraph(document, dialect, runs, f"paragraph {number}")
     if not behind:
-        add_descriptions(document, "p:cNvPr")
+        add_descriptions(document, described)
     return document
 
 

@@ -1,4 +1,4 @@
-"""The parts of an Office Open XML package by their types, for Word and PowerPoint."""
+"""The parts of an Office Open XML package by their types, for Word, PowerPoint and Excel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _SPACES = {
     "w": ("wordprocessingml", "main"),
     "a": ("drawingml", "main"),
     "p": ("presentationml", "main"),
+    "s": ("spreadsheetml", "main"),
     "r": ("officeDocument", "relationships"),
     "wp": ("drawingml", "wordprocessingDrawing"),
+    "xdr": ("drawingml", "spreadsheetDrawing"),
 }
 SPACES: dict[str, str] = {}
 """The prefixes by their namespaces, which have other names in the strict variant of the standard."""

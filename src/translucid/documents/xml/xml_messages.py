@@ -1,0 +1,52 @@
+"""Messages of programs in XML: the whole text of an element is one message, as in .resx and Qt's .ts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.documents.document import Segment, SegmentList
+from translucid.documents.spans import Spans
+from translucid.documents.strings.messages import message_spans, message_writer
+from translucid.documents.xml.slots import Targets
+from translucid.documents.xml.xml_inline import escaped
+
+
+class Message(NamedTuple):
+    """A message whose spans are segments."""
+
+    numbers: range
+    """The numbers of its segments; empty if there is nothing to translate."""
+    spans: Spans
+    line_end: str
+    """The line end of the file: XML parsers turn each into a line feed."""
+
+    def written(self, targets: Targets) -> str:
+        """Return the message with translations, escaped for XML."""
+        return escaped(self.spans.filled(targets)).replace("\n", self.line_end)
+
+
+def add_message(
+    segments: SegmentList,
+    text: str,
+    template: Segment,
+    line_end: str,
+    *,
+    syntax: PlaceholderSyntax = PlaceholderSyntax.message,
+    accelerators: bool = False,
+) -> Message:
+    """Add the segments of a message: one, or one for each case of an ICU message.
+
+    Args:
+        segments: the segments of the document.
+        text: the message, without escapes of XML.
+        template: a segment with the place, the note and the existing translation.
+        line_end: the line end of the file.
+        syntax: the syntax of placeholders in the message.
+        accelerators: whether `_` or `&` may mark the letter of an access key.
+    """
+    spans, write, first = Spans(text), message_writer(text), len(segments)
+    for span in message_spans(text, syntax=syntax, accelerators=accelerators):
+        spans.add(segments.add(replace(template, source=span.marked)), span, write)
+    return Message(range(first, len(segments)), spans, line_end)

@@ -1,0 +1,134 @@
+"""Excel workbooks: made and read again by openpyxl, and parts that only other programs write."""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from tests.probes.packed import packed, types
+from translucid.documents.kinds import read_document
+from translucid.ground.errors import UserError
+
+SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def workbook(cells, strings, **more):
+    """Return a workbook of one sheet, as its cells and the shared strings stand in the file."""
+    parts = {"xl/workbook.xml": "sheet.main", "xl/worksheets/sheet1.xml": "worksheet"}
+    relations = f'<Relationship Id="rId1" Type="{RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
+    space = "http://schemas.openxmlformats.org/package/2006/relationships"
+    listed = {name: f"{SHEET}.{kind}+xml" for name, kind in (parts | {"xl/sharedStrings.xml": "sharedStrings"}).items()}
+    sheets = '<sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets>'
+    return packed(
+        {
+            "[Content_Types].xml": types(listed),
+            "xl/workbook.xml": f'<workbook {MAIN} xmlns:r="{RELATIONS}">{sheets}</workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{space}">{relations}</Relationships>',
+            "xl/worksheets/sheet1.xml": f"<worksheet {MAIN}><sheetData>{cells}</sheetData></worksheet>",
+            "xl/sharedStrings.xml": f"<sst {MAIN}>{strings}</sst>",
+            **more,
+        }
+    )
+
+
+def read(content):
+    return read_document("a.xlsx", content, ENGLISH_SPANISH)
+
+
+def texts(document):
+    return {segment.place: segment.source.whole for segment in document.segments}
+
+
+def strings_after(content):
+    """Return the shared strings of a translated workbook, without the tags around them."""
+    document = read(content)
+    filled = ZipFile(BytesIO(document.filled(all_changed(document)))).read("xl/sharedStrings.xml").decode()
+    return filled.removeprefix(f"<sst {MAIN}>").removesuffix("</sst>")
+
+
+def test_a_workbook_of_openpyxl():
+    openpyxl = pytest.importorskip("openpyxl")
+    from openpyxl.comments import Comment
+    from openpyxl.styles import Font
+    from openpyxl.worksheet.table import Table
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Pets"
+    for row in (["Kind", "Number"], ["a cat", 3], ["a dog", 4], ["all", "=SUM(B2:B3)"]):
+        sheet.append(row)
+    sheet["D1"], sheet["D2"], sheet["D3"] = "two\nlines", '=A2&" and more"', True
+    sheet["D1"].font = Font(bold=True)
+    sheet["A2"].comment = Comment("a note", "Ana")
+    sheet.add_table(Table(displayName="Pets", ref="A1:B4"))
+    out = BytesIO()
+    book.save(out)
+    document = read(out.getvalue())
+    assert document.filled({}) == out.getvalue()
+    # "Kind" and "Number" are the headings of a table, which its formulas may name.
+    assert texts(document) == {
+        "Pets!A2": "a cat",
+        "Pets!A3": "a dog",
+        "Pets!A4": "all",
+        "Pets!D1": "two \nlines",
+        "Pets!A2, note": "a note",
+    }
+    after = openpyxl.load_workbook(BytesIO(document.filled(all_changed(document))))["Pets"]
+    rows = [[cell.value for cell in row] for row in after["A1:B4"]]
+    assert rows == [["Kind", "Number"], ["A CAT", 3], ["A DOG", 4], ["ALL", "=SUM(B2:B3)"]]
+    assert [after[cell].value for cell in ("D1", "D2", "D3")] == ["TWO\nLINES", '=A2&" and more"', True]
+    assert after["D1"].font.bold and after["A2"].comment.text == "A NOTE"
+
+
+def test_shared_strings_keep_formats_and_escapes():
+    cells = "".join(f'<c r="A{i + 1}" t="s"><v>{i}</v></c>' for i in range(5))
+    rich = '<si><r><t xml:space="preserve">a </t></r><r><rPr><b/></rPr><t>cat</t></r></si>'
+    strings = (
+        rich + "<si><t>one_x000D_\ntwo</t></si><si><t>sku_12</t></si>"
+        '<si><t xml:space="preserve"> dogs </t><rPh sb="0" eb="1"><t>x</t></rPh><phoneticPr fontId="1"/></si>'
+        "<si><t>=SUM(A1:A2)</t></si><si><t>in no cell</t></si>"
+    )
+    content = workbook(f'<row r="1">{cells}</row>', strings)
+    assert strings_after(content) == (
+        '<si><r><t xml:space="preserve">A </t></r><r><rPr><b/></rPr><t>CAT</t></r></si>'
+        "<si><t>ONE_x000D_\nTWO</t></si><si><t>sku_12</t></si>"
+        '<si><t xml:space="preserve"> DOGS </t><phoneticPr fontId="1"/></si>'
+        "<si><t>=SUM(A1:A2)</t></si><si><t>in no cell</t></si>"
+    )
+
+
+def test_cells_without_references_inline_strings_and_formulas():
+    cells = (
+        '<row><c t="inlineStr"><is><t>a cat</t></is></c><c t="s"><v>0</v></c></row>'
+        '<row r="7"><c t="str"><f>A1</f><v>a cat</v></c><c t="s"><f>B1</f><v>1</v></c><c t="s"><v>x</v></c></row>'
+    )
+    content = workbook(cells, "<si><t>a dog</t></si><si><t>a formula</t></si>")
+    assert texts(read(content)) == {"Data!B1": "a dog", "Data!A1": "a cat"}
+    pivot = f'<pivotCacheDefinition {MAIN}><cacheSource><worksheetSource ref="A1:A9" sheet="Data"/></cacheSource>'
+    with_pivot = workbook(
+        cells,
+        "<si><t>a dog</t></si>",
+        **{
+            "[Content_Types].xml": types(
+                {
+                    "xl/workbook.xml": f"{SHEET}.sheet.main+xml",
+                    "xl/worksheets/sheet1.xml": f"{SHEET}.worksheet+xml",
+                    "xl/sharedStrings.xml": f"{SHEET}.sharedStrings+xml",
+                    "xl/pivot.xml": f"{SHEET}.pivotCacheDefinition+xml",
+                }
+            ),
+            "xl/pivot.xml": f"{pivot}</pivotCacheDefinition>",
+        },
+    )
+    assert texts(read(with_pivot)) == {"Data!B1": "a dog"}
+
+
+def test_another_package_is_refused():
+    content = packed({"[Content_Types].xml": types({"word/document.xml": "x"}), "word/document.xml": "<a/>"})
+    with pytest.raises(UserError, match=r"^a\.xlsx: is another kind of document than its name says"):
+        read(content)
+    with pytest.raises(UserError, match=r"^a\.xlsx: holds no files"):
+        read(packed({}))

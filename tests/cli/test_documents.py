@@ -36,7 +36,7 @@ def test_a_text_that_ends_like_a_document_is_a_text(call, small_run):
     assert done.code == 0 and done.out.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["a.xls", "a.mo", "dir/a.PDF", "notes", "a.zip", "a b.xyz"])
+@pytest.mark.parametrize("name", ["a.xls", "a.mo", "dir/a.ods", "notes", "a.zip", "a b.xyz"])
 @pytest.mark.parametrize("there", [True, False])
 def test_the_name_of_a_file_is_no_text(call, small_run, tmp_path, monkeypatch, name, there):
     monkeypatch.chdir(tmp_path)

@@ -228,6 +228,12 @@ PLACES = {
     "cdata.xml": lambda text: f"<resources><string name='a'><![CDATA[a b {text}]]></string></resources>",
     "whole.resx": "<root>{}</root>".format,
     "text.resx": lambda text: f"<root><data name='a'><value>a b {_escaped(text)}</value></data></root>",
+    "whole.ts": lambda text: f"<TS><context>{text}</context></TS>",
+    "text.ts": lambda text: f"<TS><message><source>a b {_escaped(text)}</source></message></TS>",
+    "whole.xcstrings": lambda text: f'{{"sourceLanguage": "en", "strings": {{{text}}}}}',
+    "text.xcstrings": lambda text: json.dumps({"sourceLanguage": "en", "strings": {f"a b {text}": {}}}),
+    "whole.ftl": str,
+    "text.ftl": lambda text: f"a = a b {text}",
     "whole.xlf": lambda text: _XLIFF.format(_FILE.format(text)),
     "text.xlf": lambda text: _XLIFF.format(_FILE.format(_UNIT.format(_escaped(text)))),
     "whole.tmx": _TMX.format,
@@ -243,7 +249,7 @@ PLACES = {
 
 def tokens_of(name):
     """Return what is repeated at a place."""
-    escaped = (".xml", ".resx", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
+    escaped = (".xml", ".resx", ".ts", ".xlf", ".tmx", ".docx", ".pptx", ".xlsx", ".odt", ".epub")
     return IN_XML if name.startswith("text.") and name.endswith(escaped) else TOKENS
 
 
@@ -272,6 +278,8 @@ ELEMENTS = {
         "<resources>{}</resources>".format,
         ["<string name='a'>a b</string>", "<string-array name='a'><item>a b</item></string-array>", "<!-- a -->"],
     ),
+    ".resx": ("<root>{}</root>".format, ["<data name='a'><value>a b</value></data>"]),
+    ".ts": ("<TS>{}</TS>".format, ["<message><source>a b</source></message>"]),
     "tag.xml": (
         lambda text: f"<resources><string name='a'>a b {text}</string></resources>",
         ["<b>a</b> ", "<br/>", "<xliff:g>a</xliff:g> ", "<![CDATA[a ]]>"],

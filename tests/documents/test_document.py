@@ -25,9 +25,11 @@ def test_the_ending_determines_the_kind():
     assert [kind.name for kind in KINDS if kind.packed] == ["Word", "PowerPoint", "Excel", "OpenDocument text", "EPUB"]
     assert [kind.name for kind in KINDS if kind.near_matches] == ["XLIFF"]
     with pytest.raises(
-        UserError, match=r"^a\.pdf: is not a document that can be translated\. Supported: \.po \.pot .*\.csv"
+        UserError, match=r"^a\.xyz: is not a document that can be translated\. Supported: \.po \.pot .*\.csv"
     ):
-        read_document("a.pdf", b"")
+        read_document("a.xyz", b"")
+    with pytest.raises(UserError, match=r"^a\.PDF: is a PDF, .* save it as \.docx, and translate that\."):
+        read_document("a.PDF", b"")
 
 
 def test_a_document_has_a_largest_size(monkeypatch):

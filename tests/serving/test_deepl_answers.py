@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from translucid.api.translator import Translator
+from translucid.documents.kinds import PDF_FIX
 from translucid.serving.edge.failures import ApiError, GoneError
 from translucid.serving.routes import deepl
 from translucid.serving.routes.deepl import DeepLDocuments, flag, names_field, one_of
@@ -320,6 +321,7 @@ def test_a_document_is_uploaded_translated_and_downloaded(client, of):
         ({"output_format": "xt"}, "Value for 'output_format' not supported."),
         ({"formality": "more"}, "'formality' is not supported for given 'target_lang'."),
         ({"source_lang": "XX"}, "Value for 'source_lang' not supported."),
+        ({"filename": "a.pdf"}, f"Invalid request: 'a.pdf' is of no kind that is translated here. {PDF_FIX}"),
         ({"filename": "a.exe"}, "Invalid request: 'a.exe' is of no kind that is translated here"),
     ):
         refused = upload(**fields)

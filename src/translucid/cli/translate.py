@@ -174,7 +174,7 @@ def translate(
     --ablate is for our own engine, which then considers all target pieces. Confidence and learned alignments, which
     were fitted to the whole model, are not used (docs/interventions.md).
 
-    Documents (PO, XLIFF, subtitles, HTML, Word ...: docs/documents.md) are recognised by their name. Only their text
+    Documents (PO, XLIFF, HTML, Word, Excel ...: docs/documents.md) are recognised by their name. Only their text
     changes, and segments that have a translation keep it.
     """
     from translucid.cli.documents import document_among, shows_near_matches, translate_file

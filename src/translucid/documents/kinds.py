@@ -59,6 +59,9 @@ KINDS = (
     Kind("Android strings", (".xml",), "application/xml", "strings.android"),
     Kind(".NET resources", (".resx", ".resw"), "application/xml", "strings.resx"),
     Kind("iOS strings", (".strings",), "text/plain", "strings.ios"),
+    Kind("Apple string catalogues", (".xcstrings",), "application/json", "strings.xcstrings"),
+    Kind("Qt translations", (".ts",), "application/x-linguist", "strings.qt"),
+    Kind("Fluent", (".ftl",), "text/plain", "strings.fluent"),
     Kind("Java properties", (".properties",), "text/x-java-properties", "strings.properties"),
     Kind("table", (".csv",), "text/csv", "strings.table"),
 )
@@ -69,6 +72,9 @@ for _kind in KINDS:
     _BY_ENDING.update(dict.fromkeys(_kind.endings, _kind))
 ENDINGS = frozenset(_BY_ENDING)
 """The endings of all kinds."""
+
+PDF_FIX = "Translate the file that it was exported from; or open it in Word, save it as .docx, and translate that."
+"""The advice on PDF files, which cannot be translated."""
 
 
 def kind_of(name: str) -> Kind | None:
@@ -95,6 +101,9 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
 
 def not_translated(name: str) -> UserError:
     """Return the error for a file of a kind that cannot be translated."""
+    if name.lower().endswith(".pdf"):
+        what = "is a PDF, which holds places of letters instead of paragraphs: it cannot be translated in place"
+        return UserError(what, file=name, fix=PDF_FIX)
     endings = " ".join(_BY_ENDING)
     fix = f"Supported: {endings}. Pass plain text on standard input or as an argument."
     return UserError("is not a document that can be translated", file=name, fix=fix)

@@ -30,6 +30,12 @@ TEXTS: dict[str, bytes] = {
     "a.yaml": b"en:\n  a: A cat\n  b: &x 'two cats'\n  c: |\n    more\n    cats\n  d: *x\n",
     "a.strings": b'/* note */\n"key" = "A \\"cat\\"\\n";\n',
     "a.properties": b"# note\nkey = A \\u00e9 cat \\\n  and more\nother:one\n",
+    "a.resx": b"<root><data name='a'><value>A cat &amp; {0}</value><comment>note</comment></data></root>",
+    "a.ts": b"<!DOCTYPE TS><TS><message numerus='yes'><source>%n cat(s)</source><translation type='unfinished'>"
+    b"<numerusform></numerusform></translation></message></TS>",
+    "a.xcstrings": b'{"sourceLanguage": "en", "strings": {"A cat %@": {}, "b": {"localizations": {"en": {"variations":'
+    b' {"plural": {"one": {"stringUnit": {"value": "%d dog"}}, "other": {"stringUnit": {"value": "dogs"}}}}}}}}}',
+    "a.ftl": b"# note\na = A { $b } cat\n    .c = more\nd = { $n ->\n    [one] cat\n   *[other] cats\n }\n",
     "a.csv": b'id,text\n1,"A cat, a dog"\n2,One\n',
 }
 """Of the kinds that are text, by a name."""

@@ -1,1 +1,1 @@
-"""Messages of programs: PO, JSON, YAML, Android, iOS, .NET, Java properties, tables."""
+"""Messages of programs: PO, JSON, YAML, Android, Apple, .NET, Qt, Fluent, Java properties, tables."""

@@ -85,7 +85,7 @@ def message_spans(
     arguments = _arguments(text, 0, len(text))
     if accelerators and not arguments and (key := _accelerator(text)) is not None:
         marker = Part(key, key + 1, Side.alone)
-        span = to_span([*_parts(text, 0, key, False), marker, *_parts(text, key + 1, len(text), False)])
+        span = to_span([*tagged_parts(text, 0, key, False), marker, *tagged_parts(text, key + 1, len(text), False)])
         return [span] if span else []
     if accelerators and not is_language(text):
         return []
@@ -171,10 +171,10 @@ def _spans(
     at = start
     arguments = _arguments(text, start, end) if depth < DEEPEST else []
     for argument in arguments:
-        parts += _parts(text, at, argument.start, number)
+        parts += tagged_parts(text, at, argument.start, number)
         parts.append(Part(argument.start, argument.end, Side.alone, word=True))
         at = argument.end
-    parts += _parts(text, at, end, number)
+    parts += tagged_parts(text, at, end, number)
     if span := to_span(parts):
         yield span
     for argument in arguments:
@@ -182,7 +182,7 @@ def _spans(
             yield from _spans(text, case_start, case_end, to_span, depth + 1, argument.counts)
 
 
-def _parts(text: str, start: int, end: int, number: bool) -> Iterator[Part]:
+def tagged_parts(text: str, start: int, end: int, number: bool = False) -> Iterator[Part]:
     """Yield words and tags; `number`: whether `#` stands for a number."""
     at = start
     for match in _TAG.finditer(text, start, end):

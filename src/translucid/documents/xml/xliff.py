@@ -170,7 +170,7 @@ class _Xliff:
             if root.name in _LANGUAGES and root.start not in self.roots:
                 self.roots[root.start] = root
                 source, target = map(root.attributes.get, _LANGUAGES[root.name])
-                if not (_agree(self.languages[0], source) and _agree(self.languages[1], target)):
+                if not (agree(self.languages[0], source) and agree(self.languages[1], target)):
                     raise UserError(
                         f"is from {source} to {target or '?'}, the translator from {self.languages[0]}"
                         f" to {self.languages[1]}",
@@ -241,7 +241,7 @@ class _Xliff:
         return _Text(range(first, len(segments)), piece, spans.filled)
 
 
-def _agree(code: str | None, declared: str | None) -> bool:
+def agree(code: str | None, declared: str | None) -> bool:
     """Whether a language of the translation may be the declared one; unknown languages agree with all."""
     return not code or not declared or not usual_code(code) or short_code(code) == short_code(declared)
 

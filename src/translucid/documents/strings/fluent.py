@@ -1,0 +1,186 @@
+"""Fluent's .ftl: values and attributes of messages; the variants of selections are translated one by one.
+
+Terms stay: most are names of products. No variants are added: a language with more plural forms uses the default one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from translucid.data.languages import Languages
+from translucid.data.placeholder_syntax import PlaceholderSyntax
+from translucid.documents.document import Segment, SegmentList, Target
+from translucid.documents.spans import Part, Spans, spanned
+from translucid.documents.splicing import TextFile
+from translucid.documents.strings.messages import is_language, tagged_parts
+from translucid.documents.tagged_text import Side
+from translucid.ground.cancellation import between_steps
+from translucid.ground.errors import UserError
+
+DEEPEST = 50
+"""The largest depth of placeables within each other."""
+_LINE_END = r"\r?\n"
+_COMMENT = re.compile(rf"(?P<signs>#{{1,3}})(?: (?P<text>[^\n]*?))?(?:{_LINE_END}|\r?\Z)")
+_BLANK = re.compile(rf"[ ]*(?:{_LINE_END}|\r?\Z)")
+_ENTRY = re.compile(r"(?P<term>-?)(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
+_ATTRIBUTE = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\.(?P<name>[A-Za-z][\w-]*)[ ]*=[ ]*")
+_TEXT = re.compile(r"[^{}\r\n]+|\r(?!\n)")
+_GOES_ON = re.compile(rf"(?:[ ]*{_LINE_END})+(?:[ ]+(?=[^ \[*.}}{{\r\n])|[ ]*(?=\{{))")
+"""Line ends, and the indentation of the line with which a pattern goes on."""
+_EXPRESSION = re.compile(r'(?:[^"{}>]|"(?:[^"\\\r\n]|\\.)*"|(?<!-)>)*')
+_VARIANT = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\*?\[[ \r\n]*[\w.-]+[ \r\n]*\][ ]*")
+_CLOSE = re.compile(r"[ \r\n]*\}")
+_VARIABLE = re.compile(r"\{ *\$[A-Za-z][\w-]* *\}")
+_BRACE = re.compile(rf"{_VARIABLE.pattern}|[{{}}]")
+_FOLDED = re.compile(r"[ \t]*[\r\n]\s*")
+_TRAILING = re.compile(r"(?<! ) +(?=\r?\n)")
+_KEYS = re.compile(r".*(?:access|command)key", re.IGNORECASE)
+"""The names of messages and attributes for keys of the keyboard."""
+_FIXED = re.compile(r"key|style|class|id|src|href|data-.*", re.IGNORECASE)
+"""The names of attributes that are no texts."""
+
+
+def read(name: str, content: bytes, languages: Languages) -> Fluent:
+    """Parse a file of messages.
+
+    Raises:
+        UserError: the file has something that is neither a comment nor an entry.
+    """
+    return Fluent(TextFile.of(name, content))
+
+
+class Fluent:
+    """A file of messages."""
+
+    def __init__(self, file: TextFile) -> None:
+        """Add the segments of all messages.
+
+        Raises:
+            UserError: the file is invalid.
+        """
+        self.file, self.segments = file, SegmentList(file.name)
+        self._spans = Spans(file.text)
+        self._line, self._counted = 1, 0
+        text, at = file.text, 0
+        notes: list[str] = []
+        while at < len(text):
+            between_steps()
+            if comment := _COMMENT.match(text, at):
+                at = comment.end()
+                # Two or three signs begin a comment on all entries that follow.
+                if comment["signs"] == "#":
+                    notes.append((comment["text"] or "").strip())
+            elif blank := _BLANK.match(text, at):
+                at, notes = blank.end(), []
+            else:
+                at, notes = self._entry(at, "\n".join(notes) or None), []
+
+    def _entry(self, at: int, note: str | None) -> int:
+        """Add the segments of an entry, and return its end."""
+        entry = _ENTRY.match(self.file.text, at)
+        if not entry:
+            raise self._invalid(at)
+        is_term, name = bool(entry["term"]), entry["name"]
+        at = self._value(entry.end(), name, note, add=not is_term and not _KEYS.fullmatch(name))
+        while attribute := _ATTRIBUTE.match(self.file.text, at):
+            name = attribute["name"]
+            is_text = not (is_term or _FIXED.fullmatch(name) or _KEYS.fullmatch(name))
+            at = self._value(attribute.end(), name, note, add=is_text)
+        blank = _BLANK.match(self.file.text, at)
+        if not blank:
+            raise self._invalid(at)
+        return blank.end()
+
+    def _value(self, at: int, name: str, note: str | None, *, add: bool) -> int:
+        """Read a pattern, add its segments if `add`, and return its end."""
+        spans: list[list[Part]] = []
+        parts, end = self._pattern(at, spans, 0)
+        for span in [parts, *spans] if add else ():
+            self._add(span, name, note)
+        return end
+
+    def _add(self, parts: list[Part], name: str, note: str | None) -> None:
+        """Add a pattern, or that of a variant, as a segment."""
+        span = spanned(self.file.text, parts, syntax=PlaceholderSyntax.message)
+        if span is None or not is_language(span.marked.text, name):
+            return
+        # The variants of a selection come after the text around it, so lines are not in order.
+        line = self.file.text.count("\n", self._counted, span.start) + self._line
+        if span.start > self._counted:
+            self._line, self._counted = line, span.start
+        number = self.segments.add(Segment(span.marked, f"line {line}", note=note))
+        self._spans.add(number, span, _written, partial(_written, first=True))
+
+    def _pattern(self, at: int, variants: list[list[Part]], depth: int) -> tuple[list[Part], int]:
+        """Return the parts of a pattern and its end; the parts of variants in it are added to `variants`."""
+        text, parts = self.file.text, list[Part]()
+        while at < len(text):
+            if words := _TEXT.match(text, at):
+                parts += tagged_parts(text, at, words.end())
+                at = words.end()
+            elif variable := _VARIABLE.match(text, at):
+                parts.append(Part(at, variable.end()))
+                at = variable.end()
+            elif text[at] == "{":
+                end = self._placeable(at, variants, depth)
+                parts.append(Part(at, end, Side.alone, word=True))
+                at = end
+            elif line := _GOES_ON.match(text, at):
+                parts.append(Part(at, line.end(), Side.alone, spaces=True))
+                at = line.end()
+            else:
+                break
+        return parts, at
+
+    def _placeable(self, at: int, variants: list[list[Part]], depth: int) -> int:
+        """Return the end of a placeable; the parts of variants in it are added to `variants`."""
+        text = self.file.text
+        if depth > DEEPEST:
+            raise self._invalid(at)
+        expression = _EXPRESSION.match(text, at + 1)
+        assert expression  # The pattern also matches the empty string.
+        end = expression.end()
+        if text.startswith("{", end) and not expression[0].strip():
+            end = self._placeable(end, variants, depth + 1)
+        elif text.startswith(">", end):
+            end += 1
+            while variant := _VARIANT.match(text, end):
+                # The place of a variant among the others is that of its text, before the variants in it.
+                parts: list[Part] = []
+                variants.append(parts)
+                pattern, end = self._pattern(variant.end(), variants, depth + 1)
+                parts += pattern
+        close = _CLOSE.match(text, end)
+        if not close:
+            raise self._invalid(at)
+        return close.end()
+
+    def _invalid(self, at: int) -> UserError:
+        what = "is not Fluent: here is no entry of the form key = text"
+        return UserError(
+            what, file=self.file.name, line=self.file.line(at), fix="FreeMarker templates are not translated."
+        )
+
+    def filled(self, targets: Mapping[int, Target]) -> bytes:
+        """Return the file with translations."""
+        edits = self._spans.edits(targets)
+        # The space that the model reads for a line end is not written.
+        return self.file.spliced(edit._replace(new=_TRAILING.sub("", edit.new)) for edit in edits)
+
+
+def _written(text: str, *, first: bool = False) -> str:
+    r"""Return a text escaped for a pattern; `first`: whether it may begin a line.
+
+    >>> _written("{ $n } {x}"), _written("[a]", first=True)
+    ('{ $n } {"{"}x{"}"}', '{"["}a]')
+    """
+    text = _BRACE.sub(_escaped_brace, _FOLDED.sub(" ", text))
+    if first and text.startswith(("[", "*", ".")):
+        return f'{{"{text[0]}"}}{text[1:]}'
+    return text
+
+
+def _escaped_brace(match: re.Match[str]) -> str:
+    return match[0] if len(match[0]) > 1 else f'{{"{match[0]}"}}'

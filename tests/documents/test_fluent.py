@@ -1,0 +1,105 @@
+"""Fluent's messages as documents, also read by fluent.syntax."""
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed, placed_and_filled
+from translucid.documents.document import Target
+from translucid.documents.kinds import read_document
+from translucid.documents.tagged_text import TaggedText
+from translucid.ground.errors import UserError
+
+FILE = """\
+# The license
+
+## Pets
+# Of the start page
+#   $name (String)
+hello = Hello, { $name }, from { -brand }!
+-brand = Cat Shop
+    .gender = masculine
+wrapped =
+    The <b>first</b> line
+    and the second.
+
+    { DATETIME($day, month: "long") } is a day
+cats = { $count ->
+    [one] one cat
+   *[other] { $count } cats { "}" }
+ }
+both = You see { $n ->
+        [one] { $m ->
+           *[x] a dog
+        }
+       *[other] dogs
+    } there
+save =
+    .label = Save file
+    .accesskey = S
+    .style = width: 10em
+menu-accesskey = F
+"""
+
+
+def test_messages_attributes_and_variants_are_translated():
+    places, filled = placed_and_filled("a.ftl", FILE)
+    assert places == [
+        "6: Hello, { $name }, from { -brand }!",
+        '10: The <b>first</b> line \n    and the second. \n\n    { DATETIME($day, month: "long") } is a day',
+        "15: one cat",
+        '16: { $count } cats { "}" }',
+        "18: You see " + FILE[FILE.index("{ $n ->") : FILE.index(" there")] + " there",
+        "20: a dog",
+        "22: dogs",
+        "25: Save file",
+    ]
+    assert filled.lower() == FILE.lower()
+    changed = [line for line in filled.splitlines() if line not in FILE.splitlines()]
+    assert changed == [
+        "hello = HELLO, { $name }, FROM { -brand }!",
+        "    THE <b>FIRST</b> LINE",
+        "    AND THE SECOND.",
+        '    { DATETIME($day, month: "long") } IS A DAY',
+        "    [one] ONE CAT",
+        '   *[other] { $count } CATS { "}" }',
+        "both = YOU SEE { $n ->",
+        "           *[x] A DOG",
+        "       *[other] DOGS",
+        "    } THERE",
+        "    .label = SAVE FILE",
+    ]
+    document = read_document("a.ftl", FILE.encode(), ENGLISH_SPANISH)
+    assert document.filled({}) == FILE.encode() and document.segments[0].note == "Of the start page\n$name (String)"
+    assert document.segments[1].note is None
+
+
+def test_what_the_syntax_would_misread_is_escaped():
+    document = read_document("a.ftl", b"a =\r\n    one\r\n    two\r\n", ENGLISH_SPANISH)
+    mark = document.segments[0].source.marks
+    text = TaggedText("[a] {b}.c", tuple(type(one)(7, one.raw) for one in mark))
+    written = document.filled({0: Target(text)}).decode()
+    assert written == 'a =\r\n    {"["}a] {"{"}b{"}"}\r\n    {"."}c\r\n'
+    syntax = pytest.importorskip("fluent.syntax")
+    pattern = syntax.parse(written).body[0].value.elements
+    parts = [part.value if isinstance(part, syntax.ast.TextElement) else part.expression.value for part in pattern]
+    assert "".join(parts) == "[a] {b}\n.c"
+
+
+def test_fluent_reads_the_same_structure():
+    syntax = pytest.importorskip("fluent.syntax")
+    document = read_document("a.ftl", FILE.encode(), ENGLISH_SPANISH)
+    before, after = syntax.parse(FILE), syntax.parse(document.filled(all_changed(document)).decode())
+    shapes = []
+    for resource in (before, after):
+        text = syntax.FluentSerializer(with_junk=True).serialize(resource)
+        assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
+        shapes.append("".join(text.split()).lower())
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("<#if a>\nb", 1), ("a = b\nc { d", 2), ("a = { b", 1), ("a = b }", 1), ("a = " + "{" * 100, 1)],
+)
+def test_other_files_are_refused(content, line):
+    with pytest.raises(UserError, match=rf"^a\.ftl:{line}: is not Fluent"):
+        read_document("a.ftl", content.encode())

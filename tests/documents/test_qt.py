@@ -1,0 +1,101 @@
+"""Qt's translation files as documents; TypeScript is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.documents.changing import ENGLISH_SPANISH, all_changed
+from translucid.documents.kinds import read_document
+from translucid.ground.errors import UserError
+
+FILE = (
+    '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1"{}>\n<context>\n    <name>Window</name>\n'
+    "    <message{}>\n        <source>{}</source>\n        {}\n    </message>\n</context>\n</TS>\n"
+)
+EMPTY = '<translation type="unfinished"></translation>'
+SPANISH = ' language="es_ES"'
+
+
+def read(source, translation=EMPTY, numerus="", languages=SPANISH, target="es"):
+    content = FILE.format(languages, numerus, source, translation).encode()
+    document = read_document("app.ts", content, ("en", target))
+    assert document.filled({}) == content
+    return document
+
+
+def filled(document, **changes):
+    """Return the content of the message behind its source in a translated file."""
+    targets = {number: replace(target, **changes) for number, target in all_changed(document).items()}
+    after = document.filled(targets).decode().partition("</source>\n        ")[2]
+    return after.partition("\n    </message>")[0]
+
+
+def test_a_message_is_translated_as_qt_writes_it():
+    document = read(
+        "&amp;Open %1 &quot;&lt;b&gt;now&lt;/b&gt;&quot;", f"<extracomment>a menu</extracomment>\n        {EMPTY}"
+    )
+    assert [(one.source.text, one.note) for one in document.segments] == [('Open %1 "now"', "a menu")]
+    assert filled(document).endswith(">&amp;OPEN %1 &quot;&lt;b&gt;NOW&lt;/b&gt;&quot;</translation>")
+    assert 'type="unfinished"' in filled(document) and "type=" not in filled(document, origin="person")
+
+
+def test_each_plural_form_is_translated_and_existing_ones_stay():
+    forms = "<numerusform>%n gato</numerusform><numerusform></numerusform>"
+    document = read("%n cat(s)", f"<translation>{forms}</translation>", ' numerus="yes"')
+    assert [one.place for one in document.segments] == ["line 6, for 1", "line 6, for 0, 2, 3 …"]
+    assert [one.existing for one in document.segments] == ["%n gato", None]
+    only_second = document.filled({1: all_changed(document)[1]}).decode()
+    assert f'<translation type="unfinished">{forms.replace("></", ">%n CAT(S)</")}</translation>' in only_second
+    russian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "ru")
+    assert filled(russian).count("\n            <numerusform>%n CAT(S)</numerusform>") == 3
+    assert '<TS version="2.1" language="ru">' in russian.filled(all_changed(russian)).decode()
+
+
+def test_the_confidence_becomes_a_comment_that_is_replaced():
+    first = filled(read("a cat"), confidence=0.8349, doubts=("lost: %1",))
+    comment = "<translatorcomment>translucid: confidence 83%; lost: %1</translatorcomment>"
+    assert first == f'{comment}\n        <translation type="unfinished">A CAT</translation>'
+    assert read("a cat", first).segments[0].note is None
+    assert filled(read("a cat", first)) == '<translation type="unfinished">A CAT</translation>'
+    of_person = f"<translatorcomment>mine</translatorcomment>\n        {EMPTY}"
+    assert (
+        "mine" in filled(read("a cat", of_person), confidence=0.5)
+        and read("a cat", of_person).segments[0].note == "mine"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "translation"),
+    [
+        ("a cat", '<translation type="vanished">un gato</translation>'),
+        ("a cat", '<translation type="obsolete">un gato</translation>'),
+        ("a cat", '<translation variants="yes"><lengthvariant>un gato</lengthvariant></translation>'),
+        ('a <byte value="x7"/> cat', EMPTY),
+        ("%1", EMPTY),
+    ],
+)
+def test_what_is_not_translated_stays(source, translation):
+    assert not read(source, translation).segments
+
+
+def test_a_message_without_a_translation_gets_one():
+    assert (
+        '<source>a cat</source>\n        <translation type="unfinished">A CAT</translation>'
+        in read("a cat", "").filled(all_changed(read("a cat", ""))).decode()
+    )
+    kept = read("a cat", "<translation>un gato</translation>")
+    assert kept.segments[0].existing == "un gato"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"export const a: string = 'a cat';\n", "is not a Qt translation file: it does not begin with <"),
+        (b"\x47\x40\x11\x10\0", "is not a Qt translation file"),
+        (b"<a/>", "begins with <a>, not with <TS>"),
+        (FILE.format(' language="de"', "", "a cat", EMPTY).encode(), "is from . to de, the translator from en to es"),
+    ],
+)
+def test_other_files_are_refused(content, what):
+    with pytest.raises(UserError, match=what):
+        read_document("app.ts", content, ENGLISH_SPANISH)

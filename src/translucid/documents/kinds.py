@@ -99,9 +99,14 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
     return kind.read(name, content, languages)
 
 
+def advice_on(name: str) -> str:
+    """Return advice on a file that cannot be translated, behind a period; "" if there is none."""
+    return f". {PDF_FIX}" if name.lower().endswith(".pdf") else ""
+
+
 def not_translated(name: str) -> UserError:
     """Return the error for a file of a kind that cannot be translated."""
-    if name.lower().endswith(".pdf"):
+    if advice_on(name):
         what = "is a PDF, which holds places of letters instead of paragraphs: it cannot be translated in place"
         return UserError(what, file=name, fix=PDF_FIX)
     endings = " ".join(_BY_ENDING)

@@ -99,14 +99,19 @@ def read_document(name: str, content: bytes, languages: Languages = (None, None)
     return kind.read(name, content, languages)
 
 
-def advice_on(name: str) -> str:
-    """Return advice on a file that cannot be translated, behind a period; "" if there is none."""
-    return f". {PDF_FIX}" if name.lower().endswith(".pdf") else ""
+def unknown_kind(name: str) -> str:
+    """Return the message of the server for a file of a kind that cannot be translated, without a final period."""
+    message = f"{name[:50]!r} is of no kind that is translated here"
+    return f"{message}. {PDF_FIX}" if _is_pdf(name) else message
+
+
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(".pdf")
 
 
 def not_translated(name: str) -> UserError:
     """Return the error for a file of a kind that cannot be translated."""
-    if advice_on(name):
+    if _is_pdf(name):
         what = "is a PDF, which holds places of letters instead of paragraphs: it cannot be translated in place"
         return UserError(what, file=name, fix=PDF_FIX)
     endings = " ".join(_BY_ENDING)

@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from translucid.documents.document import Document, Segment, Target, at_most
-from translucid.documents.kinds import Kind, advice_on, kind_of, read_document
+from translucid.documents.kinds import Kind, kind_of, read_document, unknown_kind
 from translucid.ground.cancellation import Cancelled, between_steps
 from translucid.ground.errors import UserError
 from translucid.jobs.documents import segments_to_translate
@@ -150,9 +150,7 @@ class DocumentJobs:
         name = "".join(filter(str.isprintable, name.replace("\\", "/").rsplit("/", 1)[-1]))[-200:]
         kind = kind_of(name)
         if kind is None:
-            raise ApiError(
-                400, f"Invalid request: {name[:50]!r} is of no kind that is translated here{advice_on(name)}"
-            )
+            raise ApiError(400, f"Invalid request: {unknown_kind(name)}")
         if source is None:
             self.context.catalogue.candidates(target)
         elif not self.same(source, target):

@@ -121,6 +121,21 @@ def test_a_multilingual_model_and_one_of_a_single_pair():
     assert pivot.between("en", "eo") is None
 
 
+def test_pairs_that_no_training_pair_taught_go_through_a_pivot():
+    taught = {("en", "es"), ("es", "en"), ("en", "fr"), ("fr", "en")}
+    many = Catalogue([pairs("many", MANY, MANY, taught=taught)])
+    assert many.pivots_from("es") == {"fr": "en"} and not many.is_direct("es", "fr") and many.is_direct("es", "en")
+    served = many.find("es", "fr")
+    assert (served.name, served.pivot, served.first.name, served.second.name) == ("many + many", "en", "many", "many")
+    assert many.find("es", "fr", "many").translator.names == ("many", "spa_Latn", "fra_Latn")
+    # Without a way through another language, the model translates what it has not learned.
+    into = Catalogue([pairs("into", MANY, MANY, taught={("es", "en"), ("fr", "en")})])
+    assert into.find("es", "fr").name == "into" and not into.pivots
+    # Another model that has learned of the pair comes first.
+    two = Catalogue([pairs("many", MANY, MANY, taught=taught), pairs("alone", "es", "fr")])
+    assert two.find("es", "fr").name == "alone" and two.find("fr", "es").pivot == "en"
+
+
 def test_a_model_of_one_pair_may_have_a_language_on_both_sides():
     same = Catalogue([pairs("plain", "en", "en")])
     assert same.find("en", "en").name == "plain"

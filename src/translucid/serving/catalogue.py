@@ -27,6 +27,7 @@ from translucid.serving.language_pairs import (
     is_language,
     offer,
     pivot_pairs,
+    usual_pairs,
 )
 from translucid.serving.queue.batcher import Batcher
 from translucid.serving.routes.examples import examples_of
@@ -133,8 +134,8 @@ class Catalogue:
         return reached
 
     def is_direct(self, source: str, target: str) -> bool:
-        """Return whether a model has a language pair, so that no pivot language is needed."""
-        return any(pairs.offered(source, target) for pairs in self.models)
+        """Return whether a model has learned of a language pair, so that no pivot language is needed."""
+        return any(pairs.learned(source, target) for pairs in self.models)
 
     def sources(self, target: str) -> list[str]:
         """Return the source languages of a target; the first is the default where the source is not known."""
@@ -157,13 +158,16 @@ class Catalogue:
         return [*dict.fromkeys([*sources, target])]
 
     def find(self, source: str, target: str, name: str | None = None) -> AnyServed:
-        """Return a translator of a language pair, through a pivot language if no model has the pair.
+        """Return a translator of a language pair.
+
+        Models that have learned of the pair come first, then those through a pivot language, then zero-shot ones.
 
         Raises:
             ApiError: 400, there is none.
         """
         self.need_translators()
-        for pairs in self:
+        learned = [pairs for pairs in self.models if pairs.learned(source, target)]
+        for pairs in (*learned, *self.pivots, *self.models):
             if name in (None, pairs.name) and (served := pairs.between(source, target)):
                 return served
         for code in (source, target):
@@ -238,7 +242,8 @@ def load(
         if sources[source] in (None, configuration.data.languages[0]):  # the language of the examples
             examples = examples_of(run.path, configuration)
         batcher = Batcher(options.queue, options.batch)
-        pairs = LanguagePairs(name, sources, targets, translator, batcher, examples)
+        taught = usual_pairs(configuration, sources, targets)
+        pairs = LanguagePairs(name, sources, targets, translator, batcher, examples, taught=taught)
         if not catalogue.models or pairs.pair == catalogue.models[0].pair:
             pairs = replace(pairs, terms=terms)
         catalogue.models.append(pairs)

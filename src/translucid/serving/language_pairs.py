@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations, product
+from itertools import product
 from typing import TypeAlias
 
 from babel import Locale
@@ -133,8 +133,15 @@ class LanguagePairs(Languages):
     """Example sentences in the first source language."""
     terms: Sequence[Term] = ()
     """The terms for translations between the languages of `pair`."""
+    taught: Collection[tuple[str, str]] = ()
+    """The pairs of which the model has learned, if not of all that it offers, by usual code."""
     _translators: LRUCache[tuple[str, str], Served] = field(default_factory=lambda: LRUCache(PAIRS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def learned(self, source: str, target: str) -> bool:
+        """Return whether the model has the pair and has learned of it."""
+        pair = self.offered(source, target)
+        return pair is not None and (not self.taught or pair in self.taught)
 
     def between(self, source: str, target: str) -> Served | None:
         """Return a translator from one language to another, if the model has the pair."""
@@ -185,9 +192,12 @@ class PivotPairs(Languages):
 
 
 def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
-    """Return the language pairs that two models offer together and none offers alone, the first models first."""
+    """Return the language pairs of which two models have learned together and none alone, the first models first.
+
+    Both models may be the same, a multilingual one.
+    """
     pivots: list[PivotPairs] = []
-    for first, second in permutations(models, 2):
+    for first, second in product(models, models):
         shared = [code for code in first.targets if second.find(second.sources, code)]
         if not shared:
             continue
@@ -195,8 +205,10 @@ def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
         sources: dict[str, str | None] = {}
         targets: dict[str, str | None] = {}
         for source, target in product(first.sources, second.targets):
-            is_new = not any(each.offered(source, target) for each in (*models, *pivots))
-            if is_new and source != target and pivot not in (source, target):
+            alone = any(each.learned(source, target) for each in models)
+            is_new = not alone and not any(each.offered(source, target) for each in pivots)
+            both = first.learned(source, pivot) and second.learned(pivot, target)
+            if is_new and both and source != target and pivot not in (source, target):
                 sources[source], targets[target] = first.sources[source], second.targets[target]
         if sources:
             pivots.append(PivotPairs(f"{first.name} + {second.name}", sources, targets, first, second, pivot))
@@ -238,6 +250,18 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
         fix = f"Write 'en-*={folder}' (with its code)."
         raise UserError("does not say which language it reads", file=folder, fix=fix)
     return {usual_code(source) or source: source}, targets
+
+
+def usual_pairs(configuration: Configuration, sources: Codes, targets: Codes) -> set[tuple[str, str]]:
+    """Return the offered pairs, by usual code, that the training of a multilingual run taught; none for other models.
+
+    Args:
+        configuration: the configuration of the run.
+        sources: the source languages that are offered.
+        targets: the target languages that are offered.
+    """
+    directions = set(configuration.data.directions) if configuration.data.tokenizer.languages else set()
+    return {(s, t) for s, t in product(sources, targets) if (sources[s], targets[t]) in directions}
 
 
 def begin_with(sources: Codes, targets: Codes) -> tuple[str, str]:

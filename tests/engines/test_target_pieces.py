@@ -76,3 +76,12 @@ def test_a_piece_belongs_to_a_language_that_has_it_nearly_as_often(three_languag
     assert set(long) & set(ids["fr"].tolist()) == {long[0], long[2]}
     assert set(long) & set(ids["de"].tolist()) == {long[1], long[2]}
     assert {number for number, piece in enumerate(pieces) if len(piece) == 1} <= set(ids["de"].tolist())
+
+
+def test_a_warning_recommends_the_pivot(three_languages, capsys):
+    asked = ["translate", str(three_languages), TEXTS[2], "--engine", "torch", "--target-language", "fr"]
+    assert run([*asked, "--source-language", "es"]) == 0
+    assert "no training pair is from es to fr; --pivot en is usually better" in capsys.readouterr().err
+    for more in (["--source-language", "es", "--pivot", "en"], ["--source-language", "en"]):
+        assert run([*asked, *more]) == 0
+        assert "no training pair" not in capsys.readouterr().err

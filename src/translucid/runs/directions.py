@@ -5,7 +5,7 @@ The model is told the target language by a piece in front of the source (Johnson
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from translucid.data.languages import Languages, find_code, usual_code
@@ -97,6 +97,22 @@ def language_pieces(
     for code in sorted(codes - known.keys()):
         pieces[code] = pattern.replace(place, code)
     return pieces
+
+
+def pivot_of(direction: Languages, taught: Collection[Direction]) -> str | None:
+    """Return a language through which directions of the training text lead from one language to another.
+
+    English comes first. None without such a language, and for a direction of the training text.
+
+    >>> pivot_of(("es", "fr"), [("es", "en"), ("en", "fr")])
+    'en'
+    """
+    if direction in taught:
+        return None
+    source, target = direction
+    pivots = sorted(middle for start, middle in taught if start == source and (middle, target) in taught)
+    english = (pivot for pivot in pivots if usual_code(pivot) == "en")
+    return next(english, next(iter(pivots), None))
 
 
 def missing_languages(names: Iterable[str]) -> Iterator[str]:

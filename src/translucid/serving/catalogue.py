@@ -167,7 +167,8 @@ class Catalogue:
         """
         self.need_translators()
         learned = [pairs for pairs in self.models if pairs.learned(source, target)]
-        for pairs in (*learned, *self.pivots, *self.models):
+        in_turn: list[LanguagePairs | PivotPairs] = [*learned, *self.pivots, *self.models]
+        for pairs in in_turn:
             if name in (None, pairs.name) and (served := pairs.between(source, target)):
                 return served
         for code in (source, target):

@@ -76,7 +76,7 @@ def test_nothing_is_said_to_be_empty(call):
 TABLE, DATABASE = "a table of columns", "a database"
 
 
-@pytest.mark.parametrize(("name", "what"), [("a.parquet", TABLE), ("a.arrow", TABLE), ("a.sqlite", DATABASE)])
+@pytest.mark.parametrize(("name", "what"), [("a.arrow", TABLE), ("a.sqlite", DATABASE)])
 def test_tables_of_other_programs_are_named(call, tmp_path, name, what):
     (tmp_path / name).write_bytes(b"PAR1")
     done = call("train", "--train", tmp_path / name, "--out", tmp_path / "run")

@@ -69,9 +69,9 @@ def test_documents_are_not_read_as_plain_text():
 
 
 def test_only_pairs_are_read_as_pairs():
-    for name in ("a.tsv", "a.TMX.gz", "a.tmx.GZ", "a.zip", "a.words", "a"):
+    for name in ("a.tsv", "a.TMX.gz", "a.tmx.GZ", "a.parquet", "a.zip", "a.words", "a"):
         refuse_as_pairs(name)
     with pytest.raises(UserError, match=r"is a table by its ending.*Export it as \.tsv"):
         refuse_as_pairs("a.CSV.GZ")
     with pytest.raises(UserError, match=r"is a table of columns by its ending.*pandas has to_json"):
-        refuse_as_pairs("a.parquet")
+        refuse_as_pairs("a.arrow")

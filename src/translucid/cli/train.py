@@ -75,7 +75,8 @@ class DataFiles(NamedTuple):
     train_files: Annotated[
         list[str] | None,
         option.files(
-            "Training pairs: .tsv, .jsonl, name.{en,de}, .tmx, .po, .xliff; or running text: .txt, .jsonl.", "--train"
+            "Training pairs: .tsv, .jsonl, name.{en,de}, .tmx, .po, .xliff, .parquet; or texts: .txt, .jsonl.",
+            "--train",
         ),
     ] = None
     valid_files: Annotated[list[str] | None, option.files("Validation pairs, or texts.", "--valid")] = None

@@ -1,4 +1,4 @@
-"""Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff files or Moses pairs `name.{en,de}`, gzipped or not.
+"""Sentence pairs streamed from .tsv, .jsonl, .tmx, .po, .xliff, .parquet files or Moses pairs `name.{en,de}`.
 
 The name of a corpus may end with the languages of its sides, as in `train.tsv:en-fr`.
 """
@@ -18,6 +18,7 @@ from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus_names import CorpusName
 from translucid.data.readers.file_kinds import PAIR_ENDINGS, refuse_as_pairs
 from translucid.data.readers.lines import kind_of, lines, numbered_lines, one_line, report_bad_line
+from translucid.data.readers.parquet import read_parquet
 from translucid.data.readers.po import read_po
 from translucid.data.readers.standard_input import NAME
 from translucid.data.readers.tmx import ALONE, read_tmx
@@ -32,7 +33,7 @@ _MOST_DOCUMENTS = 24
 """Bits for the number of a document in its file; those above are a checksum of the file's name."""
 _KINDS = (
     f"Use .tsv (source TAB target), .jsonl (source, target), {', '.join(PAIR_ENDINGS[2:])} "
-    "or a Moses pair name.{en,de}, each also as .gz."
+    "or a Moses pair name.{en,de}; each except .parquet also as .gz."
 )
 
 
@@ -183,6 +184,8 @@ def _rows(file: str, languages: Languages, on_bad: OnBad) -> Iterator[Row]:
             return (Row(*row) for row in read_po(path, on_bad))
         case ".xliff" | ".xlf":
             return (Row(*row) for row in read_xliff(path, languages, on_bad))
+        case ".parquet":
+            return (Row(*row) for row in read_parquet(path, languages, on_bad))
     refuse_as_pairs(str(path))
     raise UserError("is of no kind that can be read as sentence pairs", file=file, fix=_KINDS)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from translucid.ground.errors import UserError
 
-PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf")
-"""File endings of sentence pairs, gzipped or not; a Moses pair may have any other ending."""
+PAIR_ENDINGS = (".tsv", ".jsonl", ".tmx", ".po", ".xliff", ".xlf", ".parquet")
+"""File endings of sentence pairs, gzipped or not, except .parquet; a Moses pair may have any other ending."""
 LONGEST_NAME = 4096
 """The most characters of a path."""
 _PLAIN = frozenset([".txt", ".text", ".md", ".mdx", ".markdown", ".rst", ".adoc", ".log"])

@@ -1,0 +1,95 @@
+"""Parquet files as pyarrow and the Hugging Face hub write them."""
+
+import sys
+from itertools import islice
+
+import pytest
+
+from translucid.data.readers.corpus import Pair, placed_pairs, read_pairs
+from translucid.data.readers.parquet import BATCH
+from translucid.ground.errors import UserError
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes columns to a file and returns its name."""
+
+    def write(**columns):
+        parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet", row_group_size=2)
+        return str(tmp_path / "a.parquet")
+
+    return write
+
+
+def test_columns_of_texts(written):
+    texts = pyarrow.array(["uno", "dos\nlínea", "tres"]).dictionary_encode()
+    file = written(id=[1, 2, 3], target=texts, source=["one", "two", "three"], document=["a", "a", "b"])
+    pairs = list(read_pairs(file, documents=True))
+    assert pairs == [Pair("one", "uno"), Pair("two", "dos línea"), Pair("three", "tres")]
+    assert [pair.document - pairs[0].document for pair in pairs] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "languages", "sides"),
+    [
+        ("", (None, None), "en fr"),
+        (":fr-en", (None, None), "fr en"),
+        ("", ("fr", None), "fr en"),
+        ("", (None, "en"), "fr en"),
+    ],
+)
+def test_a_column_of_translations(written, name, languages, sides):
+    rows = [{"en": f"en {i}", "fr": f"fr {i}"} for i in range(3)]
+    source, target = sides.split()
+    expected = [Pair(f"{source} {i}", f"{target} {i}") for i in range(3)]
+    assert list(read_pairs(written(translation=rows) + name, languages=languages)) == expected
+
+
+def test_rows_without_two_texts_are_named_or_skipped(written):
+    file = written(translation=[{"en": "a", "fr": "b"}, None, {"en": "c", "fr": None}, {"en": "d", "fr": "e"}])
+    with pytest.raises(UserError, match=r"a\.parquet:2: translation\.en or translation\.fr is no text"):
+        list(read_pairs(file))
+    bad = []
+    rows = list(placed_pairs(file, on_bad=bad.append))
+    assert [(row.line, *row.pair) for row in rows] == [(1, "a", "b"), (4, "d", "e")]
+    assert [line.line for line in bad] == [2, 3]
+    with pytest.raises(UserError, match=r"a\.parquet:1: .* is no text"):
+        list(read_pairs(written(source=[1], target=["uno"])))
+
+
+def test_what_cannot_be_read_is_one_line(written, tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"has the columns text\. It needs columns source and target"):
+        list(read_pairs(written(text=["a"])))
+    three = written(translation=[{"en": "a", "fr": "b", "de": "c"}])
+    with pytest.raises(UserError, match=r"has translations in en, fr, de. Name two of them, as in --train"):
+        list(read_pairs(three))
+    assert list(read_pairs(f"{three}:de-en")) == [Pair("c", "a")]
+    with pytest.raises(UserError, match="is empty"):
+        list(read_pairs(written(source=pyarrow.array([], "string"), target=pyarrow.array([], "string"))))
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 and no more")
+    for name in ("b.parquet", "missing.parquet"):
+        with pytest.raises(UserError, match=rf"{name}: can't be read as Parquet"):
+            list(read_pairs(tmp_path / name))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UserError, match="needs the package pyarrow"):
+        list(read_pairs(three))
+
+
+def test_a_file_is_not_read_whole(tmp_path, monkeypatch):
+    """After the first pair, one batch is decoded."""
+    texts = [str(i) for i in range(3 * BATCH)]
+    parquet.write_table(pyarrow.table({"source": texts, "target": texts}), tmp_path / "a.parquet")
+    decoded = []
+    iter_batches = parquet.ParquetFile.iter_batches
+
+    def counted(*arguments, **more):
+        for batch in iter_batches(*arguments, **more):
+            decoded.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", counted)
+    assert list(islice(read_pairs(tmp_path / "a.parquet"), 2)) == [Pair("0", "0"), Pair("1", "1")]
+    assert decoded == [BATCH]

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_a_run_against_what_it_has_written_itself_differs_in_nothing(call, small_run, corpus, tmp_path):
     texts = tmp_path / "texts.txt"
@@ -46,3 +48,29 @@ def test_what_does_not_fit_is_refused(call, small_run, corpus, tmp_path):
     assert done.code == 2
     assert "sacreBLEU has no tokenizer 'strange'" in done.err
     assert call("compare", tmp_path / "none", small_run, "--test", corpus / "test.tsv").code == 2
+    for arguments, said in (
+        ([short], "is the only system"),
+        ([short] * 3 + ["--samples", 5], "--samples is for two systems without --format"),
+        ([short] * 2 + ["--frequencies", short, "--format", "latex"], "--frequencies is for two systems"),
+        ([short] * 2 + ["--json", "--format", "markdown"], "--json and --format do not go together"),
+    ):
+        done = call("compare", *arguments, "--test", corpus / "test.tsv")
+        assert done.code == 2 and said in done.err
+
+
+def test_several_systems_are_a_table(call, corpus, tmp_path):
+    targets = [line.split("\t")[1] for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
+    for name, texts in (("right", targets), ("empty", [""] * len(targets)), ("again", targets)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    files = tmp_path / "right", tmp_path / "empty", tmp_path / "again", "--test", corpus / "test.tsv"
+    done = call("compare", *files, "--format", "markdown")
+    assert done.code == 0
+    header, rule, *rows = done.out.splitlines()[:5]
+    assert header == "| system | BLEU | p | chrF | p | TER | p |"
+    assert rule == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    assert [cell[0].rpartition("/")[2] for cell in cells] == ["right", "empty", "again"]
+    assert cells[1][1:3] == ["0.00 ± 0.00", "0.0010"]
+    assert cells[2][1:3] == ["100.00 ± 0.00", ""]  # equal to the first: not tested
+    told = json.loads(call("compare", *files, "--json", "--no-significance").out)
+    assert [system["scores"]["BLEU"]["value"] for system in told["systems"]] == pytest.approx([100, 0, 100])

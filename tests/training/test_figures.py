@@ -30,6 +30,7 @@ from translucid.training.running_text import StreamValidator
 from translucid.training.schedule import self_critical
 from translucid.training.stay_close import L2SP
 from translucid.training.text import TextDataset, report_too_long
+from translucid.training.trackers import TensorBoard
 from translucid.training.validation import GENERAL, PairsValidator, Sample, Validation
 
 SMALL = TransformerOptions(width=8, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
@@ -60,21 +61,25 @@ def test_the_figures_of_the_last_updates(monkeypatch):
 
 
 class Board:
-    """Collects what TensorBoard is given."""
+    """Collects what a tracker gets, or what TensorBoard is given; it fails after its first row."""
+
+    name = "board"
 
     def __init__(self):
-        self.events = []
+        self.events, self.warning = [], ""
 
-    def add_scalar(self, *event):
+    def log(self, *event):
         self.events.append(event)
+        self.warning = "failed"
 
-    add_text = add_scalar
+    add_scalar = add_text = log
 
 
-def test_the_rows_and_events_of_a_record():
-    rows = []
-    written = Record.__new__(Record)
-    written.run, written.board = SimpleNamespace(add_metrics=rows.append), Board()
+def test_the_rows_of_a_record():
+    rows, warnings = [], []
+    written = Record(SimpleNamespace(add_metrics=rows.append), 0, [], warnings.append)
+    board = Board()
+    written.trackers.append(board)
     written.write_training(STATUS._replace(reward=None))
     samples = [Sample(f"s{i}", f"r{i}", f"h{i}") for i in range(6)]
     written.write_validation(7, 1.23456789, Validation(2.5, 12.1824939, 0.5, {"bleu": 20.0}, 20.0, samples))
@@ -82,12 +87,23 @@ def test_the_rows_and_events_of_a_record():
     del training["reward"]
     validation = {"seconds": 1.23457, "loss": 2.5, "perplexity": 12.1825, "accuracy": 0.5, "bleu": 20.0}
     assert rows == [{"kind": "training", **training}, {"kind": "validation", "step": 7, **validation}]
-    names = {"loss": 2.5, "accuracy": 0.5, "tokens_per_second": 3456.7, "learning_rate": 0.001}
-    assert set(written.board.events[:4]) == {(f"training/{name}", value, 1200) for name, value in names.items()}
+    del training["step"]
+    training["perplexity"] = 12.1824939
     figures = {"loss": 2.5, "perplexity": 12.1824939, "accuracy": 0.5, "bleu": 20.0}
-    assert written.board.events[4:8] == [(f"validation/{name}", value, 7) for name, value in figures.items()]
     texts = "\n\n".join(f"s{i}  \nr{i}  \n**h{i}**" for i in range(5))
-    assert written.board.events[8:] == [("validation/samples", texts, 7)]
+    assert board.events == [
+        ({f"training/{name}": value for name, value in training.items()}, 1200, ""),
+        ({f"validation/{name}": value for name, value in figures.items()}, 7, texts),
+    ]
+    assert warnings == ["warning: the tracker board failed; metrics.jsonl has all of them"]
+
+
+def test_events_of_tensorboard():
+    tracker = TensorBoard.__new__(TensorBoard)
+    tracker.writer = Board()
+    tracker.log({"validation/loss": 2.5, "validation/bleu": 20.0}, 7, "samples")
+    events = [("validation/loss", 2.5, 7), ("validation/bleu", 20.0, 7), ("validation/samples", "samples", 7)]
+    assert tracker.writer.events == events
 
 
 class Domain(PairsValidator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from typer import Argument, Option
 
@@ -21,11 +21,16 @@ from translucid.ground.errors import UserError
 
 if TYPE_CHECKING:
     from translucid.evaluation.comparing import Comparison
+    from translucid.evaluation.system_table import SystemTable
     from translucid.runs.data_options import DataOptions
 
-SystemArgument = Annotated[
-    Path,
-    Argument(help="A run folder, a Hugging Face folder, or a file with one translation of --test per line."),
+Table = Literal["text", "markdown", "latex"]
+Systems = Annotated[
+    list[Path],
+    Argument(
+        metavar="A B...",
+        help="Runs, folders of `train --seeds`, Hugging Face folders, or files with a translation of --test per line.",
+    ),
 ]
 
 
@@ -41,6 +46,7 @@ class Scoring(NamedTuple):
     """Scores."""
 
     as_json: option.Json = False
+    table: Annotated[Table, Option("--format", help="A table of the systems in this format.")] = "text"
     tokenize: option.Tokenize = None
     lowercase: option.Lowercase = False
     significance: Annotated[bool, Option(help="Test whether chance explains the differences.")] = True
@@ -56,15 +62,16 @@ class Translation(NamedTuple):
 
 
 def compare(
-    a: SystemArgument,
-    b: SystemArgument,
+    systems: Systems,
     *,
     data: TestSet,
     scoring: Scoring,
     translation: Translation,
     languages: option.Languages,
 ) -> None:
-    """Compare two systems on a test set: scores, significance, sentence lengths, rare words, differences.
+    """Compare systems on a test set: scores and significance; of two also sentence lengths, rare words, differences.
+
+    Three or more systems are compared with the first. Runs with several seeds get their mean and standard deviation.
 
     BLEU, chrF and TER and the two tests of their differences are sacreBLEU's: paired bootstrap resampling with 1,000
     samples and approximate randomisation with 10,000. A p-value is the probability of a difference as large between
@@ -79,46 +86,80 @@ def compare(
 
         translucid compare theirs.txt runs/es --test 'test.{en,es}' --samples 10
 
+        translucid compare runs/base runs/seed-1 runs/seed-2 --test test.tsv --format latex
+
         translucid compare beam1.txt beam5.txt --test test.tsv --json > compared.json
     """
+    from translucid.evaluation.system_table import with_seeds
     from translucid.interop.run_resolution import resolve_run
     from translucid.runs.corpus_files import pairs_of
 
     refuse_twice(data.test, data.reference, data.frequencies)
     files = pair_up(data.test)
     # Messages and tables show the names as they were given.
-    names, systems = (str(a), str(b)), (resolve_run(a), resolve_run(b))
-    reading = _data_of(systems, names).between(*languages)
+    names = list(map(str, with_seeds(systems)))
+    if len(names) == 1:
+        raise UserError("is the only system", file=names[0], fix="Name two or more runs or files of translations.")
+    _refuse_without_effect(len(names), data, scoring)
+    folders = [resolve_run(Path(name)) for name in names]
+    reading = _data_of(folders, names).between(*languages)
     pairs = list(pairs_of(reading, *files))
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
     # This reports errors in references and options before runs translate, which may take minutes.
     compared = _prepared(pairs, data, scoring, reading)
     log = Console(stderr=True)
-    outputs = [_output(system, pairs, translation, languages, log) for system in systems]
+    outputs = [_output(system, pairs, translation, languages, log) for system in folders]
     with log.status("comparing"):
         comparison = compared(list(zip(names, outputs, strict=True)))
-    print_scores(comparison, as_json=scoring.as_json)
+    if isinstance(comparison, str):
+        print(comparison, end="")
+    else:
+        print_scores(comparison, as_json=scoring.as_json)
+
+
+def _refuse_without_effect(systems: int, data: TestSet, scoring: Scoring) -> None:
+    """Check that a table is not asked for what only the comparison of two systems shows.
+
+    Raises:
+        UserError: it is.
+    """
+    if scoring.as_json and scoring.table != "text":
+        raise UserError("--json and --format do not go together", fix="Leave one of them out.")
+    if systems == 2 and scoring.table == "text":
+        return
+    of_two = {"--frequencies": data.frequencies, "--samples": scoring.samples != Scoring().samples}
+    for flag, is_given in of_two.items():
+        if is_given:
+            raise UserError(f"{flag} is for two systems without --format", fix="Leave it out.")
 
 
 def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
-    """Return how runs read pairs, or the default if both systems are files.
+    """Return how runs read pairs, or the default if all systems are files.
 
     Raises:
-        UserError: a run does not translate, or the two are of opposite directions.
+        UserError: a run does not translate, or has another direction than the first one.
     """
     from translucid.runs.data_options import DataOptions
 
-    options = [configuration_of(system, "text").data for system in systems if system.is_dir()]
-    if len(options) == 2 and options[0].reverse != options[1].reverse:
-        raise UserError("translates the other way round than A", file=names[1], fix="Give runs of the same direction.")
-    return options[0] if options else DataOptions()
+    first: DataOptions | None = None
+    for name, system in zip(names, systems, strict=True):
+        if not system.is_dir():
+            continue
+        options = configuration_of(system, "text").data
+        if first and first.reverse != options.reverse:
+            fix = "Give runs of the same direction."
+            raise UserError("translates in the opposite direction of the first run", file=name, fix=fix)
+        first = first or options
+    return first or DataOptions()
 
 
 def _prepared(
     pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions
-) -> Callable[[list[tuple[str, list[str]]]], Comparison]:
+) -> Callable[[list[tuple[str, list[str]]]], Comparison | SystemTable | str]:
     """Read the references and load the tokenizer; return a function that compares named translations.
+
+    The function returns all about two systems, or a table of several, as text if --format asks for another format.
 
     Raises:
         UserError: a file of references can't be read, or the tokenizer is unknown or not installed.
@@ -126,6 +167,7 @@ def _prepared(
     from translucid.evaluation.breakdown import frequencies, split_words
     from translucid.evaluation.comparing import compare
     from translucid.evaluation.metrics import bleu_tokenizer, without_blank
+    from translucid.evaluation.system_table import system_table
 
     sets = [targets_of(pairs)]
     for file in data.reference or []:
@@ -134,7 +176,12 @@ def _prepared(
     tokenize = scoring.tokenize or bleu_tokenizer(reading.languages[1], references)
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
 
-    def compared(systems: list[tuple[str, list[str]]]) -> Comparison:
+    def compared(systems: list[tuple[str, list[str]]]) -> Comparison | SystemTable | str:
+        if len(systems) > 2 or scoring.table != "text":
+            table = system_table(
+                systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
+            )
+            return {"text": table, "markdown": table.markdown(), "latex": table.latex()}[scoring.table]
         texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
         return compare(
             sources_of(pairs),

@@ -29,7 +29,7 @@ from translucid.kernels.devices import is_memory_full
 from translucid.kernels.machine import wait_asleep
 from translucid.kernels.process import configure_process
 
-SEVERAL = ("FILES", "RULES", "KEY=VALUE")
+SEVERAL = ("FILES", "RULES", "KEY=VALUE", "SEEDS")
 """Options with these values take several of them: `--train a.tsv b.tsv` is `--train a.tsv --train b.tsv`."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)

@@ -14,6 +14,10 @@ Use a preset for little data on a Moses pair, or a recipe:
 
     translucid train tatoeba-eng-spa --train train.tsv --valid dev.tsv --out runs/es
 
+Train three runs that differ in their seed, and compare their mean (docs/experiments.md):
+
+    translucid train --train train.tsv --valid dev.tsv --seeds 1 2 3 --out runs/es
+
 Fine-tune a run on your texts, with general pairs as four of five (docs/fine-tuning.md):
 
     translucid train --init-from runs/es --train mine.tsv --mix general.tsv=0.8 --out runs/mine
@@ -31,8 +35,10 @@ Train a captioner (docs/captions.md), or a language model or classifier (docs/te
 
 from __future__ import annotations
 
+import os
 import shutil
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -63,6 +69,10 @@ class RunOptions(NamedTuple):
         ),
     ] = None
     settings: option.Set = None
+    seeds: Annotated[
+        list[int] | None,
+        Option(metavar="SEEDS", help="Train a run for each seed, in OUT/seed-1 and so on.", min=0, max=(1 << 63) - 1),
+    ] = None
     resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint of --out.")] = False
     overwrite: option.Overwrite = False
     device: option.Device = "auto"
@@ -99,6 +109,10 @@ class DataFiles(NamedTuple):
             "data.target_text": self.target_text,
         }
         return {key: names for key, names in files.items() if names}
+
+    def names(self) -> list[str]:
+        """Return all names of corpora, those of --mix with their share."""
+        return [*chain.from_iterable(self.files().values()), *(self.mix or ())]
 
     def settings(self) -> dict[str, object]:
         """Return the other settings."""
@@ -168,6 +182,61 @@ def train(
 
     Ctrl-C saves a checkpoint, and --resume continues from it with the same result.
     """
+    if options.out is None:
+        raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
+    if not options.seeds:
+        _train(context.obj, config, options.out, options, data, initialization)
+        return
+    console = Console(stderr=True)
+    runs = options_of_seeds(options.out, options, [*data.names(), *(initialization.valid_general or ())])
+    for number, (out, of_seed) in enumerate(runs.items(), 1):
+        console.print(f"run {number} of {len(runs)}: {out}", soft_wrap=True)
+        try:
+            _train(context.obj, config, out, of_seed, data, initialization)
+        except KeyboardInterrupt:
+            console.print("repeat the command with --resume to continue with all seeds")
+            raise
+    console.print(f"compare the runs with translucid compare {options.out} --test FILES", soft_wrap=True)
+
+
+def options_of_seeds(out: Path, options: RunOptions, names: list[str]) -> dict[Path, RunOptions]:
+    """Return the options of each seed's run by its folder; `names` are those of all corpora.
+
+    Raises:
+        UserError: a seed is named twice, other options do not go together with it, or a folder may not be replaced.
+    """
+    from translucid.runs.run_folder import RunFolder
+
+    seeds = options.seeds or []
+    if len(set(seeds)) < len(seeds):
+        raise UserError("--seeds names a seed twice", fix="Name each one once.")
+    if any(setting.partition("=")[0].strip() == "training.seed" for setting in options.settings or ()):
+        raise UserError("--seeds and training.seed do not go together", fix="Leave one of them out.")
+    if any(name.rpartition("=")[0] == NAME or name == NAME for name in names):
+        raise UserError("--seeds reads its files for each seed, and standard input only once", fix="Use a file.")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        fix = "Start torchrun once for each seed, with --set training.seed=N."
+        raise UserError("--seeds and several processes do not go together", fix=fix)
+    runs = {}
+    for seed in seeds:
+        settings = [*(options.settings or ()), f"training.seed={seed}"]
+        runs[out / f"seed-{seed}"] = options._replace(settings=settings)
+    if not options.resume:
+        for run in runs:
+            # Otherwise the first seeds would train before the folder of a later one is refused.
+            RunFolder(run).refuse_to_lose(options.overwrite)
+    return runs
+
+
+def _train(
+    command: list[str],
+    config: Path | None,
+    out: Path,
+    options: RunOptions,
+    data: DataFiles,
+    initialization: Initialization,
+) -> None:
+    """Train one run in the folder `out`."""
     from translucid.models.user_code import allow_named_code
     from translucid.runs.presets import recipe, recipes
     from translucid.runs.run_folder import RunFolder
@@ -176,15 +245,13 @@ def train(
     from translucid.training.post_training import measure_trained, show_gain, tune_trained
 
     config = recipe(config) if config else None
-    if options.out is None:
-        raise UserError("no --out was given", fix="Name the run folder: --out runs/mine.")
     files, overrides = data.files(), data.settings()
     if initialization.valid_general:
         files["data.valid_general"] = initialization.valid_general
     assignments = (setting.partition("=") for setting in options.settings or ())
     model = allow_named_code(options.model, {key.strip(): value for key, _, value in assignments})
     initial = initialization.settings_for(model or _preset_of(config))
-    run = RunFolder(options.out)
+    run = RunFolder(out)
     earlier = configuration_to_resume(run) if options.resume else None
     configured = partial(
         configuration_to_train,
@@ -203,7 +270,7 @@ def train(
         refuse_to_replace_sources(run, configuration)
     console = Console(stderr=True)
     reads_pairs = configuration.model.reads in {"text", "images"}
-    files = _with_kept_input(files, options.out, options.overwrite or run.exists, pairs=reads_pairs, console=console)
+    files = _with_kept_input(files, out, options.overwrite or run.exists, pairs=reads_pairs, console=console)
     if reads_pairs:
         # Only now is it known that these files have two sides.
         for key in files.keys() - {"data.target_text"}:
@@ -211,12 +278,12 @@ def train(
     configuration = configured(overrides | files)
     with prepared(
         configuration,
-        options.out,
+        out,
         resume=options.resume,
         overwrite=options.overwrite,
         device=options.device,
         console=console,
-        command=context.obj,
+        command=command,
     ) as (trainer, display):
         trainer.fit(display)
     show_gain(trainer, console)

@@ -179,9 +179,8 @@ def compare(
             many sentences to test.
     """
     (name_a, a), (name_b, b) = outputs
-    if significance and len(a) > MOST_TESTED:
-        what = f"significance is tested on up to {MOST_TESTED:,} sentences, these are {len(a):,}"
-        raise UserError(what, fix="Give fewer, or --no-significance.")
+    if significance:
+        refuse_too_many(len(a))
     scores_a = corpus_scores(a, references, tokenize=tokenize, lowercase=lowercase)
     scores_b = corpus_scores(b, references, tokenize=tokenize, lowercase=lowercase)
     equal = sum(map(eq, a, b))
@@ -205,6 +204,17 @@ def compare(
         list(zip(rare_a, rare_b, strict=True)),
         _apart(sources, a, b, references, samples, lowercase=lowercase),
     )
+
+
+def refuse_too_many(sentences: int) -> None:
+    """Check that there are not too many sentences for a significance test.
+
+    Raises:
+        UserError: there are.
+    """
+    if sentences > MOST_TESTED:
+        what = f"significance is tested on up to {MOST_TESTED:,} sentences, these are {sentences:,}"
+        raise UserError(what, fix="Give fewer, or --no-significance.")
 
 
 def _first(texts: Iterable[str | None]) -> str:

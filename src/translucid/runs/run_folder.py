@@ -85,6 +85,7 @@ class RunFolder:
         self.soft_targets_folder = path / "state" / "soft-targets"
         self.images_folder = path / "state" / "images"
         self.texts_folder = path / "state" / "texts"
+        self.trackers_folder = path / "state" / "trackers"
         self.next_corpus_folder = path / "state" / "corpus.next"
 
     @property
@@ -185,7 +186,7 @@ class RunFolder:
         of_languages = *self.path.glob(f"{DIRECTIONS}/*/*"), *self.path.glob(f"{TARGET_PIECES}/*")
         for file in (*(self.path / name for name in OURS), *states, *of_languages):
             refuse_strange(file, self.path, _LARGEST.get(file.name))
-        folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images"
+        folders = DIRECTIONS, TARGET_PIECES, "state/corpus", "state/images", "state/trackers"
         for name in (".lock", "state", *folders, ".preparing", ".ready", ".moving", ".replaced"):
             if (self.path / name).is_symlink():
                 raise UserError("is a link, and would be written through", file=self.path / name, fix="Remove it.")

@@ -129,7 +129,10 @@ class TrainingOptions(OptionGroup):
     save_minutes: float = Field(5, gt=0, le=MANY)
     """Minutes between two checkpoints, in addition to those at each validation."""
     log_every: int = Field(20, ge=1, le=MANY)
-    """Updates between two rows in metrics.jsonl and TensorBoard."""
+    """Updates between two rows in metrics.jsonl and in the trackers."""
+    trackers: list[Literal["tensorboard", "wandb", "mlflow", "trackio"]] = Field(["tensorboard"])
+    """Experiment trackers that get the figures of metrics.jsonl: TensorBoard, Weights & Biases, MLflow, Trackio
+    (docs/trackers.md); [] is none."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingOptions:

@@ -40,9 +40,9 @@ from translucid.training.labels import LabelledDataset
 from translucid.training.precision import choose_precision
 from translucid.training.progress import Progress
 from translucid.training.provenance import device_name, provenance
-from translucid.training.record import board_missing
 from translucid.training.running_text import RunningTextDataset
 from translucid.training.text import TextDataset
+from translucid.training.trackers import check_packages
 from translucid.training.trainer import BEGUN, Checkpoint, Trainer
 from translucid.training.weights import is_sharded
 from translucid.training.word_links import with_links
@@ -130,6 +130,7 @@ def prepared(
         run = RunFolder(folder)
         if workers.leads:
             finish_replacing(run)
+        note = check_packages(options.trackers) if workers.leads else ""
         resuming = workers.gather(resume and run.exists)[0]
         if workers.leads and not resuming:  # before anything is written, even a lock
             run.refuse_to_lose(overwrite)
@@ -143,8 +144,8 @@ def prepared(
             if workers.leads:
                 origin = provenance(files, device_name(place), trainer.progress.step, workers.count, command)
                 run.add_provenance(origin | {"precision": trainer.precision._asdict()})
-                if missing := board_missing():
-                    console.print(missing, soft_wrap=True)
+            if note:
+                console.print(note, soft_wrap=True)
             yield trainer, Display(console)
             _show_end(trainer, console)
             if trainer.interrupted:

@@ -1,17 +1,16 @@
-"""The written record of a training: `metrics.jsonl` and, if it is installed, TensorBoard."""
+"""The written record of a training: `metrics.jsonl`, and the same figures in experiment trackers."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import deque
-from collections.abc import Iterable
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from translucid.ground.errors import remedy
 from translucid.runs.run_folder import RunFolder
 from translucid.training.display import Status
+from translucid.training.trackers import LAST_SECONDS, Background, is_installed
 from translucid.training.validation import Validation
 
 WINDOW = 50
@@ -58,24 +57,17 @@ class Recent:
         return {"recent": [*self.window], "rewards": [*self.rewards]}
 
 
-def board_missing() -> str:
-    """Return a note for the user if TensorBoard is not installed, else an empty string."""
-    if find_spec("tensorboard"):
-        return ""
-    return f"without TensorBoard all figures are in metrics.jsonl alone; for its events: {remedy('train')}"
-
-
 class Record:
-    """Writes the figures of a training to its run folder."""
+    """Writes the figures of a training to its run folder and to its trackers."""
 
-    def __init__(self, run: RunFolder, step: int) -> None:
-        """Open the record at `step`; TensorBoard discards later events of an earlier process."""
-        self.run = run
-        self.board: Any = None
-        if not board_missing():
-            from torch.utils.tensorboard import SummaryWriter
-
-            self.board = SummaryWriter(str(run.path), purge_step=step + 1)
+    def __init__(self, run: RunFolder, step: int, trackers: Sequence[str], warn: Callable[[str], None]) -> None:
+        """Open the record of a training that is at `step`; `warn` shows one line for each tracker that fails."""
+        self.run, self.warn = run, warn
+        self.trackers: list[Background] = []
+        for name in trackers:
+            if is_installed(name):
+                self.trackers.append(Background(name, run, step))
+        self._warned: set[str] = set()
 
     def write_training(self, status: Status) -> None:
         """Write one row about the last updates."""
@@ -83,28 +75,38 @@ class Record:
         if row["reward"] is None:
             del row["reward"]
         self.run.add_metrics({"kind": "training", **_rounded(row)})
-        if self.board:
-            for name in row.keys() & {"loss", "accuracy", "tokens_per_second", "learning_rate", "reward"}:
-                self.board.add_scalar(f"training/{name}", row[name], status.step)
+        del row["step"]
+        self._track({f"training/{name}": value for name, value in row.items()}, status.step)
 
     def write_validation(self, step: int, seconds: float, validation: Validation) -> None:
-        """Write one row about a validation, and its first translations."""
+        """Write one row about a validation; TensorBoard also shows its first translations."""
         v = validation
         figures = {"loss": v.loss, "perplexity": v.perplexity, "accuracy": v.accuracy, **v.measures}
         self.run.add_metrics({"kind": "validation", "step": step, **_rounded({"seconds": seconds, **figures})})
-        if not self.board:
-            return
-        for name, value in figures.items():
-            self.board.add_scalar(f"validation/{name}", value, step)
         # TensorBoard renders Markdown, in which two spaces end a line.
         samples = [f"{s.source}  \n{s.reference}  \n**{s.hypothesis}**" for s in v.samples[:5]]
-        if samples:
-            self.board.add_text("validation/samples", "\n\n".join(samples), step)
+        self._track({f"validation/{name}": value for name, value in figures.items()}, step, "\n\n".join(samples))
+
+    def _track(self, figures: dict[str, float], step: int, text: str = "") -> None:
+        for tracker in self.trackers:
+            tracker.log(figures, step, text)
+        self._show_warnings()
+
+    def _show_warnings(self) -> None:
+        """Show the first warning of each tracker."""
+        for tracker in self.trackers:
+            if tracker.warning and tracker.name not in self._warned:
+                self._warned.add(tracker.name)
+                self.warn(f"warning: the tracker {tracker.name} {tracker.warning}; metrics.jsonl has all of them")
 
     def close(self) -> None:
-        """Flush TensorBoard's file, if there is one."""
-        if self.board:
-            self.board.close()
+        """Wait until the trackers have finished, but not for ever."""
+        for tracker in self.trackers:
+            tracker.close()
+        deadline = time.monotonic() + LAST_SECONDS
+        for tracker in self.trackers:
+            tracker.wait(deadline - time.monotonic())
+        self._show_warnings()
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,201 @@
+"""Experiment trackers: what they get, what happens if they fail, and the real packages without a network."""
+
+import io
+import json
+import sqlite3
+import struct
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from translucid.ground.errors import UserError
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
+from translucid.training import trackers
+from translucid.training.trackers import Background, TrackedRun, check_packages
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """Everything that a tracker in the place of Weights & Biases gets, a dictionary for each start."""
+    started = []
+
+    class Tracker:
+        def __init__(self, run):
+            self.identity = run.identity or "first"
+            self.got = {
+                "name": run.name,
+                "seed": run.settings()["training.seed"],
+                "before": run.identity,
+                "step": run.step,
+            }
+            self.got |= {"rows": [], "closed": False, "thread": threading.current_thread()}
+            started.append(self.got)
+
+        def log(self, figures, step, text):
+            self.got["rows"].append((step, dict(figures)))
+
+        def close(self):
+            self.got["closed"] = True
+
+    monkeypatch.setitem(trackers.TRACKERS, "wandb", Tracker)
+    monkeypatch.setattr(trackers, "find_spec", lambda name: True)
+    return started
+
+
+def expected_rows(run):
+    """Return the rows of metrics.jsonl as trackers get them."""
+    rows = []
+    for row in RunFolder(run).metrics():
+        kind, step = row.pop("kind"), row.pop("step")
+        if kind == "validation":
+            del row["seconds"]
+        rows.append((step, {f"{kind}/{name}": pytest.approx(value, rel=1e-5) for name, value in row.items()}))
+    return rows
+
+
+def test_a_tracker_gets_the_rows_of_metrics_and_continues_the_same_run(train, starts, monkeypatch, tmp_path):
+    said, settings = io.StringIO(), ["training.precision=float32", "training.trackers=[wandb]"]
+    train(tmp_path / "run", *settings, "training.max_steps=7", said=said)
+    train(tmp_path / "run", *settings, resume=True, said=said)
+    first, second = starts
+    assert [(start["before"], start["step"]) for start in starts] == [("", 0), ("first", 7)]
+    assert (first["name"], first["seed"], first["closed"], second["closed"]) == ("run", 1, True, True)
+    assert threading.main_thread() not in (first["thread"], second["thread"])
+    assert first["rows"] + second["rows"] == expected_rows(tmp_path / "run")
+    assert "the tracker" not in said.getvalue()
+    # The same training with a tracker that fails.
+    monkeypatch.setitem(trackers.TRACKERS, "wandb", lambda run: {}["key"])
+    train(tmp_path / "failing", *settings, "training.max_steps=7", said=said)
+    line = (
+        "warning: the tracker wandb failed, and gets no more figures (KeyError: 'key'); metrics.jsonl has all of them\n"
+    )
+    assert said.getvalue().count("the tracker") == said.getvalue().count(line) == 1
+    train(tmp_path / "failing", *settings, "training.trackers=[]", resume=True)
+    (tensors, _), (others, _) = (load_tensors(tmp_path / name / "model.safetensors") for name in ("run", "failing"))
+    assert all(torch.equal(tensors[name], others[name]) for name in tensors)
+
+
+def test_nobody_waits_for_a_tracker_that_hangs(starts, monkeypatch, configured):
+    hanging = threading.Event()
+    monkeypatch.setattr(trackers, "MOST_WAITING", 2)
+    monkeypatch.setitem(trackers.TRACKERS, "wandb", lambda run: hanging.wait())
+    background = Background("wandb", configured, 0)
+    for step in range(3):
+        assert background.warning == ""
+        background.log({"training/loss": 1.0}, step)
+    assert background.warning == "is too slow: some figures are left out"
+    background.close()
+    background.warning = ""
+    background.wait(0.01)
+    assert background.warning == "did not finish within 60 seconds: some figures are missing"
+    hanging.set()
+
+
+def test_a_missing_package_is_one_line(monkeypatch):
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
+    for name in ("wandb", "mlflow", "trackio"):
+        with pytest.raises(
+            UserError, match=rf"training\.trackers={name} needs the package {name}\. Install it with pip"
+        ):
+            check_packages(["tensorboard", name])
+    assert "without TensorBoard all figures are in metrics.jsonl" in check_packages(["tensorboard"])
+    assert check_packages([]) == ""
+
+
+def test_names_and_settings_of_a_run(configured):
+    settings = TrackedRun(configured, 0, "").settings()
+    assert settings["training.seed"] == 5 and settings["data.mix"] == {"c.tsv": 0.5}
+    assert isinstance(settings["data.tokenizer.vocabulary"], int)
+    assert TrackedRun(RunFolder(Path("runs/base/seed-3")), 0, "").name == "base-seed-3"
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """A run folder with a configuration and nothing else."""
+    run = RunFolder(tmp_path / "mine")
+    run.path.mkdir()
+    files = ["data.train=[a.tsv]", "data.mix={c.tsv: 0.5}", "training.seed=5"]
+    run.save_configuration(resolve(preset="tiny", assignments=files))
+    return run
+
+
+def log_twice(name, run):
+    """Log a row in each of two processes' stead; the second continues the run of the first."""
+    identities = []
+    for step in (0, 10):
+        background = Background(name, run, step)
+        background.log({"training/loss": 2.5 - step / 10, "validation/bleu.en-fr": 30.25}, step + 5)
+        background.close()
+        background.wait(300)
+        assert background.warning == ""
+        identities.append((run.trackers_folder / f"{name}.id").read_text())
+    assert identities[0] == identities[1]
+    return identities[0].strip()
+
+
+def records(file):
+    """Yield the records of an offline run of Weights & Biases, a log in LevelDB's format with blocks of 32 KiB."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, whole = file.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:  # the rest of a block is padding
+            at += 32768 - at % 32768
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        whole += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # a full record, or the last part of one
+            yield Record.FromString(whole)
+            whole = b""
+
+
+def test_weights_and_biases_offline(configured, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    identity = log_twice("wandb", configured)
+    files = sorted(configured.trackers_folder.glob(f"wandb/offline-run-*-{identity}/run-{identity}.wandb"))
+    rows, settings, names = [], {}, set()
+    for record in (record for file in files for record in records(file)):
+        kind = record.WhichOneof("record_type")
+        if kind == "history":
+            row = {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+            rows.append((record.history.step.num, row["training/loss"], row["validation/bleu.en-fr"]))
+        elif kind == "run":
+            names.add((record.run.run_id, record.run.display_name, record.run.project))
+            settings |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
+    assert sorted(rows) == [(5, 2.5, 30.25), (15, 1.5, 30.25)]
+    assert names == {(identity, "mine", "translucid")}
+    assert settings["training.seed"] == 5
+
+
+def test_mlflow_with_sqlite(configured, monkeypatch, tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    identity = log_twice("mlflow", configured)
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    run = client.get_run(identity)
+    assert (run.info.run_name, run.info.status, run.data.params["training.seed"]) == ("mine", "FINISHED", "5")
+    history = client.get_metric_history(identity, "training/loss")
+    assert sorted((metric.step, metric.value) for metric in history) == [(5, 2.5), (15, 1.5)]
+    assert run.data.metrics["validation/bleu.en-fr"] == 30.25
+
+
+def test_trackio_on_this_machine(configured, monkeypatch, tmp_path, capfd):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    pytest.importorskip("trackio")
+    identity = log_twice("trackio", configured)
+    assert identity.startswith("mine-")
+    assert capfd.readouterr().out == ""
+    (file,) = (tmp_path / "trackio").glob("translucid*.db")
+    with sqlite3.connect(file) as database:
+        rows = database.execute("select run_name, step, metrics from metrics order by step").fetchall()
+        ((settings,),) = database.execute("select config from configs").fetchall()
+    assert [(name, step) for name, step, _ in rows] == [(identity, 5), (identity, 15)]
+    assert [json.loads(row)["training/loss"] for _, _, row in rows] == [2.5, 1.5]
+    assert json.loads(settings)["training.seed"] == 5

@@ -181,7 +181,9 @@ def _prepared(
             table = system_table(
                 systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
             )
-            return {"text": table, "markdown": table.markdown(), "latex": table.latex()}[scoring.table]
+            if scoring.table == "text":
+                return table
+            return table.markdown() if scoring.table == "markdown" else table.latex()
         texts = _texts(data.frequencies, reading.reverse) if data.frequencies else chain.from_iterable(sets)
         return compare(
             sources_of(pairs),

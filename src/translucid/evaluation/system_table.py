@@ -183,7 +183,7 @@ def _test(
         # sacreBLEU's p-value of (nearly) equal outputs is meaningless, see `FEWEST_TESTED`.
         differs = len(first) - sum(map(eq, first, systems[number][1])) >= FEWEST_TESTED
         for name in signatures:
-            result = results[name][number]
+            result: Any = results[name][number]
             p_value = float(result.p_value) if differs else None
             metric = plain_name(name)
             scores[metric] = scores[metric]._replace(interval=float(result.ci), p_value=p_value)

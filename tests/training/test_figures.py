@@ -77,7 +77,7 @@ class Board:
 
 def test_the_rows_of_a_record():
     rows, warnings = [], []
-    written = Record(SimpleNamespace(add_metrics=rows.append), 0, [], warnings.append)
+    written = Record(SimpleNamespace(add_metrics=rows.append), TrainingOptions(trackers=[]), 0, warnings.append)
     board = Board()
     written.trackers.append(board)
     written.write_training(STATUS._replace(reward=None))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from translucid.runs.run_folder import RunFolder
+from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Status
 from translucid.training.trackers import LAST_SECONDS, Background, is_installed
 from translucid.training.validation import Validation
@@ -60,11 +61,11 @@ class Recent:
 class Record:
     """Writes the figures of a training to its run folder and to its trackers."""
 
-    def __init__(self, run: RunFolder, step: int, trackers: Sequence[str], warn: Callable[[str], None]) -> None:
+    def __init__(self, run: RunFolder, options: TrainingOptions, step: int, warn: Callable[[str], None]) -> None:
         """Open the record of a training that is at `step`; `warn` shows one line for each tracker that fails."""
         self.run, self.warn = run, warn
         self.trackers: list[Background] = []
-        for name in trackers:
+        for name in options.trackers:
             if is_installed(name):
                 self.trackers.append(Background(name, run, step))
         self._warned: set[str] = set()

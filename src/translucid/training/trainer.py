@@ -113,9 +113,7 @@ class Trainer:
         Raises:
             UserError: the loss is no longer a finite number.
         """
-        record: Record | None = None
-        if self.workers.leads:
-            record = Record(self.run, self.progress.step, self.options.trackers, display.note)
+        record = Record(self.run, self.options, self.progress.step, display.note) if self.workers.leads else None
         saved, stop, warning = self.progress.seconds, 0.0, ""
         updates = self._updates()
         self._started, self._interrupt = time.monotonic() - saved, Interrupt()

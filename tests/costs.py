@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSER = (
+    "tests/interop/test_web.py",
     "tests/lessons/test_accessible.py",
     "tests/lessons/test_figures.py",
     "tests/lessons/test_live.py",

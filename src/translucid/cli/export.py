@@ -33,8 +33,11 @@ def export(
     run: option.Run,
     out: Annotated[Path, Argument(metavar="OUT", help="The folder to write.")],
     to: Annotated[
-        Literal["ctranslate2", "onnx", "marian", "huggingface", "firefox"],
-        Option(help="The format: ONNX for any translator, Firefox for SSRU students, the others for Transformers."),
+        Literal["ctranslate2", "onnx", "marian", "huggingface", "firefox", "web"],
+        Option(
+            help="The format: ONNX for any translator, Firefox for SSRU students, a web page for Transformers and "
+            "rnn-bahdanau, the others for Transformers."
+        ),
     ] = "ctranslate2",
     quantization: Annotated[Quantization, Option(help="The weights; int8 takes a quarter of the space.")] = "float32",
     check: Annotated[list[str] | None, option.files(f"Pairs on which OUT may lose {ALLOWED} BLEU.")] = None,
@@ -42,7 +45,7 @@ def export(
     target_language: option.TargetLanguage = None,
     overwrite: option.Overwrite = False,
 ) -> None:
-    """Export a model to another format: CTranslate2, Marian, Hugging Face, ONNX or Firefox.
+    """Export a model to another format: CTranslate2, Marian, Hugging Face, ONNX, Firefox or a web page.
 
     **Examples**
 
@@ -57,6 +60,8 @@ def export(
         translucid export runs/mine mine-hf --to huggingface
 
         translucid export runs/student student-firefox --to firefox --check dev.tsv
+
+        translucid export runs/demo demo-web --to web
 
         translucid export runs/mine mine-onnx --to onnx --quantization int8 --check dev.tsv --overwrite
     """
@@ -77,7 +82,13 @@ def export(
     if check and not pairs:
         raise UserError("holds no sentence pairs", file=check[0], fix="Check the file.")
     translator = Translator.load(run, "cpu", "torch", source=source_language, target=target_language)
-    write = {"onnx": _to_onnx, "marian": _to_marian, "ctranslate2": _to_ctranslate2, "firefox": _to_firefox}[to]
+    write = {
+        "onnx": _to_onnx,
+        "marian": _to_marian,
+        "ctranslate2": _to_ctranslate2,
+        "firefox": _to_firefox,
+        "web": _to_web,
+    }[to]
     write(_Request(run, out, quantization, translator, pairs, overwrite))
     Console(stderr=True).print(f"written: {out}")
 
@@ -92,6 +103,8 @@ def _mark_of(to: str) -> tuple[str, str]:
         from translucid.interop.marian_export import HOLDS
     elif to == "firefox":
         from translucid.interop.firefox_export import HOLDS
+    elif to == "web":
+        from translucid.interop.web.export import HOLDS
     elif to == "onnx":
         from translucid.interop.onnx.export import HOLDS, refuse_without_packages
 
@@ -169,6 +182,30 @@ def _to_firefox(request: _Request) -> None:
         factors,
         languages=data.languages,
         shortlist=shortlist,
+        overwrite=request.overwrite,
+    )
+
+
+def _to_web(request: _Request) -> None:
+    from translucid.engines.trials import greedy_texts
+    from translucid.engines.tuned import Tuned
+    from translucid.interop.web.export import export_web, refuse_other_models, rounded
+
+    translator = request.translator
+    model, tokenizer, configuration = translator.model, translator.tokenizer, translator.configuration
+    refuse_other_models(model, tokenizer, configuration.decoding)
+    _refuse_edited(translator.torch_engine, tokenizer, request.run)
+    if request.pairs:
+        texts = greedy_texts(rounded(model), tokenizer, request.pairs, Tuned(engine="torch"))
+        request.compare(texts, "the web page", "int8")
+    export_web(
+        model,
+        tokenizer,
+        request.out,
+        decoding=configuration.decoding,
+        longest=translator.longest,
+        languages=configuration.data.languages,
+        name=request.run.name,
         overwrite=request.overwrite,
     )
 

@@ -19,12 +19,17 @@ LEVELS = 127.0
 """The largest of the integers."""
 
 
-def quantised(weight: Tensor) -> Tensor:
-    """Return W' for W [rows, columns]."""
+def row_scales(weight: Tensor) -> Tensor:
+    """Return the scales s [rows, 1] for W [rows, columns]."""
     # The bound keeps the scale of a row of zeros, or of tiny numbers, finite.
     largest = weight.abs().amax(1, keepdim=True).clamp(min=LEVELS / torch.finfo(weight.dtype).max)
     # A number divided by a tensor would become a product with its reciprocal, which rounds twice.
-    scale = torch.full_like(largest, LEVELS) / largest
+    return torch.full_like(largest, LEVELS) / largest
+
+
+def quantised(weight: Tensor) -> Tensor:
+    """Return W' for W [rows, columns]."""
+    scale = row_scales(weight)
     return (weight * scale).round() / scale
 
 

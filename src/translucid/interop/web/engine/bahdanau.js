@@ -1,0 +1,80 @@
+// The first translator with attention (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.2).
+// `look` of all methods: as for the Transformer; the only attention is decoder.0.cross, with one head.
+
+const CROSS = "decoder.0.cross";
+
+class Bahdanau extends Model {
+  // E[id] sqrt(D)
+  embed(side, id) {
+    return this.weights[`${side}_embedding.tokens.weight`][id].map((value) => value * this.options.scale);
+  }
+
+  // The states y_j = [forward h_j; backward h_j], the keys U y_j, and the decoder's first state s_0 = tanh(W h).
+  encode(ids) {
+    const words = ids.map((id) => this.embed("source", id));
+    const forward = this.read("_l0", words);
+    const backward = this.read("_l0_reverse", [...words].reverse()).reverse();
+    const states = forward.map((h, j) => joined(h, backward[j]));
+    const [first] = linear(this.layer("encoder.bridges.0"), [joined(forward.at(-1), backward[0])]);
+    return { states, keys: linear(this.layer("decoder.score.key"), states), first: first.map(Math.tanh) };
+  }
+
+  // Read rows one after another from a state of zeros; the state after each.
+  read(layer, rows) {
+    const states = [];
+    for (const input of linear(this.layer("encoder.recurrence.rnn", `_ih${layer}`), rows)) {
+      const before = states.at(-1) ?? new Float64Array(input.length / 3);
+      const [hidden] = linear(this.layer("encoder.recurrence.rnn", `_hh${layer}`), [before]);
+      states.push(gru(input, hidden, before));
+    }
+    return states;
+  }
+
+  start(memory) {
+    return { memory, s: memory.first };
+  }
+
+  // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
+  step(tokens, states, look = {}) {
+    const words = tokens.map((token) => this.embed("target", token));
+    const contexts = this.contexts(states, look);
+    // s_i = f(s_{i-1}, [E w_{i-1}; c_i])
+    const x = words.map((word, n) => joined(word, contexts[n]));
+    const inputs = linear(this.layer("decoder.recurrence.rnn", "_ih_l0"), x);
+    const hidden = linear(this.layer("decoder.recurrence.rnn", "_hh_l0"), states.map(({ s }) => s));
+    const after = states.map(({ memory, s }, n) => ({ memory, s: gru(inputs[n], hidden[n], s) }));
+    // t_i = the larger of each pair of rows of a matrix times [s_i; E w_{i-1}; c_i] (equation 4 and section A.2.2)
+    const pairs = linear(this.layer("decoder.readout"), after.map(({ s }, n) => joined(s, words[n], contexts[n])));
+    const larger = (row) => row.subarray(0, row.length / 2).map((_, i) => Math.max(row[2 * i], row[2 * i + 1]));
+    return { logits: linear(this.layer("output"), pairs.map(larger)), states: after };
+  }
+
+  // c_i = sum_j alpha_ij y_j, where alpha_i = softmax(e_i), e_ij = v^T tanh(W s_{i-1} + U y_j) (equations 5 and 6).
+  contexts(states, look) {
+    const v = this.weights["decoder.score.v"];
+    const score = (query, key) => dot(v, add(query, key).map(Math.tanh));
+    const queries = linear(this.layer("decoder.score.query"), states.map(({ s }) => s));
+    return queries.map((query, n) => {
+      const { memory } = states[n];
+      const { context, weights } = attend(query, memory.keys, memory.states, score);
+      look.see?.(CROSS, 0, weights);
+      return look.off?.has(`${CROSS}.head.0`) ? context.fill(0) : context;
+    });
+  }
+}
+
+// h' = (1 - z) n + z h, where r and z are gates and n = tanh(W x + r U h) (Cho et al. 2014, arXiv 1406.1078).
+// `input` and `hidden` are W x + b and U h + b of r, z and n, one after another.
+function gru(input, hidden, h) {
+  const width = h.length;
+  return h.map((before, i) => {
+    const r = sigmoid(input[i] + hidden[i]);
+    const z = sigmoid(input[width + i] + hidden[width + i]);
+    const n = Math.tanh(input[2 * width + i] + r * hidden[2 * width + i]);
+    return (1 - z) * n + z * before;
+  });
+}
+
+function joined(...vectors) {
+  return Float64Array.from(vectors.flatMap((vector) => [...vector]));
+}

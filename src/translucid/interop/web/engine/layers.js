@@ -1,0 +1,83 @@
+// The equations that both models share. A vector is a Float64Array; a matrix is an array of rows.
+
+class Model {
+  // `weights` by PyTorch's names: matrices and vectors.
+  constructor(options, weights) {
+    Object.assign(this, { options, weights });
+  }
+
+  layer(name, part = "") {
+    return { weight: this.weights[`${name}.weight${part}`], bias: this.weights[`${name}.bias${part}`] };
+  }
+}
+
+// a · b. Four separate sums, because the processor can compute them at the same time.
+function dot(a, b) {
+  const length = a.length;
+  let [first, second, third, fourth, i] = [0, 0, 0, 0, 0];
+  for (; i + 3 < length; i += 4) {
+    first += a[i] * b[i];
+    second += a[i + 1] * b[i + 1];
+    third += a[i + 2] * b[i + 2];
+    fourth += a[i + 3] * b[i + 3];
+  }
+  for (; i < length; i += 1) first += a[i] * b[i];
+  return first + second + third + fourth;
+}
+
+// W x + b for each row x. The rows of W are the outer loop: each is read once, and stays in the cache for all x.
+function linear({ weight, bias }, rows) {
+  const outputs = rows.map(() => new Float64Array(weight.length));
+  for (let i = 0; i < weight.length; i += 1) {
+    const offset = bias ? bias[i] : 0;
+    for (let n = 0; n < rows.length; n += 1) outputs[n][i] = dot(weight[i], rows[n]) + offset;
+  }
+  return outputs;
+}
+
+function add(a, b) {
+  return a.map((value, i) => value + b[i]);
+}
+
+function sigmoid(value) {
+  return 1 / (1 + Math.exp(-value));
+}
+
+// log softmax(x) = x - log sum_j exp(x_j); the largest is subtracted first, so that nothing overflows.
+function logSoftmax(scores) {
+  let largest = -Infinity;
+  for (const score of scores) largest = Math.max(largest, score);
+  let sum = 0;
+  for (const score of scores) sum += Math.exp(score - largest);
+  const normaliser = largest + Math.log(sum);
+  return scores.map((score) => score - normaliser);
+}
+
+function softmax(scores) {
+  return logSoftmax(scores).map(Math.exp);
+}
+
+// (x - mean) / sqrt(variance + 1e-5) * g + b for each row x (Ba et al. 2016, arXiv 1607.06450).
+function layerNorm({ weight, bias }, rows) {
+  return rows.map((row) => {
+    const mean = row.reduce((a, b) => a + b, 0) / row.length;
+    const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
+    const deviation = Math.sqrt(variance + 1e-5);
+    return row.map((value, i) => ((value - mean) / deviation) * weight[i] + bias[i]);
+  });
+}
+
+// Attention(q, K, V) = softmax(score(q, K)) V for one query: the context and the weights.
+function attend(query, keys, values, score = scaledDotProduct) {
+  const weights = softmax(keys.map((key) => score(query, key)));
+  const context = new Float64Array(values[0].length);
+  weights.forEach((weight, s) => {
+    for (let i = 0; i < context.length; i += 1) context[i] += weight * values[s][i];
+  });
+  return { context, weights };
+}
+
+// q k^T / sqrt(d) (Vaswani et al. 2017, arXiv 1706.03762, equation 1).
+function scaledDotProduct(query, key) {
+  return dot(query, key) / Math.sqrt(query.length);
+}

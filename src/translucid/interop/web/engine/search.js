@@ -1,0 +1,83 @@
+// Beam search (Sutskever et al. 2014, arXiv 1409.3215, section 3.2) for the output of highest score,
+//     score(Y) = log p(Y) / lp(Y),   lp(Y) = ((5 + |Y|) / 6)^alpha   (Wu et al. 2016, arXiv 1609.08144, equation 14)
+// where |Y| counts the end token. At each step the K most probable prefixes are kept, less one for each that has ended.
+
+// options: those of the run's `decoding`, with the ids `start`, `end` and `never`, and `starts`: for each id whether it
+// begins a word. Returns the best output { tokens, score, node } with its end token, and the tree of all prefixes.
+function beamSearch(model, source, options, look = {}) {
+  const { beam, start, end } = options;
+  const limit = Math.max(1, Math.floor((source.length - 1) * options.max_length_ratio) + options.max_length_extra);
+  const penalty = (length) => ((5 + length) / 6) ** options.length_penalty;
+  // The score that a prefix can still reach: it can't become more probable, and its penalty is highest at the limit.
+  const reachable = (logProb) => logProb / penalty(limit + 1);
+  const isEnded = ({ tokens }) => tokens.at(-1) === end;
+  const tree = [{ parent: -1, token: start, log_prob: 0, fate: "kept" }];
+  let best = { score: -Infinity };
+  let width = beam;
+  let prefixes = [{ tokens: [], logProb: 0, node: 0, state: model.start(model.encode(source, look)) }];
+  while (prefixes.length) {
+    const last = prefixes.map(({ tokens }) => tokens.at(-1) ?? start);
+    const { logits, states } = model.step(last, prefixes.map(({ state }) => state), look);
+    const candidates = prefixes.flatMap(({ tokens, logProb, node }, n) => {
+      const logProbs = allowed(logSoftmax(logits[n]), tokens, limit, options);
+      return likeliest(logProbs, beam).map((token) => (
+        { tokens: [...tokens, token], logProb: logProb + logProbs[token], parent: node, state: states[n] }
+      ));
+    });
+    candidates.sort((a, b) => b.logProb - a.logProb); // equal ones keep their order
+    candidates.length = Math.min(candidates.length, beam);
+    const kept = candidates.filter(({ logProb }, rank) => rank < width && reachable(logProb) >= best.score);
+    const [ended, going] = [kept.filter(isEnded), kept.filter((one) => !isEnded(one))];
+    for (const one of ended) {
+      one.score = one.logProb / penalty(one.tokens.length);
+      if (one.score > best.score) best = one;
+    }
+    width -= ended.length;
+    const alive = going.filter(({ logProb }) => reachable(logProb) >= best.score);
+    for (const one of candidates) {
+      one.node = tree.length;
+      const fate = (ended.includes(one) && "ended") || (alive.includes(one) && "kept") || "dropped";
+      tree.push({ parent: one.parent, token: one.tokens.at(-1), log_prob: one.logProb, score: one.score, fate });
+    }
+    prefixes = alive;
+  }
+  return { best, tree };
+}
+
+// Set the log-probabilities of forbidden tokens to -Infinity; a prefix at its limit can only end.
+function allowed(logProbs, tokens, limit, options) {
+  const ofEnd = logProbs[options.end];
+  const forbid = (token) => { logProbs[token] = -Infinity; };
+  options.never.forEach(forbid);
+  if (tokens.length < options.min_length) forbid(options.end);
+  looping(tokens, options.max_loops, options.starts).forEach(forbid);
+  if (tokens.length >= limit || logProbs.every((value) => value === -Infinity)) {
+    logProbs.fill(-Infinity);
+    logProbs[options.end] = ofEnd;
+  }
+  return logProbs;
+}
+
+// The first token of each run of up to 6 tokens, the beginning of a word among them, that stands at the end so many times.
+function looping(tokens, times, starts) {
+  const forbidden = [];
+  for (let n = 1; times && n <= 6 && n * times <= tokens.length; n += 1) {
+    const tail = tokens.slice(-n * times);
+    const run = tail.slice(-n);
+    if (tail.every((token, i) => token === run[i % n]) && run.some((token) => starts[token])) forbidden.push(run[0]);
+  }
+  return forbidden;
+}
+
+// The k ids of highest value, the highest first, of equal ones the lower id first; none of -Infinity.
+function likeliest(values, k) {
+  const top = [];
+  values.forEach((value, id) => {
+    if (value === -Infinity || (top.length === k && value <= values[top.at(-1)])) return;
+    let place = top.length;
+    while (place && values[top[place - 1]] < value) place -= 1;
+    top.splice(place, 0, id);
+    top.length = Math.min(top.length, k);
+  });
+  return top;
+}

@@ -1,0 +1,110 @@
+// The Transformer (Vaswani et al. 2017, arXiv 1706.03762). H heads of width d = D / H; S source and N target rows.
+// `look` of all methods: { off: the names of heads whose output is 0, see(name of the attention, head, weights [S]) }.
+
+class Transformer extends Model {
+  // E[id] sqrt(D) + P[position] (section 3.4); P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(..) (section 3.5).
+  embed(side, id, position) {
+    const { width, scale, first_position } = this.options;
+    return this.weights[`${side}_embedding.tokens.weight`][id].map((value, i) => {
+      const angle = (position + first_position) / 10000 ** ((i - (i % 2)) / width);
+      return value * scale + (i % 2 ? Math.cos(angle) : Math.sin(angle));
+    });
+  }
+
+  // The states [S, D] of a source.
+  encode(ids, look = {}) {
+    let x = ids.map((id, position) => this.embed("source", id, position));
+    for (let number = 0; number < this.options.encoder_layers; number += 1) {
+      const block = `encoder.${number}`;
+      x = this.residual(`${block}.residuals.0`, x, (rows) => {
+        const memory = this.project(`${block}.self`, rows);
+        return this.attendHeads(`${block}.self`, rows, rows.map(() => memory), look);
+      });
+      x = this.residual(`${block}.residuals.1`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
+    }
+    return this.finalNorm("encoder_norm", x);
+  }
+
+  // The state before the first target token: keys and values of the source, and of no target position yet.
+  start(states) {
+    const [memory, past] = [[], []];
+    for (let number = 0; number < this.options.decoder_layers; number += 1) {
+      memory.push(this.project(`decoder.${number}.cross`, states));
+      past.push({ keys: Array(this.options.heads).fill([]), values: Array(this.options.heads).fill([]) });
+    }
+    return { length: 0, memory, past };
+  }
+
+  // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
+  step(tokens, states, look = {}) {
+    let x = tokens.map((token, n) => this.embed("target", token, states[n].length));
+    const after = states.map((state) => ({ ...state, length: state.length + 1, past: [] }));
+    for (let number = 0; number < this.options.decoder_layers; number += 1) {
+      const block = `decoder.${number}`;
+      x = this.residual(`${block}.residuals.0`, x, (rows) => {
+        const present = this.project(`${block}.self`, rows);
+        const memories = states.map((state, n) => append(state.past[number], present, n));
+        memories.forEach((memory, n) => after[n].past.push(memory));
+        return this.attendHeads(`${block}.self`, rows, memories, look);
+      });
+      const sources = states.map(({ memory }) => memory[number]);
+      x = this.residual(`${block}.residuals.1`, x, (rows) => this.attendHeads(`${block}.cross`, rows, sources, look));
+      x = this.residual(`${block}.residuals.2`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
+    }
+    return { logits: linear(this.layer("output"), this.finalNorm("decoder_norm", x)), states: after };
+  }
+
+  // LayerNorm(x + sublayer(x)) (section 5.4), or x + sublayer(LayerNorm(x)) (Xiong et al. 2020, arXiv 2002.04745).
+  residual(name, x, sublayer) {
+    const norm = (rows) => layerNorm(this.layer(`${name}.norm`), rows);
+    const plus = (rows) => x.map((row, n) => add(row, rows[n]));
+    return this.options.norm === "pre" ? plus(sublayer(norm(x))) : norm(plus(sublayer(x)));
+  }
+
+  // Only blocks with the norm before their sublayers leave their output without one.
+  finalNorm(name, x) {
+    return this.options.norm === "pre" ? layerNorm(this.layer(name), x) : x;
+  }
+
+  // f(x W_1 + b_1) W_2 + b_2, where f is max(0, x) or x sigmoid(x) (section 3.3).
+  feedForward(name, x) {
+    const f = { relu: (value) => Math.max(0, value), swish: (value) => value * sigmoid(value) }[this.options.nonlinearity];
+    const inner = linear(this.layer(`${name}.inner`), x).map((row) => row.map(f));
+    return linear(this.layer(`${name}.outer`), inner);
+  }
+
+  // Keys and values of each head, both [H, S, d], of states [S, D]. One matrix computes them, first all keys.
+  project(name, states) {
+    const rows = linear(this.layer(`${name}_attention.key_value`), states);
+    const { heads, width } = this.options;
+    const part = (first) => rows.map((row) => row.subarray(first, first + width / heads));
+    const head = (offset) => Array.from({ length: heads }, (_, h) => part(offset + (h * width) / heads));
+    return { keys: head(0), values: head(width) };
+  }
+
+  // Concat(head_1, .., head_H) W^O, where head_h = Attention(x W_h^Q, K_h, V_h); each row x has a memory.
+  attendHeads(name, x, memories, look) {
+    const { heads, width } = this.options;
+    const queries = linear(this.layer(`${name}_attention.query`), x);
+    const contexts = queries.map((query, n) => {
+      const joined = new Float64Array(width);
+      for (let h = 0; h < heads; h += 1) {
+        const first = (h * width) / heads;
+        const queryOfHead = query.subarray(first, first + width / heads);
+        const { context, weights } = attend(queryOfHead, memories[n].keys[h], memories[n].values[h]);
+        look.see?.(name, h, weights);
+        if (!look.off?.has(`${name}.head.${h}`)) joined.set(context, first);
+      }
+      return joined;
+    });
+    return linear(this.layer(`${name}_attention.output`), contexts);
+  }
+}
+
+// The keys and values of earlier positions and of row n of the present ones. Hypotheses share the earlier ones.
+function append(past, present, n) {
+  return {
+    keys: past.keys.map((rows, h) => [...rows, present.keys[h][n]]),
+    values: past.values.map((rows, h) => [...rows, present.values[h][n]]),
+  };
+}

@@ -1,0 +1,217 @@
+"""Export a translator to a folder of web pages: it translates in the visitor's browser, from a server or from files.
+
+Pages that are opened as files can load scripts but no data, so the weights are in a script, in base64.
+
+    s_i = 127 / max_j |W_ij|,    Q_ij = round(s_i W_ij)
+
+Matrices are stored as 8-bit integers Q with a scale s for each row, biases and norms as float32.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from copy import deepcopy
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.ground.atomic import refuse_to_lose, whole_folder, write_atomically
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.inspection.bundling import WEB, bundle
+from translucid.inspection.html import document
+from translucid.interop.pieces import pieces_of
+from translucid.layers.quantised import quantised, row_scales
+from translucid.models.model_options import ModelOptions, RecurrentOptions, TransformerOptions
+from translucid.models.protocol import SequenceModel
+
+HOLDS = "model.js", "a web page of a model"
+"""A file by which an exported folder is recognised, and the name of its kind."""
+PAGE = Path(__file__).parent
+ENGINE = ("layers.js", "transformer.js", "bahdanau.js", "tokenizer.js", "search.js", "translator.js")
+"""The scripts that tokenise, compute and search, in the order in which a page loads them."""
+STYLES = WEB / "tokens.css", WEB / "seeing.css", PAGE / "page.css"
+_SHAPES: Mapping[type[ModelOptions], Mapping[str, tuple[Any, ...]]] = {
+    TransformerOptions: {
+        "decoder": ("self-attention",),
+        "nonlinearity": ("relu", "swish"),
+        "positions": ("sinusoidal",),
+        "zero_start": (False,),
+        "elmo": (None,),
+    },
+    RecurrentOptions: {
+        "attention": ("bahdanau",),
+        "cell": ("gru",),
+        "layers": (1,),
+        "bidirectional": (True,),
+        "elmo": (None,),
+    },
+}
+"""The kinds of models that the scripts compute, and the values of their options."""
+_SEARCH = ("beam", "length_penalty", "min_length", "max_length_ratio", "max_length_extra", "max_loops")
+"""The options of the search that the scripts follow."""
+
+
+def export_web(
+    model: SequenceModel,
+    tokenizer: Tokenizer,
+    out: Path,
+    *,
+    decoding: DecodingOptions,
+    longest: int,
+    languages: tuple[str | None, str | None],
+    name: str,
+    overwrite: bool = False,
+) -> None:
+    """Write a folder with a page that translates and shows attention, heads and the beam search, atomically.
+
+    Args:
+        model: a Transformer or a translator with Bahdanau's attention.
+        tokenizer: the model's tokenizer.
+        out: the folder.
+        decoding: the options of the search.
+        longest: the most source tokens that the model reads at once, end token included.
+        languages: the codes of source and target, if known.
+        name: the name of the run, for the lines of code on the page.
+        overwrite: whether to replace an existing export.
+
+    Raises:
+        UserError: the scripts can't compute the model, or the folder exists already or can't be written.
+    """
+    refuse_to_lose(out, overwrite, *HOLDS)
+    refuse_other_models(model, tokenizer, decoding)
+    record = model_record(model, tokenizer, decoding, longest)
+    record |= {"name": name, "languages": [code or "" for code in languages]}
+    with whole_folder(out) as folder:
+        (folder / "engine").mkdir()
+        for script in ENGINE:
+            write_atomically(folder / "engine" / script, (PAGE / "engine" / script).read_bytes())
+        write_atomically(folder / "page.js", bundle("page.js", [PAGE, WEB]).encode())
+        write_atomically(folder / HOLDS[0], f"const MODEL = {json.dumps(record, ensure_ascii=False)};\n".encode())
+        write_atomically(folder / "index.html", _page(record["languages"]).encode())
+
+
+def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: DecodingOptions) -> None:
+    """Check that the scripts compute the same as a model, read the same pieces, and search by the same rules.
+
+    Raises:
+        UserError: they do not.
+    """
+    options = model.options
+    shape = _SHAPES.get(type(options))
+    if shape is None:
+        what = f"model.kind={options.kind} does not run in the browser"
+        raise UserError(what, fix="Export a Transformer or an rnn-bahdanau model.")
+    for key, values in shape.items():
+        if getattr(options, key) not in values:
+            what = f"model.{key}={_written(getattr(options, key))} does not run in the browser"
+            raise UserError(what, fix=f"Train with model.{key}={' or '.join(map(_written, values))} for it.")
+    if decoding.no_repeat_ngram:
+        what = f"decoding.no_repeat_ngram={decoding.no_repeat_ngram} is not a rule of the search in the browser"
+        raise UserError(what, fix="Set it to 0 in the run's config.yaml.")
+    if tokenizer.source_opening or tokenizer.target_opening:
+        raise UserError("a model of many languages does not run in the browser", fix="Train one for a single pair.")
+    for content in tokenizer.models:
+        _refuse_other_tokenizers(pieces_of(content, Path("tokenizer.model")))
+
+
+def _written(value: object) -> str:
+    """Return a value as it is written in YAML."""
+    return json.dumps(value).strip('"')
+
+
+def _refuse_other_tokenizers(parsed: Any) -> None:
+    """Check that the scripts cut text as a SentencePiece model does.
+
+    Raises:
+        UserError: they would cut it differently.
+    """
+    spec, kinds = parsed.normalizer_spec, parsed.SentencePiece
+    if parsed.trainer_spec.model_type != parsed.trainer_spec.BPE:
+        raise UserError("only vocabularies of the kind bpe run in the browser", fix="Set data.tokenizer.kind=bpe.")
+    if any(piece.type == kinds.USER_DEFINED for piece in parsed.pieces):
+        what = (
+            "a model with reserved pieces, such as those of placeholders, terms or context, does not run in the browser"
+        )
+        raise UserError(what, fix="Train without data.placeholders, data.terms, data.fuzzy_matches and data.context.")
+    usual = spec.add_dummy_prefix and spec.remove_extra_whitespaces and spec.escape_whitespaces
+    within = any("▁" in piece.piece[1:] or piece.type in (kinds.UNUSED, kinds.BYTE) for piece in parsed.pieces)
+    if not usual or within or parsed.trainer_spec.treat_whitespace_as_suffix or parsed.HasField("denormalizer_spec"):
+        what = "the SentencePiece model treats spaces or rare pieces differently from those that are trained here"
+        raise UserError(what, fix="Export a run that was trained here with its own vocabulary.")
+
+
+def rounded(model: SequenceModel) -> SequenceModel:
+    """Return a copy of a model whose matrices are those of an export, Q / s."""
+    model = deepcopy(model)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() == 2:
+                weight.copy_(quantised(weight))
+    return model
+
+
+def model_record(model: SequenceModel, tokenizer: Tokenizer, decoding: DecodingOptions, longest: int) -> dict[str, Any]:
+    """Return what the scripts need: options, vocabularies, rules of the search, and weights."""
+    options = model.options.model_dump(mode="json")
+    options["scale"] = float(options["width"] ** 0.5) if options.get("scale_embeddings", True) else 1.0
+    search = {key: getattr(decoding, key) for key in _SEARCH}
+    never = [SPECIAL.pad, SPECIAL.start, SPECIAL.unknown]
+    return {
+        "options": options,
+        "search": search | {"start": SPECIAL.start, "end": SPECIAL.end, "never": never},
+        "longest": longest,
+        "tokenizers": list(map(_vocabulary, tokenizer.models)),
+        **_weights(model),
+    }
+
+
+def _vocabulary(content: bytes) -> dict[str, Any]:
+    """Return the pieces of a SentencePiece model and its rules of normalisation."""
+    parsed = pieces_of(content, Path("tokenizer.model"))
+    control = [i for i, piece in enumerate(parsed.pieces) if piece.type == parsed.SentencePiece.CONTROL]
+    return {
+        "pieces": [piece.piece for piece in parsed.pieces],
+        "scores": [piece.score for piece in parsed.pieces],
+        "control": control,
+        "rules": b64encode(parsed.normalizer_spec.precompiled_charsmap).decode(),
+    }
+
+
+def _weights(model: SequenceModel) -> dict[str, Any]:
+    """Return the names and sizes of all weights, other names of shared ones, and all numbers: floats, then integers."""
+    names: dict[Tensor, str] = {}
+    aliases, weights = {}, []
+    floats, integers = b"", b""
+    for name, weight in model.named_parameters(remove_duplicate=False):
+        if weight in names:
+            aliases[name] = names[weight]
+            continue
+        names[weight] = name
+        values = weight.detach().float()
+        if values.dim() == 2:
+            scales = row_scales(values)
+            integers += (values * scales).round().to(torch.int8).numpy().tobytes()
+            weights.append([name, *values.shape])
+            values = scales[:, 0]
+        else:
+            weights.append([name, len(values), None])
+        floats += values.numpy().astype("<f4").tobytes()
+    return {"weights": weights, "aliases": aliases, "data": b64encode(floats + integers).decode()}
+
+
+def _page(languages: list[str]) -> str:
+    """Return the page, which loads the scripts."""
+    style = "".join(path.read_text(encoding="utf-8") for path in STYLES[1:])
+    scripts = [f"engine/{name}" for name in ENGINE] + [HOLDS[0], "page.js"]
+    body = (PAGE / "page.html").read_text(encoding="utf-8")
+    body += "".join(f'<script src="{script}"></script>\n' for script in scripts)
+    pair = " to ".join(filter(None, languages))
+    return document(f"Translate {escape(pair)}".strip(), style, body)

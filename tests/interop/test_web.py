@@ -1,0 +1,169 @@
+"""The scripts of a web export compute what PyTorch computes with the same rounded weights, in Chromium, from files."""
+
+import math
+from itertools import chain
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from translucid.corpora.phrasebook import generate
+from translucid.data.readers.corpus import Pair
+from translucid.data.tokenizing.tokenizer import Tokenizer
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
+from translucid.decoding.decoding_options import DecodingOptions
+from translucid.decoding.maps import forced_pass
+from translucid.decoding.search import TorchEngine
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
+from translucid.inspection.ablation import Ablation
+from translucid.interop.web.export import export_web, refuse_other_models, rounded
+from translucid.models.build import build_model
+from translucid.models.model_options import RecurrentOptions, TransformerOptions
+
+DECODING = DecodingOptions(beam=3, max_length_ratio=1.0, max_length_extra=3, max_loops=2)
+BLOCKS = {"width": 12, "heads": 2, "feed_forward": 20, "encoder_layers": 1, "decoder_layers": 2}
+MODELS = {
+    "pre-norm": TransformerOptions(**BLOCKS),
+    "post-norm": TransformerOptions(
+        **BLOCKS, norm="post", nonlinearity="swish", share_embeddings=False, tie_output=False, first_position=2
+    ),
+    "bahdanau": RecurrentOptions(width=12, attention="bahdanau", cell="gru", share_embeddings=False),
+}
+HEADS = {
+    "pre-norm": "decoder.1.self.head.1",
+    "post-norm": "encoder.0.self.head.0",
+    "bahdanau": "decoder.0.cross.head.0",
+}
+TEXTS = ["I like soccer and also going to the beach", "  naïve ﬁne  ① ２０ … cafe\u0301 😀😀 c▁d ", "Do we?"]
+ASK = """(texts) => texts.map(([text, off]) => {
+  const translator = new WebTranslator(MODEL);
+  const ids = translator.encode(text);
+  const { tokens, score, tree, text: written } = translator.translate(ids, off);
+  const { maps, logProbs } = translator.inspect(ids, tokens, off);
+  return { ids, tokens, score, tree, written, maps: JSON.parse(JSON.stringify(maps, (_, value) => (
+    value instanceof Float64Array ? [...value] : value))), logProbs };
+})"""
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return [Pair(pair.source, pair.target) for pair in generate(200, max_words=8)]
+
+
+@pytest.fixture(scope="module")
+def exported(pairs, tmp_path_factory):
+    """Return a function that exports a random model: the model, its tokenizer and the folder."""
+    folder = tmp_path_factory.mktemp("web")
+
+    def export(name):
+        joint = MODELS[name].share_embeddings
+        tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, joint=joint), seed=1)
+        torch.manual_seed(3)
+        model = build_model(MODELS[name], tokenizer.source_size, tokenizer.target_size).eval()
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight), alpha=0.3)
+        settings = {"decoding": DECODING, "longest": 50, "languages": ("en", "es"), "name": name}
+        if not (folder / name).exists():
+            export_web(model, tokenizer, folder / name, **settings)
+        return model, tokenizer, folder / name
+
+    return export
+
+
+@pytest.fixture
+def page(context):
+    page = context.new_page()
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_page_computes_what_pytorch_computes(exported, page, name):
+    model, tokenizer, folder = exported(name)
+    asked = [(TEXTS[0], []), (TEXTS[1], []), (TEXTS[2], []), (TEXTS[0], [HEADS[name]])]
+    page.goto((folder / "index.html").as_uri())
+    scores = set()
+    for (text, off), answer in zip(asked, page.evaluate(ASK, asked), strict=True):
+        searched = Ablation(tuple(off)).applied(rounded(model)) if off else rounded(model)
+        (source,) = tokenizer.encode_source([text])
+        assert answer["ids"] == [*source, SPECIAL.end]
+        trace, best = TorchEngine.of(searched, tokenizer, torch.device("cpu")).traced(answer["ids"], DECODING)
+        assert answer["tokens"] == best.with_end
+        assert answer["written"] == tokenizer.decode(best.tokens).strip()
+        assert answer["score"] == pytest.approx(best.score, abs=1e-4)
+        scores.add(round(answer["score"], 4))
+        nodes = [(node["parent"], node["token"], node["fate"]) for node in answer["tree"]]
+        assert nodes == [(node.parent, node.token, node.fate) for node in trace.nodes]
+        ids = torch.tensor([answer["ids"]]), torch.tensor([best.with_end])
+        forced = forced_pass(searched, *ids)
+        assert answer["logProbs"] == pytest.approx(forced.log_probs[0].tolist(), abs=1e-4)
+        if not off:  # the maps of heads that are off are not compared
+            compare_maps(answer["maps"], forced.maps)
+    assert len(scores) == len(asked)  # the head changes something
+
+
+def compare_maps(maps, expected):
+    """Compare attention weights; the rows of a decoder's self-attention end at their own position."""
+    assert maps.keys() == expected.keys()
+    for name, weights in expected.items():
+        for row, expected_row in zip(chain.from_iterable(maps[name]), weights[0].flatten(0, 1).tolist(), strict=True):
+            padded = row + [0.0] * (len(expected_row) - len(row))
+            assert padded == pytest.approx(expected_row, abs=1e-5), name
+
+
+def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page):
+    model, tokenizer, folder = exported("pre-norm")
+    engine = TorchEngine.of(rounded(model), tokenizer, torch.device("cpu"))
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(f"{(folder / 'index.html').as_uri()}#I%20like%20soccer")
+    (ids,) = tokenizer.encode_source(["I like soccer"])
+    ((best,),) = engine.decode([[*ids, SPECIAL.end]], DECODING)
+    expect(page.locator("#translation")).to_have_text(tokenizer.decode(best.tokens).strip())
+    words = page.locator("#seeing .below .word")
+    assert " ".join(words.all_inner_texts()[:-1]) == page.inner_text("#translation")
+    sure = page.evaluate(
+        "[...document.querySelectorAll('.below .word')].map((word) => word.style.getPropertyValue('--sure'))"
+    )
+    assert math.prod(map(float, sure)) == pytest.approx(math.exp(best.log_probability), rel=1e-3)
+    page.get_by_role("tab", name="Heads").click()
+    expect(page.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))
+    page.locator("[data-head='decoder.1.self.head.1']").click()
+    expect(page.locator(".switched strong")).to_have_text("1 head is off. ")
+    page.get_by_role("tab", name="Steps").click()
+    expect(page.locator(".tree .node").first).to_be_attached()
+    page.fill("#text", "12:30\n" + "many words " * 50)
+    expect(page.locator("#problem")).to_contain_text("this model takes 50")
+    expect(page.locator("#translation")).to_contain_text("12:30")
+    assert {url.split(":")[0] for url in requests} == {"file"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (TransformerOptions(**BLOCKS, decoder="ssru"), "model.decoder=ssru does not run"),
+        (TransformerOptions(**BLOCKS, positions="learned"), "model.positions=learned does not run"),
+        (RecurrentOptions(width=12, attention="luong-general"), "model.attention=luong-general does not run"),
+        (RecurrentOptions(width=12, attention="bahdanau", cell="lstm"), "model.cell=lstm does not run"),
+    ],
+)
+def test_other_models_are_rejected(pairs, options, message):
+    tokenizer = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150), seed=1)
+    model = build_model(options, tokenizer.source_size, tokenizer.target_size)
+    with pytest.raises(UserError, match=message):
+        refuse_other_models(model, tokenizer, DECODING)
+
+
+def test_other_vocabularies_and_rules_are_rejected(pairs):
+    joint = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150), seed=1)
+    model = build_model(MODELS["pre-norm"], 150, 150)
+    with pytest.raises(UserError, match="no_repeat_ngram=3"):
+        refuse_other_models(model, joint, DecodingOptions(no_repeat_ngram=3))
+    unigram = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150, kind="unigram"), seed=1)
+    with pytest.raises(UserError, match="kind bpe"):
+        refuse_other_models(model, unigram, DECODING)
+    reserved = Tokenizer.learn(pairs, TokenizerOptions(vocabulary=150), seed=1, reserved=["⟦1⟧"])
+    with pytest.raises(UserError, match="reserved pieces"):
+        refuse_other_models(model, reserved, DECODING)

@@ -22,6 +22,13 @@ FOUR = {
     "a.srt": f"1\n{TIMES}\n- One.\n- Two.\n\n2\n{TIMES}\nThree.\n\n3\n{TIMES}\nFour.\n",
     "a.html": "<p>one<p title=two>three<p>four",
     "a.md": "one\n\n- two\n\n![three](x 'four')\n",
+    "a.resx": "<root>"
+    + "".join(f"<data><value>{n}</value></data>" for n in ("one", "two", "three", "four"))
+    + "</root>",
+    "a.ts": "<TS><message><source>one</source></message><message numerus='yes'><source>two</source></message>"
+    "<message><source>three</source></message></TS>",
+    "a.xcstrings": '{"sourceLanguage": "en", "strings": {"one": {}, "two": {}, "three": {}, "four": {}}}',
+    "a.ftl": "a = one\nb = { $n ->\n    [one] two\n   *[other] three\n }\nc = four\n",
     "a.txt": "one\ntwo\nthree\nfour\n",
     "a.xml": '<resources><string name="a">one</string><string-array><item>two</item><item>three</item></string-array>'
     '<string name="b">four</string></resources>',

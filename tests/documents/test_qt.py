@@ -46,6 +46,8 @@ def test_each_plural_form_is_translated_and_existing_ones_stay():
     assert [one.existing for one in document.segments] == ["%n gato", None]
     only_second = document.filled({1: all_changed(document)[1]}).decode()
     assert f'<translation type="unfinished">{forms.replace("></", ">%n CAT(S)</")}</translation>' in only_second
+    macedonian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "mk")
+    assert len(macedonian.segments) == 3  # gettext has two
     russian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "ru")
     assert filled(russian).count("\n            <numerusform>%n CAT(S)</numerusform>") == 3
     assert '<TS version="2.1" language="ru">' in russian.filled(all_changed(russian)).decode()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from translucid.data.languages import Languages, usual_code
+from translucid.data.languages import Languages, short_code, usual_code
 from translucid.data.placeholder_syntax import PlaceholderSyntax
 from translucid.data.readers.xml_elements import Element
 from translucid.documents.document import Segment
@@ -28,6 +28,15 @@ _OURS = "translucid:"
 """The beginning of our comment on a translation, which replaces an earlier one."""
 _OBSOLETE = ("vanished", "obsolete")
 _UNFINISHED = "unfinished"
+_RULES = {
+    **dict.fromkeys(["id", "ms"], "nplurals=1; plural=0;"),
+    "hy": "nplurals=2; plural=n>1;",
+    "ka": "nplurals=2; plural=n!=1;",
+    "ga": "nplurals=3; plural=n==1 ? 0 : n==2 ? 1 : 2;",
+    "mk": "nplurals=3; plural=n%10==1 ? 0 : n%10==2 ? 1 : 2;",
+    "gd": "nplurals=4; plural=n==1||n==11 ? 0 : n==2||n==12 ? 1 : n>2&&n<20 ? 2 : 3;",
+}
+"""The plural rules of languages for which Qt has another number of forms than gettext."""
 _QUOTES = {"'": "&apos;", '"': "&quot;"}
 _COMMENTS = ("comment", "extracomment", "translatorcomment")
 
@@ -81,7 +90,8 @@ class _Reader:
     def __init__(self, document: SlottedXml, languages: Languages) -> None:
         self.document, self.file, self.languages = document, document.file, languages
         self.root: Element | None = None
-        self.plurals = PluralForms.of_language(languages[1])
+        rule = PluralForms.of(_RULES.get(short_code(languages[1] or ""), ""))
+        self.plurals = rule or PluralForms.of_language(languages[1])
         self.line_end = self.file.file.line_end
         # Qt's own programs escape quotes in texts; most others do not.
         self.quotes = {sign: name for sign, name in _QUOTES.items() if name.encode() in self.file.content}
@@ -164,7 +174,7 @@ class _Reader:
             yield _Text(message, raw)
 
     def _count_of_forms(self, old: list[Element]) -> int:
-        """Return the number of plural forms: that of the file if it is for the target language, else gettext's."""
+        """Return the number of plural forms: that of the file if it is for the target language, else Qt's."""
         is_of_target = self.root is not None and self.root.attributes.get("language")
         return len(old) if old and is_of_target else self.plurals.nplurals
 

@@ -69,4 +69,4 @@ def test_a_model_that_fails_in_the_middle_of_a_request_is_no_fault_of_the_reques
     ],
 )
 def test_each_api_has_its_errors_in_its_own_words(path, root, key):
-    assert error_body({"path": path, "root_path": root}, "no") == {key: "no"}
+    assert error_body({"path": path, "root_path": root}, "no", 400) == {key: "no"}

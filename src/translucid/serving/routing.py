@@ -20,6 +20,7 @@ from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.routes.editing import Editing
 from translucid.serving.routes.libretranslate import LibreTranslate
 from translucid.serving.routes.listing import ListingRoutes
+from translucid.serving.routes.reading_tools import ReadingTools
 
 Schema = dict[str, Any]
 Handler = Callable[..., Any]
@@ -47,7 +48,7 @@ def _errors(name: str, *statuses: int) -> dict[int | str, Schema]:
     return dict.fromkeys((400, 403, 408, 413, 415, 421, 429, 503, *statuses), described)
 
 
-_ERRORS, _DEEPL_ERRORS = _errors("error"), _errors("message", 404, 456)
+_ERRORS, _DEEPL_ERRORS, _DEEPLX_ERRORS = _errors("error"), _errors("message", 404, 456), _errors("message")
 
 
 def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
@@ -55,7 +56,7 @@ def api_routes(context: RequestContext, jobs: DocumentJobs) -> APIRouter:
     routes = APIRouter()
     handlers = _handlers(context, jobs)
     for tag, descriptions in DESCRIPTIONS.items():
-        errors = {"DeepL's API": _DEEPL_ERRORS}.get(tag, _ERRORS)
+        errors = {"DeepL's API": _DEEPL_ERRORS, "DeepLX": _DEEPLX_ERRORS}.get(tag, _ERRORS)
         for route, description in descriptions.items():
             method, path = route.split()
             described = _described(description)
@@ -70,7 +71,7 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
     libre, deepl, editing = LibreTranslate(context, jobs), DeepL(context), Editing(context, jobs)
     documents, glossaries = DeepLDocuments(deepl, jobs), DeepLGlossaries(deepl)
     multilingual = DeepLMultilingualGlossaries(deepl)
-    listing = ListingRoutes(context)
+    listing, reading_tools = ListingRoutes(context), ReadingTools(deepl)
     return {
         "POST /translate": libre.translate,
         "POST /detect": libre.detect,
@@ -101,6 +102,9 @@ def _handlers(context: RequestContext, jobs: DocumentJobs) -> dict[str, Handler]
         "GET /v3/glossaries/{glossary_id}/entries": multilingual.entries,
         "PUT /v3/glossaries/{glossary_id}/dictionaries": multilingual.replace,
         "DELETE /v3/glossaries/{glossary_id}/dictionaries": multilingual.delete_dictionary,
+        "POST /deeplx/translate": reading_tools.deeplx,
+        "POST /immersive": reading_tools.immersive,
+        "POST /hcfy": reading_tools.hcfy,
         "POST /documents": editing.upload,
         "GET /documents/{key}": editing.progress,
         "DELETE /documents/{key}": editing.delete,

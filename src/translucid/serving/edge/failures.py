@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
@@ -29,6 +30,9 @@ NO_ROOM = "The server's disk is full, please come again later"
 
 DEEPL = "/v2/", "/v3/"
 """The beginnings of the paths of DeepL's API."""
+
+DEEPLX = "/deeplx/"
+"""The beginning of the paths of DeepLX's API."""
 
 
 class ApiError(Exception):
@@ -72,14 +76,15 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(sqlite3.Error)
     async def failed(request: Request, error: Exception) -> JSONResponse:
         status, message = status_of(error)
-        response = JSONResponse(error_body(request.scope, message), status)
+        response = JSONResponse(error_body(request.scope, message, status), status)
         if retry_after := getattr(error, "retry_after", None):
             response.headers["Retry-After"] = str(retry_after)
         return response
 
     @app.exception_handler(HTTPException)
     async def routing(request: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse(error_body(request.scope, error.detail), error.status_code, error.headers)
+        body = error_body(request.scope, error.detail, error.status_code)
+        return JSONResponse(body, error.status_code, error.headers)
 
     @app.exception_handler(ClientLeft)
     @app.exception_handler(ClientDisconnect)
@@ -112,9 +117,11 @@ def status_of(error: BaseException) -> tuple[int, str]:
     return 500, INTERNAL
 
 
-def error_body(scope: Scope, message: str) -> dict[str, str]:
+def error_body(scope: Scope, message: str, status: int) -> dict[str, Any]:
     """Return the body of an error response in the form of the API to which the path belongs."""
     path = scope["path"].removeprefix(scope.get("root_path", ""))
+    if path.startswith(DEEPLX):
+        return {"code": status, "message": message}
     return {"message" if path.startswith(DEEPL) else "error": message}
 
 

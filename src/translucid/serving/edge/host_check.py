@@ -20,6 +20,8 @@ from translucid.serving.server_options import ServerOptions
 
 log = logging.getLogger("translucid.serving")
 ANY = "*"
+EXTENSIONS = "chrome-extension://", "moz-extension://", "safari-web-extension://"
+"""The beginnings of the origins of browser extensions, which the user has installed; no page has such an origin."""
 LINGER = 1.0
 """The seconds for which a client that is refused may continue to send, so that it receives the answer."""
 
@@ -66,7 +68,7 @@ class HostCheck:
         except Exception:
             log.exception("a request failed")
             if not answered:
-                await JSONResponse(error_body(scope, INTERNAL), 500)(scope, received, sent)
+                await JSONResponse(error_body(scope, INTERNAL, 500), 500)(scope, received, sent)
         finally:
             self.bodies.release(scope)
 
@@ -96,9 +98,11 @@ class HostCheck:
         return ANY in self.options.hosts or name in self.options.hosts or is_loopback(name)
 
     def _is_allowed_origin(self, origin: str, host: str) -> bool:
-        """Return whether pages of an origin may use the server."""
+        """Return whether pages of an origin, or a browser extension, may use the server."""
+        if origin.startswith(EXTENSIONS):
+            return True
         allowed = self.options.origins
-        return ANY in allowed or origin in allowed or urlsplit(origin).netloc.lower() == host.lower()
+        return ANY in allowed or origin in allowed or origin.partition("://")[2].lower() == host.lower()
 
 
 def _add_rate_limit(scope: Scope, message: Message) -> None:

@@ -169,7 +169,8 @@ class RateLimits:
         authorization = request.headers.get("authorization", "")
         for scheme in ("Bearer ", "DeepL-Auth-Key "):  # LibreTranslate's clients send the key as a field, `api_key`
             authorization = authorization.removeprefix(scheme)
-        credential = fields.get("api_key") or authorization.strip()
+        # DeepLX's clients send it as `token`, in the query.
+        credential = fields.get("api_key") or fields.get("token") or authorization.strip()
         if not credential:
             raise ApiError(400, "Invalid request: an API key is needed (api_key)")
         address = network_of(request)

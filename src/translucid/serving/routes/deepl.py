@@ -24,11 +24,11 @@ from translucid.serving.edge.rate_limits import REMEMBERED
 from translucid.serving.language_pairs import AnyServed, Codes, Languages
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import Handlers, RequestTask
-from translucid.serving.routes.detection import detect_sources
+from translucid.serving.routes.detection import translate_from_any
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
-from translucid.serving.texts import by_language, translate_html, translate_tagged, translate_texts, with_terminology
+from translucid.serving.texts import translate_html, translate_tagged, translate_texts, with_terminology
 
 UNLIMITED = 10**12
 """The character limit in the answer of /v2/usage, whose clients expect one: there is no limit."""
@@ -78,23 +78,17 @@ class DeepL(Handlers):
         self.check(fields)
         split = one_of(fields, "split_sentences", "1", ("0", "1", "nonewlines"))
         model_type = one_of(fields, "model_type", "", ("", *MODELS))
-        if source is None:
-            candidates = self.context.catalogue.candidates(target)
-            codes = [code for code, _ in await run_in_threadpool(detect_sources, texts, candidates)]
-        else:
-            codes = [source] * len(texts)
         terms = self.terms(fields, task.client, source, target)
         context, warnings = text_field(fields, "context", ""), set[str]()
 
-        async def translate(code: str, batch: list[str]) -> list[str]:
-            if code == target and code in self.context.catalogue.languages:
-                return batch
-            served = await run_in_threadpool(with_terminology, self.context.catalogue.find(code, target), terms)
+        async def translate(served: AnyServed, batch: list[str]) -> list[str]:
+            served = await run_in_threadpool(with_terminology, served, terms)
             if context and not served.translator.context:
                 warnings.add(f"context was not read: the run {served.name} was trained without data.context")
-            return await self._translated(task, served, batch, split, fields)
+            return await self.translated(task, served, batch, split, fields)
 
-        translations = await by_language(texts, codes, translate)
+        catalogue = self.context.catalogue
+        codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
         self.counted[task.client] = self.counted.get(task.client, 0) + sum(map(len, texts))
         billed = flag(fields, "show_billed_characters", False)
         rows = []
@@ -110,7 +104,7 @@ class DeepL(Handlers):
             answer["warning"] = "; ".join(sorted(warnings))
         return JSONResponse(answer)
 
-    async def _translated(
+    async def translated(
         self, task: RequestTask, served: AnyServed, texts: Sequence[str], split: str, fields: dict[str, Any]
     ) -> list[str]:
         """Translate texts of one language, as `tag_handling` and `split_sentences` say."""

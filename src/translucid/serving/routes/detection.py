@@ -1,11 +1,19 @@
-"""Detection of a text's language among the served languages."""
+"""Detection of a text's language among the served languages, and translation from the detected languages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from translucid.data.languages import short_code
 from translucid.data.sentences import language_probabilities
+from translucid.serving.catalogue import Catalogue
+from translucid.serving.language_pairs import AnyServed
+from translucid.serving.texts import by_language
+
+Result = TypeVar("Result")
 
 SHORT, SURE = 12, 90.0
 """The language of a text of fewer letters only counts as detected from this percentage on."""
@@ -43,6 +51,40 @@ def detect_sources(texts: Sequence[str], languages: Sequence[str]) -> list[tuple
             code, percent = languages[0], 0.0
         detected.append((code, percent))
     return detected
+
+
+async def translate_from_any(
+    catalogue: Catalogue,
+    texts: Sequence[str],
+    source: str | None,
+    target: str,
+    translate: Callable[[AnyServed, list[str]], Awaitable[list[Result]]],
+    unchanged: Callable[[str], Result],
+) -> tuple[list[str], list[Result]]:
+    """Translate texts, each from its own language; return their languages and the results, in order.
+
+    Args:
+        catalogue: the served models.
+        texts: the texts.
+        source: the language of all texts; that of each text is detected if None.
+        target: the target language.
+        translate: translates texts of one language.
+        unchanged: returns the result of a text that is in the target language already.
+
+    Raises:
+        ApiError: 400, no model translates from a language to the target.
+    """
+    codes = [source or ""] * len(texts)
+    if source is None:
+        detected = await run_in_threadpool(detect_sources, texts, catalogue.candidates(target))
+        codes = [code for code, _ in detected]
+
+    async def of_language(code: str, batch: list[str]) -> list[Result]:
+        if code == target and code in catalogue.languages:
+            return [unchanged(text) for text in batch]
+        return await translate(catalogue.find(code, target), batch)
+
+    return codes, await by_language(texts, codes, of_language)
 
 
 def _probabilities(text: str) -> dict[str, float]:

@@ -1,0 +1,161 @@
+"""The request formats of reading tools: DeepLX, Immersive Translate's custom service, and hcfy's custom source.
+
+Sources: the APIs as their documentation describes them (github.com/OwO-Network/DeepLX,
+immersivetranslate.com/docs/services/custom, hcfy.ai/docs/services/custom-api).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from babel import Locale
+from fastapi import Request
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from translucid.data.languages import usual_code
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field
+from translucid.serving.language_pairs import AnyServed, Codes, Languages
+from translucid.serving.queue.request_context import RequestTask
+from translucid.serving.routes.deepl import DeepL
+from translucid.serving.routes.detection import detect_sources, translate_from_any
+from translucid.serving.texts import by_language, translate_html, translate_texts
+
+ALTERNATIVES = 3
+"""The most alternatives in an answer of DeepLX."""
+HCFY_NAMES = {"中文(简体)": "zh-Hans", "中文(繁体)": "zh-Hant", "印尼语": "id"}
+"""The names of languages that are others in hcfy than in the Unicode consortium's data (CLDR)."""
+IMMERSIVE_CODES = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
+"""Our codes that are others in Immersive Translate."""
+_TAG = re.compile(r"</?[a-z]{1,10}[0-9]{1,6}/?>")
+"""A tag by which Immersive Translate replaces an element of a page, such as `<b0>`."""
+
+
+@dataclass(frozen=True)
+class ReadingTools:
+    """The handlers; `routing.py` binds them to their paths."""
+
+    deepl: DeepL
+
+    async def deeplx(self, request: Request) -> JSONResponse:
+        """Translate a text as DeepLX does, with alternatives unless it has tags."""
+        fields, task = await self.deepl.context.fields(request)
+        text = text_field(fields, "text", most=task.context.options.characters)
+        target_lang = text_field(fields, "target_lang")
+        source, target = self._pair(text_field(fields, "source_lang", ""), target_lang)
+        tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
+
+        async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
+            if tags:
+                translations = await self.deepl.translated(task, served, batch, "1", {"tag_handling": tags})
+                return [[translation] for translation in translations]
+            results = await translate_texts(task, served, batch, ALTERNATIVES)
+            return [result.versions for result in results]
+
+        catalogue = task.context.catalogue
+        (code,), ((best, *alternatives),) = await translate_from_any(
+            catalogue, [text], source, target, translate, lambda same: [same]
+        )
+        answer: dict[str, Any] = {"code": 200, "id": secrets.randbelow(10**10), "data": best}
+        answer |= {"alternatives": alternatives, "source_lang": code.upper(), "target_lang": target_lang.upper()}
+        return JSONResponse(answer | {"method": "Free"})
+
+    async def immersive(self, request: Request) -> JSONResponse:
+        """Translate the paragraphs of a page for Immersive Translate."""
+        fields, task = await self.deepl.context.fields(request)
+        texts, _ = texts_field(fields, task.context.options, "text_list")
+        source, target = self._pair(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
+
+        translate, catalogue = partial(_translate_paragraphs, task), task.context.catalogue
+        codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
+        rows = []
+        for code, translation in zip(codes, translations, strict=True):
+            rows.append({"detected_source_lang": IMMERSIVE_CODES.get(code, code), "text": translation})
+        return JSONResponse({"translations": rows})
+
+    async def hcfy(self, request: Request) -> JSONResponse:
+        """Translate a text for hcfy, line by line; its languages have Chinese names."""
+        fields, task = await self.deepl.context.fields(request)
+        text = text_field(fields, "text", most=task.context.options.characters)
+        named, destinations = text_field(fields, "source", ""), fields.get("destination")
+        if not isinstance(destinations, list) or not destinations or not are_texts(destinations):
+            raise ApiError(400, "Invalid request: destination is not a list of languages")
+        source, target = self._pair(_code_of(named), _code_of(destinations[0]))
+        if source is None:
+            candidates = task.context.catalogue.candidates(target)
+            ((source, _),) = await run_in_threadpool(detect_sources, [text], candidates)
+        if source == target and len(destinations) > 1:
+            _, target = self._pair(source, _code_of(destinations[1]))
+
+        async def translate(served: AnyServed, batch: list[str]) -> list[str]:
+            results = await translate_texts(task, served, batch)
+            return [result.versions[0] for result in results]
+
+        # Each line by itself: hcfy expects as many results as the text has lines.
+        lines, catalogue = text.split("\n"), task.context.catalogue
+        _, translations = await translate_from_any(catalogue, lines, source, target, translate, str)
+        return JSONResponse({"text": text, "from": _name_of(source), "to": _name_of(target), "result": translations})
+
+    def _pair(self, source: str, target: str) -> tuple[str | None, str]:
+        """Return the languages of a request by our codes; no source if it is to be detected.
+
+        Raises:
+            ApiError: 400, no translator has one of the languages.
+        """
+        self.deepl.context.catalogue.need_translators()
+        known_target = self._known(target, lambda pairs: pairs.targets)
+        if source.lower() in ("", "auto"):
+            return None, known_target
+        return self._known(source, lambda pairs: pairs.sources), known_target
+
+    def _known(self, code: str, side: Callable[[Languages], Codes]) -> str:
+        """Return our code of a language.
+
+        Raises:
+            ApiError: 400, no translator has the language on this side.
+        """
+        for pairs in self.deepl.context.catalogue:
+            if known := pairs.find(side(pairs), code):
+                return known
+        raise ApiError(400, f"{code[:20]} is not supported")
+
+
+async def _translate_paragraphs(task: RequestTask, served: AnyServed, texts: list[str]) -> list[str]:
+    """Translate texts, those with tags as HTML."""
+
+    async def translate(kind: str, batch: list[str]) -> list[str]:
+        if kind == "html":
+            return await translate_html(task, served, batch)
+        results = await translate_texts(task, served, batch)
+        return [result.versions[0] for result in results]
+
+    kinds = ["html" if _TAG.search(text) else "text" for text in texts]
+    return await by_language(texts, kinds, translate)
+
+
+@cache
+def _hcfy_codes() -> dict[str, str]:
+    """Return language codes by their Chinese names."""
+    codes: dict[str, str] = {}
+    for cldr_code, name in Locale("zh").languages.items():
+        if code := usual_code(cldr_code):
+            codes[name] = code
+    return codes | HCFY_NAMES
+
+
+def _code_of(name: str) -> str:
+    """Return the code of a language by its Chinese name; another text as it is."""
+    return _hcfy_codes().get(name, name)
+
+
+def _name_of(code: str) -> str:
+    """Return the Chinese name of a language; its code if it has none."""
+    # Of several names of a language, hcfy's own comes last.
+    names = {code: name for name, code in _hcfy_codes().items()}
+    return names.get(code, code)

@@ -1,0 +1,131 @@
+"""The request formats of reading tools: DeepLX, Immersive Translate, hcfy."""
+
+import pytest
+
+from translucid.api.translator import Translator
+from translucid.serving.server_options import ApiKey, Quota
+
+SPANISH = "Los niños leen un libro en el jardín de la casa."
+SENTENCES = ["I like soccer.", "You like music."]
+
+
+@pytest.fixture(scope="module")
+def expected(run):
+    """What the model makes of the sentences."""
+    return [translation.text for translation in Translator.load(run).translate(SENTENCES)]
+
+
+@pytest.fixture(scope="module")
+def shared(serve_for_all):
+    return serve_for_all()
+
+
+def test_deeplx(shared, expected):
+    fields = {"text": SENTENCES[0], "source_lang": "EN", "target_lang": "ES"}
+    answer = shared.post("/deeplx/translate", json=fields).json()
+    assert isinstance(answer.pop("id"), int)
+    alternatives = answer.pop("alternatives")
+    assert len(set(alternatives)) == 3 and expected[0] not in alternatives
+    languages = {"source_lang": "EN", "target_lang": "ES"}
+    assert answer == {"code": 200, "data": expected[0], **languages, "method": "Free"}
+    for unknown in ({"source_lang": "auto"}, {"source_lang": ""}):
+        same = shared.post("/deeplx/translate", json={**fields, "text": SPANISH, **unknown}).json()
+        assert (same["data"], same["source_lang"], same["alternatives"]) == (SPANISH, "ES", [])
+    tagged = {**fields, "text": "<p>I like <b>soccer</b>.</p>", "tag_handling": "html"}
+    answer = shared.post("/deeplx/translate", json=tagged).json()
+    assert answer["data"].startswith("<p>") and answer["data"].count("<b>") == 1 and answer["alternatives"] == []
+
+
+def test_errors_of_deeplx(shared):
+    for wrong, message in (
+        ({"target_lang": "XX"}, "XX is not supported"),
+        ({"tag_handling": "sgml"}, "Invalid request: tag_handling is none of , html, xml"),
+        ({"text": None}, "Invalid request: missing text parameter"),
+    ):
+        answer = shared.post("/deeplx/translate", json={"text": "a", "target_lang": "ES", **wrong})
+        assert (answer.status_code, answer.json()) == (400, {"code": 400, "message": message})
+    assert shared.get("/deeplx/translate").json() == {"code": 405, "message": "Method Not Allowed"}
+
+
+def test_immersive_translate(shared, expected):
+    fields = {
+        "source_lang": "auto",
+        "target_lang": "es",
+        "text_list": [SENTENCES[0], SPANISH, "<b0></b0> I like <b1>soccer</b1>."],
+    }
+    rows = shared.post("/immersive", json=fields).json()["translations"]
+    assert [row["detected_source_lang"] for row in rows] == ["en", "es", "en"]
+    assert [row["text"] for row in rows[:2]] == [expected[0], SPANISH]
+    for tag in ("<b0>", "</b0>", "<b1>", "</b1>"):
+        assert rows[2]["text"].count(tag) == 1
+    plain = shared.post("/immersive", json={**fields, "source_lang": "en", "text_list": ["5 < 6 & you"]}).json()
+    assert "&lt;" not in plain["translations"][0]["text"]
+
+
+def test_chinese_has_other_codes_there(serve, run):
+    client = serve(f"zh-Hans-en={run}")
+    fields = {"source_lang": "auto", "target_lang": "en", "text_list": ["我喜欢足球，也喜欢去海滩。"]}
+    (row,) = client.post("/immersive", json=fields).json()["translations"]
+    assert row["detected_source_lang"] == "zh-CN"
+    assert client.post("/immersive", json={**fields, "source_lang": "zh-CN"}).status_code == 200
+
+
+def test_hcfy(shared, expected):
+    fields = {"name": "Translucid", "text": "\n\n".join(SENTENCES), "destination": ["西班牙语", "英语"]}
+    answer = shared.post("/hcfy", json={**fields, "source": "英语"}).json()
+    result = [expected[0], "", expected[1]]
+    assert answer == {"text": fields["text"], "from": "英语", "to": "西班牙语", "result": result}
+    assert shared.post("/hcfy", json=fields).json() == answer
+    # A text in the first language is translated to the second; no model here does that.
+    answer = shared.post("/hcfy", json={**fields, "text": SPANISH})
+    assert (answer.status_code, answer.json()["error"]) == (400, "en is not supported")
+    one = {**fields, "text": SPANISH, "destination": ["西班牙语"]}
+    assert shared.post("/hcfy", json=one).json()["result"] == [SPANISH]
+
+
+def test_hcfy_uses_the_second_language_for_a_text_in_the_first(many):
+    fields = {"text": SPANISH, "destination": ["西班牙语", "英语"]}
+    answer = many.post("/hcfy", json=fields).json()
+    assert (answer["from"], answer["to"]) == ("西班牙语", "英语")
+
+
+def test_chinese_names_of_hcfy(serve, run):
+    client = serve(f"en-zh-Hant={run}")
+    answer = client.post("/hcfy", json={"text": "I sing.", "destination": ["中文(繁体)"]}).json()
+    assert (answer["from"], answer["to"]) == ("英语", "中文(繁体)")
+    for wrong in ("英语", [], [1]):
+        assert client.post("/hcfy", json={"text": "I sing.", "destination": wrong}).status_code == 400
+    answer = client.post("/hcfy", json={"text": "I sing.", "destination": ["世界语"]})
+    assert answer.json() == {"error": "eo is not supported"}
+
+
+REQUESTS = {
+    "/deeplx/translate": {"text": "I sing.", "target_lang": "ES"},
+    "/immersive": {"text_list": ["I sing."], "target_lang": "es"},
+    "/hcfy": {"text": "I sing.", "destination": ["西班牙语"]},
+}
+
+
+def test_keys_and_limits_apply(serve):
+    client = serve(api_keys={"secret": ApiKey(Quota(per_minute=4))}, characters=10)
+    for path, fields in REQUESTS.items():
+        assert client.post(path, json=fields).status_code == 400
+        assert client.post(path, params={"token": "wrong"}, json=fields).status_code == 403
+    for (path, fields), query in zip(REQUESTS.items(), ("token", "api_key", "token"), strict=True):
+        assert client.post(path, params={query: "secret"}, json=fields).status_code == 200
+    long = {**REQUESTS["/hcfy"], "text": "I sing and sing."}
+    answer = client.post("/hcfy", params={"token": "secret"}, json=long)
+    assert answer.json() == {"error": "Invalid request: 16 characters exceed the limit of 10"}
+    for path, fields in REQUESTS.items():
+        assert client.post(path, params={"token": "secret"}, json=fields).status_code == 429
+
+
+def test_extensions_of_browsers_may_ask_and_pages_may_not(shared):
+    for origin, status in (
+        ("chrome-extension://amkbmndfnliijdhojkpoglbnaaahippg", 200),
+        ("moz-extension://d2ab6c4f-1d8b-4a43-9b8b-0a6d1b2f6a5e", 200),
+        ("https://chrome-extension.example.org", 403),
+        ("http://[", 403),
+    ):
+        answer = shared.post("/immersive", json=REQUESTS["/immersive"], headers={"origin": origin})
+        assert answer.status_code == status

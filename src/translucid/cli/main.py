@@ -92,7 +92,7 @@ PANELS = {
     "Translate": ("translate", "caption", "classify", "generate"),
     "Evaluate": ("evaluate", "compare", "score"),
     "Inspect": ("look", "explain", "heads", "patch", "align", "embed", "nearest", "draw"),
-    "Serve and exchange": ("serve", "import", "export"),
+    "Serve and exchange": ("serve", "mcp", "import", "export"),
     "Data": ("data", "memory"),
 }
 """The commands under the headings of `translucid --help`.

@@ -175,10 +175,10 @@ def serve(
     with bound(address.host, address.port) as listening:
         terms = read_terms(models.terms) if models.terms else ()
         catalogue = load(runs, models.device, options, models.engine, terms)
-        memory = _memory_of(models, catalogue)
+        memory = open_memory_of(catalogue, models.memory, models.terms, grows=models.suggestions)
         app = create_app(catalogue, options, memory, lambda _: recorded_routes())
         _log_requests()
-        _announce(catalogue)
+        announce(catalogue)
         try:
             listening.listen(2048)
         except OSError as error:  # another server on this port, which loaded its models sooner
@@ -208,23 +208,25 @@ def _server_options(address: Address, access: Access, limits: Limits, logs: Logs
     )
 
 
-def _memory_of(models: Models, catalogue: Catalogue) -> MemoryRoutes | None:
-    """Open the memory, if there is to be one.
+def open_memory_of(
+    catalogue: Catalogue, memory: Path | None, terms: Path | None, *, grows: bool = False
+) -> MemoryRoutes | None:
+    """Open the memory, if there is to be one; clients may add to it if it `grows`.
 
     Raises:
         UserError: no translator is served that could use the memory or the terms.
     """
     from translucid.serving.routes.memory import MemoryRoutes
 
-    for option, file in (("--terms", models.terms), ("--memory", models.memory)):
+    for option, file in (("--terms", terms), ("--memory", memory)):
         if file and not catalogue.models:
             raise UserError(f"{option} is for translators", fix="Leave it out.")
-    if models.memory is None:
+    if memory is None:
         return None
-    return MemoryRoutes.open(models.memory, next(iter(catalogue)).pair, grows=models.suggestions)
+    return MemoryRoutes.open(memory, next(iter(catalogue)).pair, grows=grows)
 
 
-def _announce(catalogue: Catalogue) -> None:
+def announce(catalogue: Catalogue) -> None:
     """Print what is served."""
     console = Console(stderr=True)
     for served in catalogue.models:

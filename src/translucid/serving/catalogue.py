@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -21,7 +21,9 @@ from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import (
     ANY,
     AnyServed,
+    Codes,
     LanguagePairs,
+    Languages,
     PivotPairs,
     begin_with,
     is_language,
@@ -156,6 +158,24 @@ class Catalogue:
         if not sources:
             raise ApiError(400, f"{target[:20]} is not supported")
         return [*dict.fromkeys([*sources, target])]
+
+    def known_pair(self, source: str, target: str) -> tuple[str | None, str]:
+        """Return our codes of two languages; no source if it is `auto` or empty, so that it has to be detected.
+
+        Raises:
+            ApiError: 400, no translator has one of the languages on its side.
+        """
+        self.need_translators()
+        known_target = self._known(target, lambda pairs: pairs.targets)
+        if source.lower() in ("", "auto"):
+            return None, known_target
+        return self._known(source, lambda pairs: pairs.sources), known_target
+
+    def _known(self, code: str, side: Callable[[Languages], Codes]) -> str:
+        for pairs in self:
+            if known := pairs.find(side(pairs), code):
+                return known
+        raise ApiError(400, f"{code[:20]} is not supported")
 
     def find(self, source: str, target: str, name: str | None = None) -> AnyServed:
         """Return a translator of a language pair.

@@ -81,8 +81,13 @@ class RequestContext:
 class RequestTask(Task):
     """All work of one request; it is also over when the client has disconnected."""
 
-    def __init__(self, context: RequestContext, request: Request, client: str, seconds: float | None = None) -> None:
-        """Start the time limit, which is that of the server's options unless it is given."""
+    def __init__(
+        self, context: RequestContext, request: Request | None, client: str, seconds: float | None = None
+    ) -> None:
+        """Start the time limit, which is that of the server's options unless it is given.
+
+        Without a request, the work has no connection: whoever waits for it cancels it.
+        """
         super().__init__(client, context.options.seconds if seconds is None else seconds)
         self.context, self.request = context, request
 
@@ -117,8 +122,11 @@ class RequestTask(Task):
             gone.cancel()
 
 
-async def until_disconnected(request: Request) -> None:
-    """Return when the client has disconnected."""
+async def until_disconnected(request: Request | None) -> None:
+    """Return when the client has disconnected; never without a request."""
+    if request is None:
+        await asyncio.Future[None]()
+        return
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -21,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from translucid.data.languages import usual_code
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field
-from translucid.serving.language_pairs import AnyServed, Codes, Languages
+from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.request_context import RequestTask
 from translucid.serving.routes.deepl import DeepL
 from translucid.serving.routes.detection import detect_sources, translate_from_any
@@ -47,8 +46,8 @@ class ReadingTools:
         """Translate a text as DeepLX does, with alternatives unless it has tags."""
         fields, task = await self.deepl.context.fields(request)
         text = text_field(fields, "text", most=task.context.options.characters)
-        target_lang = text_field(fields, "target_lang")
-        source, target = self._pair(text_field(fields, "source_lang", ""), target_lang)
+        target_lang, catalogue = text_field(fields, "target_lang"), task.context.catalogue
+        source, target = catalogue.known_pair(text_field(fields, "source_lang", ""), target_lang)
         tags = choice_field(fields, "tag_handling", ("", "html", "xml"), "")
 
         async def translate(served: AnyServed, batch: list[str]) -> list[list[str]]:
@@ -58,7 +57,6 @@ class ReadingTools:
             results = await translate_texts(task, served, batch, ALTERNATIVES)
             return [result.versions for result in results]
 
-        catalogue = task.context.catalogue
         (code,), ((best, *alternatives),) = await translate_from_any(
             catalogue, [text], source, target, translate, lambda same: [same]
         )
@@ -70,9 +68,8 @@ class ReadingTools:
         """Translate the paragraphs of a page for Immersive Translate."""
         fields, task = await self.deepl.context.fields(request)
         texts, _ = texts_field(fields, task.context.options, "text_list")
-        source, target = self._pair(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
-
         translate, catalogue = partial(_translate_paragraphs, task), task.context.catalogue
+        source, target = catalogue.known_pair(text_field(fields, "source_lang", ""), text_field(fields, "target_lang"))
         codes, translations = await translate_from_any(catalogue, texts, source, target, translate, str)
         rows = []
         for code, translation in zip(codes, translations, strict=True):
@@ -86,44 +83,20 @@ class ReadingTools:
         named, destinations = text_field(fields, "source", ""), fields.get("destination")
         if not isinstance(destinations, list) or not destinations or not are_texts(destinations):
             raise ApiError(400, "Invalid request: destination is not a list of languages")
-        source, target = self._pair(_code_of(named), _code_of(destinations[0]))
+        catalogue = task.context.catalogue
+        source, target = catalogue.known_pair(_code_of(named), _code_of(destinations[0]))
         if source is None:
-            candidates = task.context.catalogue.candidates(target)
-            ((source, _),) = await run_in_threadpool(detect_sources, [text], candidates)
+            ((source, _),) = await run_in_threadpool(detect_sources, [text], catalogue.candidates(target))
         if source == target and len(destinations) > 1:
-            _, target = self._pair(source, _code_of(destinations[1]))
+            _, target = catalogue.known_pair("", _code_of(destinations[1]))
 
         async def translate(served: AnyServed, batch: list[str]) -> list[str]:
             results = await translate_texts(task, served, batch)
             return [result.versions[0] for result in results]
 
         # Each line by itself: hcfy expects as many results as the text has lines.
-        lines, catalogue = text.split("\n"), task.context.catalogue
-        _, translations = await translate_from_any(catalogue, lines, source, target, translate, str)
+        _, translations = await translate_from_any(catalogue, text.split("\n"), source, target, translate, str)
         return JSONResponse({"text": text, "from": _name_of(source), "to": _name_of(target), "result": translations})
-
-    def _pair(self, source: str, target: str) -> tuple[str | None, str]:
-        """Return the languages of a request by our codes; no source if it is to be detected.
-
-        Raises:
-            ApiError: 400, no translator has one of the languages.
-        """
-        self.deepl.context.catalogue.need_translators()
-        known_target = self._known(target, lambda pairs: pairs.targets)
-        if source.lower() in ("", "auto"):
-            return None, known_target
-        return self._known(source, lambda pairs: pairs.sources), known_target
-
-    def _known(self, code: str, side: Callable[[Languages], Codes]) -> str:
-        """Return our code of a language.
-
-        Raises:
-            ApiError: 400, no translator has the language on this side.
-        """
-        for pairs in self.deepl.context.catalogue:
-            if known := pairs.find(side(pairs), code):
-                return known
-        raise ApiError(400, f"{code[:20]} is not supported")
 
 
 async def _translate_paragraphs(task: RequestTask, served: AnyServed, texts: list[str]) -> list[str]:

@@ -1,0 +1,235 @@
+"""What programs such as assistants can do with the models: translate texts and documents, look, check terms.
+
+The tools use the queue, the fair scheduler and the limits of the server, without its HTTP routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+
+from translucid.ground.atomic import write_output
+from translucid.ground.errors import UserError
+from translucid.serving.document_context import sentences_before
+from translucid.serving.edge.failures import ApiError
+from translucid.serving.language_pairs import AnyServed, ServedPivot
+from translucid.serving.queue.request_context import RequestContext, RequestTask
+from translucid.serving.routes.detection import detect_sources, translate_from_any
+from translucid.serving.routes.document_jobs import DocumentJobs, Job
+from translucid.serving.routes.sentence_inspector import LOOKED
+from translucid.serving.texts import TextTranslation, begin, split_texts, translate_texts, with_terminology
+
+if TYPE_CHECKING:
+    from translucid.api.translation import Translation
+    from translucid.inspection.inspected import Inspected
+
+Report = Callable[[int, int], Awaitable[None]]
+"""Is told how many segments of a document are done, and how many it has."""
+
+CLIENT = "tools"
+"""The client of all work, for the queue: only one program can write to our standard input."""
+POLL_SECONDS = 0.2
+"""The interval at which the progress of a document is read."""
+MOST_TERMS = 200
+"""The most terms that are returned."""
+SOURCES = 3
+"""The most source words that are returned for a word of a translation."""
+
+
+@dataclass(frozen=True)
+class AgentTools:
+    """The tools; each returns a record for JSON, and raises an `ApiError` or a `UserError` with a clear message."""
+
+    context: RequestContext
+    jobs: DocumentJobs
+
+    async def translate(
+        self, text: str, source: str, target: str, before: str = "", terms: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Translate a text.
+
+        Args:
+            text: the text.
+            source: a language code, or `auto`.
+            target: a language code.
+            before: the text before it, for a run with document context.
+            terms: terms with the translations to use, instead of the server's.
+        """
+        self._check_length(text, self.context.options.characters)
+        task = self._task()
+        known_source, known_target = self.context.catalogue.known_pair(source, target)
+
+        async def translate(served: AnyServed, batch: list[str]) -> list[TextTranslation]:
+            served = await run_in_threadpool(with_terminology, served, terms or {})
+            sure = served.translator.has_confidence
+            return await translate_texts(task, served, batch, context=before, sure=sure)
+
+        (code,), (translation,) = await translate_from_any(
+            self.context.catalogue, [text], known_source, known_target, translate, lambda same: TextTranslation([same])
+        )
+        record: dict[str, Any] = {"translation": translation.versions[0], "source": code, "target": known_target}
+        if translation.confidence is not None:
+            record["confidence"] = round(translation.confidence, 4)
+        return record
+
+    async def translate_document(
+        self, path: str, source: str, target: str, report: Report, *, overwrite: bool = False
+    ) -> dict[str, Any]:
+        """Translate a document into a new file beside it: `handbook.docx` into `handbook.es.docx`.
+
+        Args:
+            path: the path of the document, whose ending determines the format.
+            source: a language code, or `auto`.
+            target: a language code.
+            report: is told the progress.
+            overwrite: whether a file of this name may be replaced.
+        """
+        file = Path(path).expanduser()
+        known_source, known_target = self.context.catalogue.known_pair(source, target)
+        result = file.with_name(f"{file.stem}.{known_target}{file.suffix}")
+        if not file.is_file():
+            raise UserError("is no file", file=file, fix="Give the absolute path of a document.")
+        _refuse_to_replace(result, overwrite)
+        job = await run_in_threadpool(self._submit, file, known_source, known_target)
+        try:
+            while not job.ended.is_set():
+                await report(job.done, job.segments)
+                await asyncio.sleep(POLL_SECONDS)
+            if job.state != "done":
+                raise ApiError(job.status, job.error)
+            counts = await run_in_threadpool(job.files.counts)
+            await run_in_threadpool(_write, job, result, overwrite)
+        finally:  # also if the client has cancelled the call
+            self.jobs.delete(job)
+        record = {"file": str(result), "source": job.source, "target": known_target, "segments": job.segments}
+        return record | {"segments_to_check": counts.doubtful}
+
+    async def look(self, text: str, source: str, target: str) -> dict[str, Any]:
+        """Translate a text, and return the probability of each word and the source words with most attention.
+
+        A translation through a pivot language has the words of both steps.
+        """
+        self._check_length(text, LOOKED)
+        task, served = self._task(), await self._served(text, source, target)
+        (layout,), _ = await split_texts(self.context, served, [text])
+        before = sentences_before(served, [layout]) if served.translator.context else None
+        translations: list[Any] = []
+        if layout.sentences:
+            translations = await task.result(begin(task, served, layout.sentences, before=before))
+        record = {"source": served.source, "target": served.target}
+        if not isinstance(served, ServedPivot):
+            return record | {"sentences": await task.run(lambda: list(map(_look_at, translations)))}
+        firsts = [translation.first for translation in translations]
+        seconds = [translation.second for translation in translations]
+        record["pivot"] = served.pivot
+        return record | {
+            "sentences": await task.run(lambda: list(map(_look_at, firsts))),
+            "second_step": await task.run(lambda: list(map(_look_at, seconds))),
+        }
+
+    async def terms(self, text: str, source: str, target: str, translation: str = "") -> dict[str, Any]:
+        """Return the terms of the term list in a text, and whether a translation of it uses them.
+
+        Raises:
+            UserError: there is no term list for these languages.
+        """
+        for each in (text, translation):
+            self._check_length(each, self.context.options.characters)
+        served = await self._served(text, source, target)
+        terms = None if isinstance(served, ServedPivot) else served.translator.terms
+        if isinstance(served, ServedPivot) or not terms:
+            what = f"there is no term list from {served.source} to {served.target}"
+            raise UserError(what, fix="Start `translucid mcp` with --terms FILE; it is for the first model.")
+        translator = served.translator
+
+        def work() -> list[dict[str, Any]]:
+            matches = translator.terms_in(text)[:MOST_TERMS]
+            rows = [{"term": match.text, "translations": list(match.targets)} for match in matches]
+            if translation:
+                for row, use in zip(rows, terms.uses(matches, translation), strict=True):
+                    row["outcome"] = use.outcome
+            return rows
+
+        return {"source": served.source, "target": served.target, "terms": await self._task().run(work)}
+
+    def close(self) -> None:
+        """Cancel all work, and delete its files."""
+        # In this order: what still runs in the worker pool uses the folder of the jobs and the memory.
+        self.jobs.close()
+        self.context.catalogue.close()
+        self.context.worker_pool.close()
+        self.jobs.clean()
+        if self.context.memory:
+            self.context.memory.close()
+
+    def _task(self) -> RequestTask:
+        return RequestTask(self.context, None, CLIENT)
+
+    def _check_length(self, text: str, most: int) -> None:
+        if len(text) > most:
+            raise ApiError(400, f"{len(text)} characters exceed the limit of {most}")
+
+    async def _served(self, text: str, source: str, target: str) -> AnyServed:
+        """Return the translator for a text, whose language is detected if the source is `auto`."""
+        catalogue = self.context.catalogue
+        known_source, known_target = catalogue.known_pair(source, target)
+        if known_source is None:
+            candidates = catalogue.sources(known_target)
+            ((known_source, _),) = await run_in_threadpool(detect_sources, [text], candidates)
+        return catalogue.find(known_source, known_target)
+
+    def _submit(self, file: Path, source: str | None, target: str) -> Job:
+        try:
+            with file.open("rb") as content:
+                return self.jobs.submit(CLIENT, file.name, content, source, target)
+        except OSError as error:
+            raise UserError(f"can't be read ({error.strerror})", file=file, fix="Check its permissions.") from error
+
+
+def _refuse_to_replace(file: Path, overwrite: bool) -> None:
+    """Check that a file may be written.
+
+    Raises:
+        UserError: it exists, and must not be replaced.
+    """
+    if os.path.lexists(file) and not overwrite:
+        raise UserError("exists already", file=file, fix="Rename it, or set overwrite to true.")
+
+
+def _write(job: Job, file: Path, overwrite: bool) -> None:
+    """Write the result of a job."""
+    parts, _ = job.files.sent()
+    content = b"".join(parts)
+    _refuse_to_replace(file, overwrite)  # it may have appeared in the meantime
+    write_output(file, content)
+
+
+def _look_at(translation: Translation) -> dict[str, Any]:
+    """Return the words of a translated sentence; called in the worker pool."""
+    words: list[dict[str, Any]] = []
+    for inspected in translation.inspect():
+        words += _words(inspected)
+    warnings = [*translation.warnings, *translation.attention_warnings]
+    return {"text": translation.source, "translation": translation.text, "words": words, "warnings": warnings}
+
+
+def _words(inspected: Inspected) -> Sequence[dict[str, Any]]:
+    """Return the words of a target, each with its probability and the source words with most attention."""
+    rows: list[dict[str, Any]] = []
+    for word, probability in inspected.word_probabilities():
+        rows.append({"word": word, "probability": round(probability, 4)})
+    if inspected.layers:
+        weights = inspected.words().between_words  # [target words, source words]
+        sources = inspected.source_words[:-1]
+        for row, of_word in zip(rows, weights, strict=True):
+            strongest = of_word.topk(min(SOURCES, len(sources)))
+            row["attention"] = []
+            for weight, position in zip(strongest.values.tolist(), strongest.indices.tolist(), strict=True):
+                row["attention"].append({"word": sources[position], "weight": round(weight, 4)})
+    return rows

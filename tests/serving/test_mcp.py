@@ -1,0 +1,175 @@
+"""`translucid mcp`, called by the client of the package `mcp`: over standard input and output, and in memory."""
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+
+import pytest
+from docx import Document
+from mcp import Client, StdioServerParameters, stdio_client
+
+from translucid.api.translator import Translator
+from translucid.cli import main
+from translucid.serving.agent_tools import AgentTools
+from translucid.serving.catalogue import load
+from translucid.serving.edge.rate_limits import RateLimits
+from translucid.serving.mcp_server import make_server
+from translucid.serving.queue.request_context import RequestContext
+from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.server_options import ServerOptions
+from translucid.terminology.term import Term
+
+SPANISH = "Los niños leen un libro en el jardín de la casa."
+
+
+@pytest.fixture
+def ask(run):
+    """Call tools of a server in this process: ask([("translate", {...})], characters=10)."""
+
+    def ask(calls, *runs, terms=(), **options):
+        given = ServerOptions(**options)
+        context = RequestContext(load(list(runs) or [str(run)], "cpu", given, terms=terms), given, RateLimits(given))
+        tools = AgentTools(context, DocumentJobs(context))
+
+        async def talk():
+            async with Client(make_server(tools)) as client:
+                return [await client.call_tool(name, fields) for name, fields in calls]
+
+        try:
+            return asyncio.run(talk())
+        finally:
+            tools.close()
+
+    return ask
+
+
+def why(result):
+    """Return the error of a call, which is one line."""
+    (content,) = result.content
+    assert result.is_error and "\n" not in content.text
+    return content.text
+
+
+def test_standard_output_has_nothing_but_the_protocol(run, tmp_path):
+    wire = tmp_path / "wire"
+    command = shlex.join([sys.executable, "-m", "translucid", "mcp", str(run)])
+    shell = ["-c", f"{command} | tee {shlex.quote(str(wire))}"]
+    parameters = StdioServerParameters(command="sh", args=shell, env=dict(os.environ))
+
+    async def talk():
+        with (tmp_path / "log").open("w") as log:
+            async with Client(stdio_client(parameters, errlog=log)) as client:
+                tools = (await client.list_tools()).tools
+                return tools, await client.call_tool("translate", {"text": "I like soccer", "target": "es"})
+
+    tools, result = asyncio.run(talk())
+    assert [tool.name for tool in tools] == ["translate", "translate_document", "look", "terms"]
+    expected = Translator.load(run).translate("I like soccer").text
+    assert result.structured_content == {"translation": expected, "source": "en", "target": "es"}
+    assert "en → es" in (tmp_path / "log").read_text()
+    lines = wire.read_text().splitlines()
+    assert len(lines) >= 3 and all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
+
+
+def test_texts(ask, run):
+    two = "I sing.\n\nI like soccer."
+    calls = [
+        {"text": two, "target": "es"},
+        {"text": SPANISH, "target": "es"},
+        {"text": "I like soccer", "target": "es"},
+    ]
+    calls[2]["terms"] = {"soccer": "balompié"}
+    plain, same, with_term = ask([("translate", fields) for fields in calls])
+    first, second = (Translator.load(run).translate(text).text for text in ("I sing.", "I like soccer."))
+    assert plain.structured_content["translation"] == f"{first}\n\n{second}"
+    assert same.structured_content == {"translation": SPANISH, "source": "es", "target": "es"}
+    assert "balompié" in with_term.structured_content["translation"]
+
+
+def test_errors_are_one_line(ask):
+    calls = [
+        ("translate", {"text": "I sing.", "target": "xx"}),
+        ("translate", {"target": "es"}),
+        ("translate", {"text": "I sing and sing.", "target": "es"}),
+        ("terms", {"text": "I sing.", "target": "es"}),
+        ("look", {"text": "I sing.", "source": "es", "target": "es"}),
+        ("nothing", {}),
+    ]
+    assert list(map(why, ask(calls, characters=10))) == [
+        "xx is not supported",
+        "text: Field required",
+        "16 characters exceed the limit of 10",
+        "there is no term list from en to es. Start `translucid mcp` with --terms FILE; it is for the first model.",
+        "es is not supported",
+        "Unknown tool: nothing",
+    ]
+
+
+def test_a_document_gets_a_new_file_beside_it(ask, run, tmp_path):
+    file, result = tmp_path / "notes.docx", tmp_path / "notes.es.docx"
+    document = Document()
+    document.add_paragraph("I like soccer.")
+    document.save(file)
+    before = file.read_bytes()
+    call = ("translate_document", {"path": str(file), "target": "es"})
+    replacing = ("translate_document", {**call[1], "overwrite": True})
+    done, again = ask([call, call])
+    assert done.structured_content["file"] == str(result) and done.structured_content["segments"] == 1
+    (paragraph,) = Document(result).paragraphs
+    assert paragraph.text == Translator.load(run).translate("I like soccer.").text
+    assert file.read_bytes() == before
+    assert why(again) == f"{result}: exists already. Rename it, or set overwrite to true."
+    result.write_bytes(b"mine")
+    assert why(ask([call])[0]) and result.read_bytes() == b"mine"
+    assert not ask([replacing])[0].is_error and result.read_bytes() != b"mine"
+    assert sorted(tmp_path.iterdir()) == [file, result]
+
+
+def test_documents_that_cannot_be_translated(ask, tmp_path):
+    picture, large = tmp_path / "a.png", tmp_path / "a.txt"
+    picture.write_bytes(b"no text")
+    large.write_text("I sing. " * 200)
+    paths = [picture, large, tmp_path / "missing.txt"]
+    calls = [("translate_document", {"path": str(path), "target": "es"}) for path in paths]
+    kind, size, missing = map(why, ask(calls, file_bytes=1000))
+    assert "is of no kind that is translated here" in kind and "more than 1000 bytes" in size
+    assert missing == f"{paths[2]}: is no file. Give the absolute path of a document."
+    assert sorted(tmp_path.iterdir()) == [picture, large]
+
+
+def test_a_look_has_the_words_with_most_attention(ask, run):
+    text = "I like soccer"
+    (result,) = ask([("look", {"text": text, "target": "es"})])
+    (sentence,) = result.structured_content["sentences"]
+    (inspected,) = Translator.load(run).translate(text).inspect()
+    weights = inspected.words().weights[:-1, :-1]
+    assert [row["word"] for row in sentence["words"]] == inspected.target_words[:-1]
+    for row, of_word, (_, probability) in zip(sentence["words"], weights, inspected.word_probabilities(), strict=True):
+        assert row["probability"] == pytest.approx(probability, abs=1e-4)
+        assert row["attention"][0]["word"] == text.split()[of_word.argmax()]
+        assert row["attention"][0]["weight"] == pytest.approx(of_word.max().item(), abs=1e-4)
+        assert len(row["attention"]) == 3
+
+
+def test_a_look_shows_both_steps_of_a_pivot(ask, run):
+    calls = [("look", {"text": "I sing.", "source": "en", "target": "fr"})]
+    (result,) = ask(calls, f"en-es={run}", f"es-fr={run}")
+    record = result.structured_content
+    assert record["pivot"] == "es" and record["sentences"][0]["translation"] == record["second_step"][0]["text"]
+
+
+def test_terms(ask):
+    fields = {"text": "I like soccer and music", "target": "es", "translation": "Me gusta el balompié"}
+    listed = [Term("soccer", "balompié"), Term("music", "melodía"), Term("dog", "can")]
+    checked, plain = ask([("terms", fields), ("terms", {**fields, "translation": ""})], terms=listed)
+    rows = [{"term": "soccer", "translations": ["balompié"]}, {"term": "music", "translations": ["melodía"]}]
+    assert plain.structured_content["terms"] == rows
+    assert [row["outcome"] for row in checked.structured_content["terms"]] == ["used", "missing"]
+
+
+def test_runs_that_do_not_translate(eyes, capsys):
+    assert main.run(["mcp", str(eyes)]) == 2
+    captured = capsys.readouterr()
+    assert "none of the runs translates texts. Name at least one translator." in captured.err and not captured.out

@@ -153,11 +153,11 @@ def test_a_look_has_the_words_with_most_attention(ask, run):
         assert len(row["attention"]) == 3
 
 
-def test_a_look_shows_both_steps_of_a_pivot(ask, run):
-    calls = [("look", {"text": "I sing.", "source": "en", "target": "fr"})]
-    (result,) = ask(calls, f"en-es={run}", f"es-fr={run}")
+def test_a_look_shows_both_steps_of_a_pivot(ask, pivot_runs):
+    calls = [("look", {"text": "I sing.", "source": "es", "target": "fr"})]
+    (result,) = ask(calls, str(pivot_runs / "es-en"), str(pivot_runs / "en-fr"))
     record = result.structured_content
-    assert record["pivot"] == "es" and record["sentences"][0]["translation"] == record["second_step"][0]["text"]
+    assert record["pivot"] == "en" and record["sentences"][0]["translation"] == record["second_step"][0]["text"]
 
 
 def test_terms(ask):

@@ -51,7 +51,7 @@ def test_the_pair_is_listed_with_its_pivot(client):
 
 def test_the_start_of_the_server_names_it(names, capfd):
     catalogue = load(names, "cpu", ServerOptions())
-    serve_command._announce(catalogue)
+    serve_command.announce(catalogue)
     catalogue.close()
     assert "es → fr: es-en + en-fr, through en" in capfd.readouterr().err.splitlines()
 

@@ -16,13 +16,13 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
+from translucid.kernels.pytorch import require_pytorch
 from translucid.serving.document_context import sentences_before
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.request_context import RequestContext, RequestTask
 from translucid.serving.routes.detection import detect_sources, translate_from_any
 from translucid.serving.routes.document_jobs import DocumentJobs, Job
-from translucid.serving.routes.sentence_inspector import LOOKED
 from translucid.serving.texts import TextTranslation, begin, split_texts, translate_texts, with_terminology
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ CLIENT = "tools"
 """The client of all work, for the queue: only one program can write to our standard input."""
 POLL_SECONDS = 0.2
 """The interval at which the progress of a document is read."""
+LOOKED = 500
+"""The most characters of a text that is inspected; attention maps grow with the square of its length."""
 MOST_TERMS = 200
 """The most terms that are returned."""
 SOURCES = 3
@@ -115,6 +117,7 @@ class AgentTools:
 
         A translation through a pivot language has the words of both steps.
         """
+        require_pytorch("looking at attention")
         self._check_length(text, LOOKED)
         task, served = self._task(), await self._served(text, source, target)
         (layout,), _ = await split_texts(self.context, served, [text])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping
 from itertools import chain, cycle, islice, zip_longest
@@ -91,6 +92,16 @@ class DirectionsValidator(Validator):
         samples = [sample for sample in in_turn if sample is not None]
         figures = loss, math.exp(min(loss, 700)), accuracy, {**means, **measures}, score, samples
         return Validation(*figures, by_direction)
+
+    def with_more_sources(self, most: int) -> DirectionsValidator | None:
+        """Return a validator that translates up to `most` sources of all directions; None if this one already does."""
+        share, changed = most // len(self.validators), False
+        thorough = copy.copy(self)
+        thorough.validators = dict(self.validators)
+        for name, validator in self.validators.items():
+            if more := validator.with_more_sources(share):
+                thorough.validators[name], changed = more, True
+        return thorough if changed else None
 
     def describe(self, score: float) -> str:
         """Return the score with the name of the metric."""

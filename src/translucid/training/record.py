@@ -11,6 +11,7 @@ from typing import Any
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
 from translucid.training.display import Status
+from translucid.training.progress import Progress
 from translucid.training.trackers import LAST_SECONDS, Background, is_installed
 from translucid.training.validation import Validation
 
@@ -99,6 +100,20 @@ class Record:
             if tracker.warning and tracker.name not in self._warned:
                 self._warned.add(tracker.name)
                 self.warn(f"warning: the tracker {tracker.name} {tracker.warning}; metrics.jsonl has all of them")
+
+    def write_selection(self, progress: Progress, best_step: int, best: Validation, last: Validation) -> None:
+        """Write one row about the comparison at the end of a training.
+
+        Args:
+            progress: the progress, with the step of the weights that are kept.
+            best_step: the step of the weights that were the best so far.
+            best: their figures on all validation sentences.
+            last: those of the last weights.
+        """
+        row = {"kind": "selection", "step": progress.step, "seconds": progress.seconds, "sentences": len(last.samples)}
+        row |= {"kept_step": progress.best_step, "best_step": best_step}
+        row |= {"best_score": best.score, "best_loss": best.loss, "last_score": last.score, "last_loss": last.loss}
+        self.run.add_metrics(_rounded(row))
 
     def close(self) -> None:
         """Wait until the trackers have finished, but not for ever."""

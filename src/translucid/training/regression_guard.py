@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from statistics import fmean
 
@@ -51,6 +52,18 @@ class GuardedValidator(Validator):
         return validation._replace(
             measures={**validation.measures, GENERAL: fmean(scores.values()), **scores}, score=score
         )
+
+    def with_more_sources(self, most: int) -> GuardedValidator | None:
+        """Return a validator that translates all sources of the domain, up to `most`; None if this one already does.
+
+        It translates the same sources of the general text as this one, because the initial model was measured on them.
+        """
+        domain = self.domain.with_more_sources(most)
+        if domain is None:
+            return None
+        thorough = copy.copy(self)
+        thorough.domain = domain
+        return thorough
 
     def describe(self, score: float) -> str:
         """Return the score of the domain in words, or by how much the model has forgotten too much."""

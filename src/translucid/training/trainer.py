@@ -21,7 +21,6 @@ from translucid.models.protocol import Model, SequenceModel
 from translucid.runs.adapters import save_adapter
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.training_options import TrainingOptions
-from translucid.training.dataset import GENERAL_PAIRS
 from translucid.training.display import Display, Status
 from translucid.training.epochs import Epochs, Shared
 from translucid.training.interrupt import Interrupt
@@ -32,10 +31,11 @@ from translucid.training.progress import Progress
 from translucid.training.random_states import random_states, restore_random_states
 from translucid.training.record import Recent, Record
 from translucid.training.schedule import learning_rate, self_critical, short_warmup
+from translucid.training.selection import forget_scores, keep_better
 from translucid.training.self_critical import Reward, SelfCritical
 from translucid.training.stay_close import L2SP, distillation_loss
 from translucid.training.stream_loss import carried_by
-from translucid.training.validation import GENERAL, Validator
+from translucid.training.validation import Validation, Validator
 from translucid.training.weights import create_weights, under
 from translucid.training.workers import Workers
 
@@ -82,7 +82,7 @@ class Trainer:
         reward of sampled captions, for self-critical updates; `validated_on`: fingerprints, by name, of the validation
         data; `begins_ready`: whether the initial weights may be the best ones.
         """
-        self._has_earlier_best = False
+        self.has_earlier_best = False
         """Whether the best model so far was selected by scores of other validation data, until the next validation."""
         self.interrupted = 0
         """The number of the signal that has ended `fit`; 0 if none has."""
@@ -138,9 +138,11 @@ class Trainer:
                 if saves or stop:
                     self._read(display)
                 if due or self.over:
-                    self._validate(record, display)
+                    validation = self._validate(record, display)
                     self._agreed = self.workers.sum(*self._clock_and_signal())
                     self.progress.seconds = self._agreed[0]
+                    if self.over:  # before the checkpoint, so that a training that is killed here compares when resumed
+                        keep_better(self, validation, record, display)
                 if saves:
                     self.save()
                     saved = self.progress.seconds
@@ -148,7 +150,7 @@ class Trainer:
                 self.interrupted = max(self.workers.gather(self._interrupt.asked))
                 self.save()
                 # Before the first validation, save the current average, so that users have a model to try.
-                if self.progress.best_score is None and not self._has_earlier_best:
+                if self.progress.best_score is None and not self.has_earlier_best:
                     with self.weights.averaged_model() as model:
                         self._save_best(model, {})
         if record:
@@ -282,21 +284,25 @@ class Trainer:
         p, recent = self.progress, self.recent
         return Status(p.step, p.epoch, self._done(), p.seconds, *recent.figures(), rate, p.skipped, recent.reward)
 
-    def _validate(self, record: Record | None, display: Display) -> None:
+    def _validate(self, record: Record | None, display: Display) -> Validation:
         with self.weights.averaged_model() as model:
             with quantised_weights(model, self.options.quantised_weights):
                 validation = self.validator.measure(model, self.device, self.workers)
             best = self.validator.is_better(validation, self.progress.best_score, self.progress.best_loss)
             self.progress.stale = 0 if best else self.progress.stale + 1
             if best:
-                self.progress.best_score, self.progress.best_loss = validation.score, validation.loss
-                self.progress.best_step = self.progress.step
-                self.progress.kept = validation.measures
-                self._save_best(model, validation.measures)
+                self.keep(model, validation)
         if record:
             record.write_validation(self.progress.step, self.progress.seconds, validation)
             display.validation(self.progress.step, validation, self.validator.describe(validation.score), best)
         self.recent.last = time.monotonic()  # the speed of the next update excludes the validation
+        return validation
+
+    def keep(self, model: Model, validation: Validation) -> None:
+        """Save the averaged weights as the best ones, with the figures of their validation."""
+        self.progress.best_score, self.progress.best_loss = validation.score, validation.loss
+        self.progress.best_step, self.progress.kept = self.progress.step, validation.measures
+        self._save_best(model, validation.measures)
 
     def _save_best(self, model: Model, facts: dict[str, float]) -> None:
         if self.workers.leads:
@@ -339,7 +345,7 @@ class Trainer:
         self._check_best(say)
         before = state[1].get("validated on")
         if isinstance(before, dict) and before != self.validated_on:
-            self._compare_anew(before, say)
+            forget_scores(self, before, say)
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self.run.refuse_changes(facts["origin"], self.origin)
@@ -363,29 +369,6 @@ class Trainer:
             except UserError as error:
                 say(f"{error} The next validation writes another.")
                 self.progress.best_score, self.progress.best_step = None, 0
-
-    def _compare_anew(self, before: Mapping[str, str], say: Callable[[str], None]) -> None:
-        """Forget the scores on other validation data.
-
-        Raises:
-            UserError: the general text, on which the initial model was measured, has changed.
-        """
-        progress = self.progress
-        if progress.before is not None:
-            # The guard needs the initial model's score on general text, which can't be measured again.
-            old, new = before.get(GENERAL_PAIRS, ""), self.validated_on.get(GENERAL_PAIRS, "")
-            self.run.refuse_changes({GENERAL_PAIRS: old}, {GENERAL_PAIRS: new})
-            scores = progress.before
-            progress.before = {GENERAL: scores[GENERAL]} if GENERAL in scores else {}
-            self.validator.before = progress.before
-        if progress.best_score is None:
-            return
-        say(
-            "the validation data has changed: scores are not compared with earlier ones, and the next validation "
-            f"replaces the weights of step {progress.best_step:,} in {self.run.model_file.name}"
-        )
-        self._has_earlier_best = True
-        progress.best_score, progress.best_step, progress.stale, progress.kept = None, 0, 0, None
 
     def _own_states(self) -> dict[str, Tensor]:
         """Return the states that differ between processes: random states, and the state of a stream's rows."""

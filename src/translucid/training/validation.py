@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -75,6 +76,8 @@ class Validator(ABC):
     """Whether fine-tuning measures the initial model too, for a comparison at the end."""
     before: Mapping[str, float] | None = None
     """The measures of the initial model by name."""
+    unit = "sentences"
+    """What a validation translates, in the plural."""
     bfloat16: bool = False
     """Whether to measure the loss in bfloat16, as in training. Decoding stays in float32: a step of a search has few
     products, and autocast would round all weights for each of them."""
@@ -86,6 +89,10 @@ class Validator(ABC):
     @abstractmethod
     def describe(self, score: float) -> str:
         """Return a score of `measure` in words."""
+
+    def with_more_sources(self, most: int) -> Validator | None:
+        """Return a validator that translates all sources, up to `most`; None if this one already does."""
+        return None
 
     def comparable(self, score: float) -> float:
         """Return a score for comparisons, in which scores that differ only by chance are equal."""
@@ -124,6 +131,8 @@ class PairsValidator(Validator):
     """The sources that are decoded for BLEU."""
     references: Sequence[Sequence[str]]
     """One or more references for each of these sources."""
+    total: int
+    """The number of sources that could be decoded."""
     language: str | None = None
     """The language code of the references, if it is known."""
     taught: TaughtHead | None = None
@@ -132,6 +141,20 @@ class PairsValidator(Validator):
     def __init__(self, tokenizer: Tokenizer, *, batch_tokens: int) -> None:
         """Measure in batches of at most `batch_tokens` tokens, padding included."""
         self.tokenizer, self.batch_tokens = tokenizer, batch_tokens
+
+    @abstractmethod
+    def choose(self, count: int) -> None:
+        """Choose the sources that are decoded: `count` of them, spread evenly."""
+
+    def with_more_sources(self, most: int) -> Self | None:
+        """Return a validator that decodes all sources, up to `most`; None if this one already does."""
+        if len(self.sources) >= min(self.total, most):
+            return None
+        thorough = copy.copy(self)
+        thorough.choose(most)
+        thorough.criterion = Criterion(reference_sets(thorough.references), self.language)
+        thorough.criterion.name = self.metric
+        return thorough
 
     @abstractmethod
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
@@ -242,22 +265,29 @@ class TextValidator(PairsValidator):
         self.language = language
         self.decoding = validation_options(decoding)
         self.taught = taught
+        self.pairs, self.max_tokens, self.context = pairs, max_tokens, context
+        self.total = len(pairs)
         documents = context is not None
         self.corpus = EncodedCorpus.encode(pairs, tokenizer, max_tokens=max_tokens, starts=starts, documents=documents)
-        chosen = evenly(len(pairs), sentences)
-        translated = [pairs[i] for i in chosen]
+        if context:
+            self.corpus = ContextCorpus(self.corpus, context, np.zeros(1, np.int64))
+        self.choose(sentences)
+
+    def choose(self, count: int) -> None:
+        """Choose the pairs whose sources are translated: `count` of them, spread evenly."""
+        chosen = evenly(self.total, count)
+        translated = [self.pairs[i] for i in chosen]
         self.sources = sources_of(translated)
         self.references = [[pair.target] for pair in translated]
         # Longer sentences are truncated rather than left out: BLEU needs a translation for each.
-        encoded = tokenizer.encode_source(self.sources)
-        self.ids = [[*ids[: max_tokens - 1], SPECIAL.end] for ids in encoded]
-        if context:
-            self.corpus = ContextCorpus(self.corpus, context, np.zeros(1, np.int64))
-            counts = preceding(pair.document for pair in pairs)
+        encoded = self.tokenizer.encode_source(self.sources)
+        self.ids = [[*ids[: self.max_tokens - 1], SPECIAL.end] for ids in encoded]
+        if self.context:
+            counts = preceding(pair.document for pair in self.pairs)
             for place, i in enumerate(chosen):
-                nearest = pairs[i - min(counts[i], context.most) : i]
-                before = context.context(tokenizer.encode_source(sources_of(nearest)), len(self.ids[place]))
-                self.ids[place] = [*before, *self.ids[place]]
+                nearest = self.pairs[i - min(counts[i], self.context.most) : i]
+                context = self.tokenizer.encode_source(sources_of(nearest))
+                self.ids[place] = [*self.context.context(context, len(self.ids[place])), *self.ids[place]]
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Translate this process's share of the sentences."""
@@ -270,6 +300,7 @@ class ImageValidator(PairsValidator):
     """Measures a captioner on images, each with one caption or more."""
 
     corpus: CaptionedImages
+    unit = "images"
 
     def __init__(
         self,
@@ -298,13 +329,18 @@ class ImageValidator(PairsValidator):
         super().__init__(tokenizer, batch_tokens=batch_tokens)
         self.language = language
         self.corpus, self.places = corpus, places
-        captions: dict[str, list[str]] = {}
+        self.captions: dict[str, list[str]] = {}
         for pair in pairs:
-            captions.setdefault(pair.source, []).append(pair.target)
-        names = list(captions)
-        self.sources = [names[i] for i in evenly(len(names), images)]
-        self.references = [captions[name] for name in self.sources]
+            self.captions.setdefault(pair.source, []).append(pair.target)
+        self.total = len(self.captions)
         self.decoding = decoding.model_copy(update={"beam": 1, "nbest": 1, "sample": False})
+        self.choose(images)
+
+    def choose(self, count: int) -> None:
+        """Choose the images that are captioned: `count` of them, spread evenly."""
+        names = list(self.captions)
+        self.sources = [names[i] for i in evenly(self.total, count)]
+        self.references = [self.captions[name] for name in self.sources]
 
     def greedy(self, model: SequenceModel, workers: Workers) -> list[list[int]]:
         """Caption this process's share of the images."""

@@ -1,4 +1,7 @@
-"""The runs of the lessons: the demo and four small recurrent translators, each trained when it is needed."""
+"""The runs of the lessons: the demo, four small recurrent translators and one that reads previous sentences.
+
+Each is trained when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import json
 import os
 from pathlib import Path
 
+from translucid.corpora.phrasebook.discourse import generate_passages
+from translucid.corpora.phrasebook.generation import Split
+from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons.demonstration import phrasebook_pairs, resumed_or_new, train_demo
 from translucid.runs.corpus_files import Corpora
@@ -33,6 +39,17 @@ SETTINGS = {
     "training.validate_every": 600,
 }
 """The settings that differ from the presets: each small model trains in a minute or two."""
+CONTEXT = {
+    "model.width": 96,
+    "model.feed_forward": 384,
+    "data.context": 3,
+    "data.source_language": "en",
+    "data.target_language": "es",
+    "training.max_steps": 1200,
+}
+"""The settings of the run with document context that differ from those of the demo."""
+PASSAGES, VALID_PASSAGES = 12_000, 200
+"""The numbers of passages from which it learns, and with which it is validated."""
 PAIRS, VALID, WORDS = 40_000, 200, 12
 """The numbers of training and validation pairs of the phrasebook, and the maximum number of words of a side."""
 
@@ -72,6 +89,28 @@ def recurrent_run(score: str, runs: Path | None = None, device: str = "auto") ->
     corpora, console = Corpora.of(pairs, held_out), Console(stderr=True)
     run_experiment(configuration, run, corpora=corpora, resume=interrupted, device=device, console=console)
     return run
+
+
+def context_run(runs: Path | None = None, device: str = "auto") -> Path:
+    """Return the run that reads up to three previous sentences; it is trained if it is missing."""
+    run = (runs or runs_folder()) / "context"
+    if finished(run):
+        return run
+    configuration, interrupted = resumed_or_new(run, "demo", CONTEXT)
+    corpora = Corpora.of(passage_pairs(PASSAGES, "train"), passage_pairs(VALID_PASSAGES, "valid"))
+    run_experiment(
+        configuration, run, corpora=corpora, resume=interrupted, device=device, console=Console(stderr=True)
+    )
+    return run
+
+
+def passage_pairs(count: int, split: Split) -> list[Pair]:
+    """Return the sentences of passages of the phrasebook; each passage is a document."""
+    pairs = []
+    for number, passage in enumerate(generate_passages(count, split=split)):
+        for source, target in passage.sentences:
+            pairs.append(Pair(source, target).of_document(number))
+    return pairs
 
 
 def finished(run: Path) -> bool:

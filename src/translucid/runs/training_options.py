@@ -122,7 +122,8 @@ class TrainingOptions(OptionGroup):
     """Updates between two validations."""
     validate_sentences: int = Field(500, ge=1, le=MANY)
     """Validation sentences that are translated for BLEU, in each direction of a multilingual model. They are spread
-    evenly over the validation data; the loss is measured on all of it."""
+    evenly over the validation data; the loss is measured on all of it. At the end of a training, all sentences (at most
+    5,000) decide between the best weights so far and the last ones."""
     select_by: Literal["mean", "worst"] = "mean"
     """For multilingual models: whether the mean score of all directions or that of the worst one selects the best
     weights and ends the training."""

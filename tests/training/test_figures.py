@@ -113,6 +113,9 @@ class Domain(PairsValidator):
         super().__init__(None, batch_tokens=1)
         self.score, self.references = score, [["one two three four five"]]
 
+    def choose(self, count):
+        raise NotImplementedError
+
     def greedy(self, model, workers):
         raise NotImplementedError
 

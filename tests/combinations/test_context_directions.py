@@ -95,7 +95,9 @@ UNIT = '<tu><prop type="x-document">{}</prop><tuv xml:lang="en"><seg>{}</seg></t
 
 
 def memory(folder, more=""):
-    units = "".join(UNIT.format(*row, more) for row in (("a", "one", "uno"), ("a", "two", "dos"), ("b", "three", "tres")))
+    units = "".join(
+        UNIT.format(*row, more) for row in (("a", "one", "uno"), ("a", "two", "dos"), ("b", "three", "tres"))
+    )
     file = folder / "memory.tmx"
     file.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>')
     return file

@@ -98,9 +98,7 @@ def context_run(runs: Path | None = None, device: str = "auto") -> Path:
         return run
     configuration, interrupted = resumed_or_new(run, "demo", CONTEXT)
     corpora = Corpora.of(passage_pairs(PASSAGES, "train"), passage_pairs(VALID_PASSAGES, "valid"))
-    run_experiment(
-        configuration, run, corpora=corpora, resume=interrupted, device=device, console=Console(stderr=True)
-    )
+    run_experiment(configuration, run, corpora=corpora, resume=interrupted, device=device, console=Console(stderr=True))
     return run
 
 

@@ -1,6 +1,5 @@
 """Document context with several directions, with pairs that are mixed in, and with .tmx files."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -91,7 +90,10 @@ def test_translation_and_validation_read_what_training_reads(trained, source, ta
     assert row in read_rows(trained, trained.validator.validators[f"{source}-{target}"].ids)
 
 
-UNIT = '<tu><prop type="x-document">{}</prop><tuv xml:lang="en"><seg>{}</seg></tuv><tuv xml:lang="es"><seg>{}</seg></tuv>{}</tu>'
+UNIT = (
+    '<tu><prop type="x-document">{}</prop><tuv xml:lang="en"><seg>{}</seg></tuv>'
+    '<tuv xml:lang="es"><seg>{}</seg></tuv>{}</tu>'
+)
 
 
 def memory(folder, more=""):

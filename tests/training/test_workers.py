@@ -103,7 +103,7 @@ def test_two_processes_fine_tune_as_one_does(corpus, alone, tmp_path):
         {(row["kind"], row["step"]): row["loss"] for row in RunFolder(tmp_path / name).metrics() if "loss" in row}
         for name in ("two", "one")
     )
-    # Both processes translate all validation sentences at the end of the first part, with the first weights and the last.
+    # At the end of the first part, both processes translate all validation sentences, with the first and last weights.
     (selection,) = [row for row in RunFolder(tmp_path / "two").metrics() if row["kind"] == "selection"]
     assert (selection["step"], selection["best_step"], selection["sentences"]) == (5, 0, 7)
     shared = sorted(ours.keys() & theirs.keys())

@@ -1,4 +1,4 @@
-"""The selection of the weights that a run keeps: at the end of a training, and after a change of the validation data."""
+"""The selection of the weights that a run keeps: at the end of a training, and after other validation data."""
 
 from __future__ import annotations
 

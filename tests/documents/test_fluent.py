@@ -98,7 +98,7 @@ def test_fluent_reads_the_same_structure():
 
 @pytest.mark.parametrize(
     ("content", "line"),
-    [("<#if a>\nb", 1), ("a = b\nc { d", 2), ("a = { b", 1), ("a = b }", 1), ("a = " + "{" * 100, 1)],
+    [("<#if a>\nb", 1), ("a = b\nc { d", 2), ("a = { b", 1), ("a = b }", 1), ("a = " + "{" * 100 + "}" * 100, 1)],
 )
 def test_other_files_are_refused(content, line):
     with pytest.raises(UserError, match=rf"^a\.ftl:{line}: is not Fluent"):

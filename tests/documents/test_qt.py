@@ -46,6 +46,9 @@ def test_each_plural_form_is_translated_and_existing_ones_stay():
     assert [one.existing for one in document.segments] == ["%n gato", None]
     only_second = document.filled({1: all_changed(document)[1]}).decode()
     assert f'<translation type="unfinished">{forms.replace("></", ">%n CAT(S)</")}</translation>' in only_second
+    empty = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"')
+    of_person = {0: replace(all_changed(empty)[0], origin="person")}
+    assert '<translation type="unfinished">' in empty.filled(of_person).decode()
     macedonian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "mk")
     assert len(macedonian.segments) == 3  # gettext has two
     russian = read("%n cat(s)", '<translation type="unfinished"/>', ' numerus="yes"', "", "ru")
@@ -85,8 +88,12 @@ def test_a_message_without_a_translation_gets_one():
         '<source>a cat</source>\n        <translation type="unfinished">A CAT</translation>'
         in read("a cat", "").filled(all_changed(read("a cat", ""))).decode()
     )
-    kept = read("a cat", "<translation>un gato</translation>")
-    assert kept.segments[0].existing == "un gato"
+
+
+def test_a_finished_translation_stays():
+    assert read("a cat", "<translation>un gato</translation>").segments[0].existing == "un gato"
+    unfinished = '<translation type="unfinished">un gato</translation>'
+    assert read("a cat", unfinished).segments[0].existing is None
 
 
 @pytest.mark.parametrize(

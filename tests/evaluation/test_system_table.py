@@ -35,6 +35,9 @@ def test_scores_and_their_means_and_tests():
             assert (first.p_value, first.interval) == (None, row.tested.interval_a)
     # One sentence differs from the first system: too few for a test.
     assert [score.p_value for score in table.systems[3][1].values()] == [None] * 3
+    # Two systems without a right word have the same BLEU, 0.
+    wrong = [("a", ["x"] * 8), ("b", ["y"] * 8)]
+    assert system_table(wrong, REFERENCES).systems[1][1]["BLEU"].p_value is None
     untested = system_table(SYSTEMS, REFERENCES, significance=False)
     assert untested.cells()[0] == ["system", "BLEU", "chrF", "TER"]
 

@@ -5,6 +5,7 @@ import json
 import sqlite3
 import struct
 import threading
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
-from translucid.training import trackers
+from translucid.training import record, trackers
 from translucid.training.trackers import Background, TrackedRun, check_packages
 
 
@@ -42,7 +43,8 @@ def starts(monkeypatch):
             self.got["closed"] = True
 
     monkeypatch.setitem(trackers.TRACKERS, "wandb", Tracker)
-    monkeypatch.setattr(trackers, "find_spec", lambda name: True)
+    monkeypatch.setattr(trackers, "is_installed", lambda name: True)
+    monkeypatch.setattr(record, "is_installed", lambda name: True)
     return started
 
 
@@ -95,7 +97,7 @@ def test_nobody_waits_for_a_tracker_that_hangs(starts, monkeypatch, configured):
     hanging.set()
 
 
-def test_a_missing_package_is_one_line(monkeypatch):
+def test_a_missing_package_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(trackers, "find_spec", lambda name: None)
     for name in ("wandb", "mlflow", "trackio"):
         with pytest.raises(
@@ -104,6 +106,10 @@ def test_a_missing_package_is_one_line(monkeypatch):
             check_packages(["tensorboard", name])
     assert "without TensorBoard all figures are in metrics.jsonl" in check_packages(["tensorboard"])
     assert check_packages([]) == ""
+    monkeypatch.undo()
+    (tmp_path / "folder_of_a_tracker").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not trackers.is_installed("folder_of_a_tracker") and trackers.is_installed("json")
 
 
 def test_names_and_settings_of_a_run(configured):
@@ -160,14 +166,14 @@ def test_weights_and_biases_offline(configured, monkeypatch):
     identity = log_twice("wandb", configured)
     files = sorted(configured.trackers_folder.glob(f"wandb/offline-run-*-{identity}/run-{identity}.wandb"))
     rows, settings, names = [], {}, set()
-    for record in (record for file in files for record in records(file)):
-        kind = record.WhichOneof("record_type")
+    for written in chain.from_iterable(map(records, files)):
+        kind = written.WhichOneof("record_type")
         if kind == "history":
-            row = {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-            rows.append((record.history.step.num, row["training/loss"], row["validation/bleu.en-fr"]))
+            row = {".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in written.history.item}
+            rows.append((written.history.step.num, row["training/loss"], row["validation/bleu.en-fr"]))
         elif kind == "run":
-            names.add((record.run.run_id, record.run.display_name, record.run.project))
-            settings |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
+            names.add((written.run.run_id, written.run.display_name, written.run.project))
+            settings |= {item.key: json.loads(item.value_json) for item in written.run.config.update}
     assert sorted(rows) == [(5, 2.5, 30.25), (15, 1.5, 30.25)]
     assert names == {(identity, "mine", "translucid")}
     assert settings["training.seed"] == 5

@@ -100,14 +100,16 @@ def compare(
     names = list(map(str, with_seeds(systems)))
     if len(names) == 1:
         raise UserError("is the only system", file=names[0], fix="Name two or more runs or files of translations.")
-    _refuse_without_effect(len(names), data, scoring)
+    # Seeds have a mean, which only the table shows.
+    as_table = len(names) != 2 or len(systems) != 2 or scoring.table != "text"
+    _refuse_without_effect(as_table, data, scoring)
     folders = [resolve_run(Path(name)) for name in names]
     reading = _data_of(folders, names).between(*languages)
     pairs = list(pairs_of(reading, *files))
     if not pairs:
         raise UserError("holds no sentence pairs", file=files[0], fix="Check the file.")
     # This reports errors in references and options before runs translate, which may take minutes.
-    compared = _prepared(pairs, data, scoring, reading)
+    compared = _prepared(pairs, data, scoring, reading, as_table=as_table)
     log = Console(stderr=True)
     outputs = [_output(system, pairs, translation, languages, log) for system in folders]
     with log.status("comparing"):
@@ -118,7 +120,7 @@ def compare(
         print_scores(comparison, as_json=scoring.as_json)
 
 
-def _refuse_without_effect(systems: int, data: TestSet, scoring: Scoring) -> None:
+def _refuse_without_effect(as_table: bool, data: TestSet, scoring: Scoring) -> None:
     """Check that a table is not asked for what only the comparison of two systems shows.
 
     Raises:
@@ -126,7 +128,7 @@ def _refuse_without_effect(systems: int, data: TestSet, scoring: Scoring) -> Non
     """
     if scoring.as_json and scoring.table != "text":
         raise UserError("--json and --format do not go together", fix="Leave one of them out.")
-    if systems == 2 and scoring.table == "text":
+    if not as_table:
         return
     of_two = {"--frequencies": data.frequencies, "--samples": scoring.samples != Scoring().samples}
     for flag, is_given in of_two.items():
@@ -155,7 +157,7 @@ def _data_of(systems: Sequence[Path], names: Sequence[str]) -> DataOptions:
 
 
 def _prepared(
-    pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions
+    pairs: list[Pair], data: TestSet, scoring: Scoring, reading: DataOptions, *, as_table: bool
 ) -> Callable[[list[tuple[str, list[str]]]], Comparison | SystemTable | str]:
     """Read the references and load the tokenizer; return a function that compares named translations.
 
@@ -177,7 +179,7 @@ def _prepared(
     words = split_words(tokenize=tokenize, lowercase=scoring.lowercase)
 
     def compared(systems: list[tuple[str, list[str]]]) -> Comparison | SystemTable | str:
-        if len(systems) > 2 or scoring.table != "text":
+        if as_table:
             table = system_table(
                 systems, references, significance=scoring.significance, tokenize=tokenize, lowercase=scoring.lowercase
             )

@@ -35,7 +35,7 @@ class Score(NamedTuple):
     """Half of the 95 % confidence interval by bootstrap resampling; None if significance is not tested."""
     p_value: float | None = None
     """The p-value of the difference to the first system by paired bootstrap resampling (Koehn 2004); None for the
-    first system, and if too few sentences differ."""
+    first system, for one with the same score, and if too few sentences differ."""
 
 
 class Seeds(NamedTuple):
@@ -180,12 +180,14 @@ def _test(
     signatures, results = PairedTest(outputs, known, references, "bs")()  # type: ignore[arg-type]
     first = systems[0][1]
     for number, (_, scores) in enumerate(rows):
-        # sacreBLEU's p-value of (nearly) equal outputs is meaningless, see `FEWEST_TESTED`.
+        # sacreBLEU's p-value of (nearly) equal outputs, or of equal scores, is meaningless, see `FEWEST_TESTED`.
         differs = len(first) - sum(map(eq, first, systems[number][1])) >= FEWEST_TESTED
         for name in signatures:
             result: Any = results[name][number]
-            p_value = float(result.p_value) if differs else None
             metric = plain_name(name)
+            p_value = None
+            if differs and scores[metric].value != rows[0][1][metric].value:
+                p_value = float(result.p_value)
             scores[metric] = scores[metric]._replace(interval=float(result.ci), p_value=p_value)
     return {plain_name(name): str(signature) for name, signature in signatures.items()}
 

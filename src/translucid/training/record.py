@@ -66,7 +66,7 @@ class Record:
         """Open the record of a training that is at `step`; `warn` shows one line for each tracker that fails."""
         self.run, self.warn = run, warn
         self.trackers: list[Background] = []
-        for name in options.trackers:
+        for name in dict.fromkeys(options.trackers):
             if is_installed(name):
                 self.trackers.append(Background(name, run, step))
         self._warned: set[str] = set()

@@ -205,7 +205,9 @@ TRACKERS: dict[str, Callable[[TrackedRun], Tracker]] = {
 
 def is_installed(name: str) -> bool:
     """Whether the package of a tracker is installed."""
-    return find_spec(name) is not None
+    spec = find_spec(name)
+    # Some trackers write into a folder with their name, which Python would import as an empty package without a file.
+    return spec is not None and spec.origin is not None
 
 
 def check_packages(names: Iterable[str]) -> str:

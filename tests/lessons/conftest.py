@@ -8,12 +8,12 @@ import pytest
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
-from translucid.lessons import recording, state_recording
+from translucid.lessons import recording, runs, state_recording
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
 from translucid.lessons.pages import save_pages
 from translucid.lessons.recording import record_of
-from translucid.lessons.runs import RECURRENT
+from translucid.lessons.runs import RECURRENT, context_run
 from translucid.runs.configuration import resolve
 from translucid.runs.corpus_files import Corpora
 from translucid.training.experiment import run_experiment
@@ -41,6 +41,12 @@ def _train_and_record(folder: Path) -> None:
     for name in ("demo", *RECURRENT.values()):
         configuration = resolve(preset=name, assignments=DEMO if name == "demo" else RECURRENT_SETTINGS)
         run_experiment(configuration, folder / name, corpora=corpora, console=Console(quiet=True), device="cpu")
+    settings = [*DEMO, "data.context=1"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(runs, "resumed_or_new", lambda *given: (resolve(preset="demo", assignments=settings), False))
+        patched.setattr(runs, "PASSAGES", 40)
+        patched.setattr(runs, "VALID_PASSAGES", 4)
+        context_run(folder, "cpu")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recording, "EACH", 3)
         patched.setattr(recording, "LENGTHS", (3, 5, 13))

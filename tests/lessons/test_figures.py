@@ -12,7 +12,9 @@ from playwright.sync_api import expect
 from tests.probes.sliders import slide
 from translucid.attention.points import recording, recording_weights
 from translucid.corpora.phrasebook import generate
+from translucid.data.tokenizing.reserved import SEPARATOR
 from translucid.decoding.maps import forced_pass
+from translucid.lessons.context_recording import PASSAGES
 from translucid.lessons.models import translated
 from translucid.lessons.recording import BOOK
 from translucid.lessons.state_recording import PAIRS
@@ -333,6 +335,32 @@ def test_patching(lesson, models):
     assert "100 % of the way to CLEAN" in page.inner_text(".said")
     as_clean = models.demo.translate(clean, beam=1, split=False).text
     assert page.inner_text(".written").endswith(as_clean)
+
+
+def test_context(lesson, models):
+    """The sentence before is switched off: the translation and L are those of the sentence by itself."""
+    page = lesson("context")
+    (before, sentence), translations = next(iter(PASSAGES.items()))
+    model, tokenizer = models.context.model, models.context.tokenizer
+
+    def log_odds(*sources):
+        *context, last = tokenizer.encode_source(sources)
+        ids = [id for source in context for id in (*source, tokenizer.source_id(SEPARATOR))]
+        sums = []
+        for target in tokenizer.encode_target(translations):
+            target = [*target, model.eos]
+            with torch.inference_mode():
+                fed = torch.tensor([[model.bos, *target[:-1]]])
+                logits = model.decode(model.encode(torch.tensor([[*ids, *last, model.eos]])), fed)[0]
+            sums.append(np.log(softmax(exact(logits))[range(len(target)), target]).sum())
+        return sums[0] - sums[1]
+
+    for context, sources in ((before, [before, sentence]), (None, [sentence])):
+        page.get_by_role("checkbox", name=before).set_checked(bool(context), force=True)
+        written = models.context.translate(sentence, beam=1, split=False, context=context).text
+        assert page.locator(".written").text_content() == f"{sentence} → {written}"
+        close(numbers(page, ".numbers .chosen .odds")[0], log_odds(*sources))
+    assert page.inner_text(".numbers .chosen th") == sentence
 
 
 def test_beam(lesson, models):

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
 from translucid.lessons.beside import recorded_routes
+from translucid.lessons.context_recording import PASSAGES
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.live import Live
 from translucid.lessons.recording import SENTENCE, record_of
@@ -53,7 +54,7 @@ def test_the_figures_are_those_of_the_models(client, records):
 
 @pytest.mark.parametrize("lesson", SENTENCE)
 def test_a_sentence_of_ones_own(client, records, lesson):
-    own = " / ".join(next(iter(PAIRS))) if lesson == "patching" else OWN
+    own = {"patching": " / ".join(next(iter(PAIRS))), "context": " / ".join(next(iter(PASSAGES)))}.get(lesson, OWN)
     answer = client.post("/lessons/look", json={"lesson": lesson, "q": f"  {own}\n"})
     assert answer.status_code == 200, answer.text
     assert answer.json()["text"] == own
@@ -150,7 +151,7 @@ def test_without_models_another_server_shows_what_was_recorded():
         place = f"http://127.0.0.1:{server.server_address[1]}"
         with urllib.request.urlopen(f"{place}/") as answer:
             assert answer.url == f"{place}/lessons/"
-            assert b"twelve short lessons" in answer.read()
+            assert b"thirteen short lessons" in answer.read()
         with urllib.request.urlopen(f"{place}/lessons/records/beam.js") as answer:
             assert answer.headers["Content-Type"].startswith("text/javascript")
         with pytest.raises(urllib.error.HTTPError, match="404"):

@@ -23,7 +23,7 @@ SHOWN = {
     "12": ["encoder states"],
 }
 """What stands in the HTML of results that show themselves, by notebook."""
-PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1}
+PICTURES = {"1": 1, "3": 1, "5": 2, "6": 2, "7": 1, "8": 1, "9": 1, "10": 2, "11": 2, "12": 1, "13": 1}
 """How many figures each shows."""
 
 

@@ -77,8 +77,8 @@ def test_every_lesson_has_its_parts_and_nothing_from_elsewhere(name, files):
     assert not any(tag == "script" and "src" not in attributes for tag, attributes in tags)
 
 
-def test_the_twelve_lessons(files):
-    assert len(NAMES) == 12
+def test_the_thirteen_lessons(files):
+    assert len(NAMES) == 13
     assert list(LESSON) == NAMES
     assert set(SENTENCE) == set(NAMES) - {"positions"}
     index = files["index.html"]
@@ -149,10 +149,10 @@ def test_with_the_demo_alone_the_lessons_of_recurrent_translators_are_recorded(l
     (tmp_path / "runs" / "demo").symlink_to(lesson_runs / "demo")
     models = Models(tmp_path / "runs")
     assert models.trained() == ["demo"]
-    assert [lesson.name for lesson in LESSONS if not models.has(lesson)] == ["bottleneck", "alignment"]
+    assert [lesson.name for lesson in LESSONS if not models.has(lesson)] == ["bottleneck", "alignment", "context"]
     (tmp_path / "runs" / "lessons").symlink_to(lesson_runs / "lessons")
     assert run(["learn", "--runs", str(tmp_path / "runs"), "--save", str(tmp_path / "lessons")]) == 0
-    assert "Lessons 1, 2 show what was recorded" in capsys.readouterr().err
+    assert "Lessons 1, 2, 13 show what was recorded" in capsys.readouterr().err
     assert recorded("bottleneck") in (tmp_path / "lessons" / "records" / "bottleneck.js").read_text(encoding="utf-8")
     assert recorded("heads") not in (tmp_path / "lessons" / "records" / "heads.js").read_text(encoding="utf-8")
 

@@ -120,7 +120,7 @@ def test_a_tree_on_a_phone_begins_with_its_root_and_what_is_unknown_says_so(page
 
 
 def test_equation_code_picture_and_knob_are_two_clicks_away(page):
-    page.get_by_role("link", name="twelve lessons").click()
+    page.get_by_role("link", name="thirteen lessons").click()
     assert Axe().run(page).response["violations"] == []
     page.get_by_role("link", name="Queries, keys and values").click()
     for part in ("math", "pre", "#figure .memory", "#figure input[type=range]"):
@@ -135,7 +135,7 @@ def test_without_lessons_nothing_leads_to_them(page):
     page.reload()
     page.wait_for_selector("body.ready")
     expect(page.get_by_role("link", name="API")).to_be_visible()
-    expect(page.get_by_role("link", name="twelve lessons")).to_have_count(0)
+    expect(page.get_by_role("link", name="thirteen lessons")).to_have_count(0)
 
 
 def test_a_word_that_runs_the_other_way_does_not_turn_the_sentence_around(page):

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def learn(
     runs: Annotated[Path, Option(metavar="FOLDER", help="The folder of the lessons' models.")] = Path("runs"),
-    train: Annotated[bool, Option("--train", help="Train missing models: about ten minutes for all.")] = False,
+    train: Annotated[bool, Option("--train", help="Train missing models: about fifteen minutes for all.")] = False,
     save: Annotated[Path | None, Option(metavar="FOLDER", help="Save the pages instead of serving them.")] = None,
     overwrite: option.Overwrite = False,
     port: Annotated[int, Option(min=1, max=65535, help="The port, on this machine alone.")] = 5000,
     show: Annotated[bool, Option("--open", help="Open the lessons in the browser.")] = False,
 ) -> None:
-    """Twelve short interactive lessons about attention and the layers of a model.
+    """Thirteen short interactive lessons about attention and the layers of a model.
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
     --train trains the models, and `translucid demo` the one of lessons 3 to 12. Live lessons need the packages of the

@@ -1,4 +1,4 @@
-"""The twelve lessons, in order."""
+"""The thirteen lessons, in order."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from translucid.api.translation import Translation
 from translucid.api.translator import Translator
 from translucid.ground.errors import UserError
 from translucid.lessons.lessons import Lesson
-from translucid.lessons.runs import RECURRENT, demo_run, finished, recurrent_run
+from translucid.lessons.runs import RECURRENT, context_run, demo_run, finished, recurrent_run
 
 
 class Models:
-    """The Transformer of the demo, and recurrent translators by their alignment score."""
+    """The Transformer of the demo, recurrent translators by their alignment score, and one with document context."""
 
     def __init__(self, runs: Path) -> None:
         """`runs`: the folder of the runs; a missing one is trained when it is needed."""
@@ -26,7 +26,7 @@ class Models:
 
     def trained(self) -> list[str]:
         """Return the names of the trained runs."""
-        return list(filter(self._finished, ("demo", *RECURRENT.values())))
+        return list(filter(self._finished, ("demo", *RECURRENT.values(), "context")))
 
     def _finished(self, name: str) -> bool:
         return finished(self.runs / name)
@@ -36,11 +36,17 @@ class Models:
         self.demo.model.eval()
         for score in RECURRENT:
             self.recurrent(score)
+        self.context.model.eval()
 
     @cached_property
     def demo(self) -> Translator:
         """The demo with our own search, whose steps the lessons show."""
         return Translator.load(demo_run(self.runs), "cpu", "torch")
+
+    @cached_property
+    def context(self) -> Translator:
+        """The translator that reads the previous sentence."""
+        return Translator.load(context_run(self.runs), "cpu", "torch")
 
     def recurrent(self, score: str) -> Translator:
         """Return the translator with this alignment score: `none`, `additive`, `dot` or `general`."""

@@ -20,6 +20,7 @@ from translucid.evaluation.metrics import corpus_scores
 from translucid.ground.atomic import write_atomically
 from translucid.inspection.equation import equation
 from translucid.inspection.inspected import plain
+from translucid.lessons.context_recording import context, context_sentence
 from translucid.lessons.lessons import Lesson
 from translucid.lessons.models import Models, translated
 from translucid.lessons.pages import as_json, recorded
@@ -289,6 +290,7 @@ SENTENCE: dict[str, Callable[[Models, str], Record]] = {
     "contributions": contributions_sentence,
     "ablation": ablation_sentence,
     "patching": patching_sentence,
+    "context": context_sentence,
 }
 """The function that records a sentence, by lesson; the lesson on positions has none."""
 LESSON: dict[str, Callable[[Models], Record]] = {
@@ -304,6 +306,7 @@ LESSON: dict[str, Callable[[Models], Record]] = {
     "contributions": of_book(contributions_sentence),
     "ablation": ablation,
     "patching": patching,
+    "context": context,
 }
 """The function that records a lesson, in order."""
 

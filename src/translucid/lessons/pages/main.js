@@ -12,9 +12,10 @@ import { layers } from "./layers.js";
 import { contributions } from "./contributions.js";
 import { ablation } from "./ablation.js";
 import { patching } from "./patching.js";
+import { context } from "./context.js";
 
-const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam, layers, contributions, ablation, patching };
-const OWN = { patching: "I closed the window. / I closed the book." }; // what a reader may type, where it is not one sentence
+const FIGURES = { bottleneck, alignment, memory, masks, positions, heads, scale, beam, layers, contributions, ablation, patching, context };
+const OWN = { patching: "I closed the window. / I closed the book.", context: "I bought a lamp. / It is expensive." }; // what a reader may type, where it is not one sentence
 const name = document.body.dataset.lesson;
 
 if (name) start(document.getElementById("figure"), globalThis.lessonRecords[name]);

@@ -4,8 +4,9 @@ ARG PYTHON=3.11
 FROM python:${PYTHON}-slim AS built
 # The builds of PyTorch without CUDA: 0.8 GB instead of 5.
 ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
-# `serve,explain` also says why by LIME and gradients; `serve,vision` also writes captions.
-ARG EXTRAS=serve
+# `serve` alone translates without PyTorch, but does not train or look into models. `serve,train,explain` also says why by
+# LIME and gradients; `serve,train,vision` also writes captions.
+ARG EXTRAS=serve,train
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY recipes recipes
@@ -14,8 +15,8 @@ COPY src src
 RUN python -m venv /opt/translucid \
     && /opt/translucid/bin/pip install --no-cache-dir --no-compile -c constraints.txt ".[${EXTRAS}]" \
     && /opt/translucid/bin/pip uninstall --yes --quiet pip setuptools \
-    && rm -r /opt/translucid/lib/python*/site-packages/torch/include /opt/translucid/lib/python*/site-packages/torch/test \
-    && find /opt/translucid/lib/python*/site-packages/torch/bin -type f ! -name torch_shm_manager -delete
+    && rm -rf /opt/translucid/lib/python*/site-packages/torch/include /opt/translucid/lib/python*/site-packages/torch/test \
+    && find /opt/translucid/lib -path '*/site-packages/torch/bin/*' -type f ! -name torch_shm_manager -delete
 
 FROM python:${PYTHON}-slim
 COPY --from=built /opt/translucid /opt/translucid

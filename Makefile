@@ -1,6 +1,7 @@
 # make demo   install, then train, test and look inside a small translator (two to five minutes of training)
 # make test   install, then check style and types and run all tests
 # make quick  install, then run the tests that take little time (about a minute and a half); no browser, no training
+# make test-runtime  install the runtime without PyTorch into an environment of its own, and run its tests there
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
@@ -12,7 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick reliability gpu mutation docs pictures browser check format clean
+.PHONY: demo test test-runtime quick reliability gpu mutation docs pictures browser check format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -27,6 +28,15 @@ test: check browser
 
 quick: $(VENV)/.installed-dev
 	$(PYTEST) -m 'not browser and not slow and not train'
+
+# PyTorch trains a small run, and the other environment has to make the same of it.
+RUNTIME := build/runtime
+test-runtime: $(VENV)/.installed
+	@rm -rf $(RUNTIME)
+	@$(PYTHON) -m venv $(RUNTIME)/venv
+	@$(RUNTIME)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt . pytest
+	$(BIN)/python -m tests.runtime.prepare $(RUNTIME)/prepared
+	RUNTIME_PREPARED=$(CURDIR)/$(RUNTIME)/prepared $(RUNTIME)/venv/bin/python -m pytest --confcutdir=tests/runtime tests/runtime
 
 reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reliability

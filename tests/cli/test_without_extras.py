@@ -11,7 +11,7 @@ from translucid.cli.main import run
 
 from ..conftest import SHAPE
 
-EXTRAS = ["tensorboard", "matplotlib", "fastapi", "uvicorn", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
+EXTRAS = ["tensorboard", "matplotlib", "captum", "sklearn", "ray", "pandas", "scipy", "PIL"]
 EXTRAS += ["onnx", "onnxscript", "onnxruntime", "simplemma"]
 RUNNER = f"""
 import json, os, sys
@@ -62,7 +62,6 @@ def plain(small_run, corpus, tmp_path_factory):
         "translate ctranslate2": ["translate", *said, "--engine", "ctranslate2"],
         "evaluate": ["evaluate", small_run, "--test", corpus / "test.tsv"],
         "look": ["look", *said, "--save", "maps.html"],
-        "serve": ["serve", small_run],
         "export": ["export", "nowhere", "out", "--to", "onnx"],
         "demo": ["demo", "--captions"],
         **{" ".join(command): command for command in PICTURES},
@@ -97,12 +96,6 @@ def test_a_model_translates_is_measured_and_looked_into(plain):
 def test_a_picture_is_refused_before_any_work(plain, command):
     """There is not even a run."""
     _refused(plain[command], "pip install 'matplotlib")
-
-
-def test_the_server_says_what_it_needs(plain):
-    done = plain["serve"]
-    assert done.code == 2
-    assert all(named in done.err for named in ("pip install '", " 'fastapi", " 'uvicorn"))
 
 
 def test_an_export_to_onnx_is_refused_before_any_work(plain):

@@ -70,7 +70,9 @@ class Translator(Examiner):
         return self._constraint(self.terms, annotated=self.tokenizer.marks_terms and self.terms_mode != "constrain")
 
     def _constraint(self, terms: TermList, *, annotated: bool = False) -> TermConstraint:
-        attention = partial(word_weights, self, learned=False) if self.can_look() else None
+        attention = None
+        if self.can_look():
+            attention = partial(word_weights, self, options=self.configuration.alignment.of(taught=False))
         return TermConstraint(lambda: self.torch_engine, terms, self.tokenizer, attention, annotated=annotated)
 
     def terms_in(self, text: str) -> list[Match]:

@@ -23,8 +23,7 @@ def word_weights(
     pairs: Sequence[tuple[list[int], list[int]]],
     masked: Sequence[Masked] = (),
     before: Sequence[list[int]] = (),
-    *,
-    learned: bool = True,
+    options: AlignmentOptions | None = None,
 ) -> list[WordWeights]:
     """Return the weights between the words of each pair, by forced decoding.
 
@@ -33,11 +32,12 @@ def word_weights(
         pairs: ids of sources and targets, end tokens included.
         masked: the masked sources, for the text of their words.
         before: the ids that the model reads before each source (`TextPipeline.context_ids`).
-        learned: whether to read the alignment layer, if the run has one.
+        options: how to read the attention; as the run says by default.
+
+    Raises:
+        UserError: without PyTorch, a text has more tokens than positions, or the model is not a Transformer.
     """
-    options = examiner.configuration.alignment
-    if not learned:
-        options = options.of(taught=False)
+    options = options or examiner.configuration.alignment
     if has_pytorch():
         return _by_pytorch(examiner, pairs, masked, before, options)
     loaded = examiner.loaded

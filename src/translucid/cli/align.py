@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,14 @@ from translucid.evaluation.alignment_error import Method
 from translucid.ground.atomic import write_output
 from translucid.ground.console import Console, counting
 from translucid.ground.errors import UserError
+from translucid.kernels.pytorch import has_pytorch, require_pytorch
 
 if TYPE_CHECKING:
     from translucid.api.translator import Translator
     from translucid.data.readers.corpus import Pair
-    from translucid.evaluation.alignment_error import Links
-    from translucid.inspection.inspected import Inspected
+    from translucid.engines.choosing import EngineName
+    from translucid.evaluation.alignment_error import AlignmentOptions, Links
+    from translucid.inspection.word_weights import WordWeights
 
 
 def align(
@@ -68,12 +70,13 @@ def align(
         raise UserError(what, fix="Leave out --reverse, --layer, --method, --shift and --both, or --statistics.")
     refuse_to_replace(output, overwrite)
     files = pair_up(pairs)
-    forward = Translator.load(run, device, "torch", source=source_language, target=target_language)
+    engine: EngineName = "torch" if has_pytorch() else "ctranslate2"
+    forward = Translator.load(run, device, engine, source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
     if statistics:
         links = _by_statistics(forward, texts)
     else:
-        links = _by_attention(forward, Translator.load(reverse, device, "torch") if reverse else None, texts, changes)
+        links = _by_attention(forward, Translator.load(reverse, device, engine) if reverse else None, texts, changes)
     lines = [to_pharaoh(of_pair) + "\n" for of_pair in links]
     if output:
         write_output(output, "".join(lines).encode())
@@ -98,7 +101,6 @@ def _by_attention(
 ) -> list[Links]:
     """Return the links that are read from the attention; `changes`: the options that differ from the run's, or None."""
     from translucid.evaluation.alignment_error import AlignmentOptions
-    from translucid.inspection.alignment import read_alignment
     from translucid.runs.settings import without_none
 
     changes = without_none(changes)
@@ -109,12 +111,33 @@ def _by_attention(
     options = AlignmentOptions(**{**forward.configuration.alignment.model_dump(), **changes})
     links = []
     with counting(Console(stderr=True), "aligning", len(texts)) as advance:
-        contributions = options.reads_contributions(forward.alignment_layer is not None)
-        sides = forward.inspect_all(texts, advance, contributions=contributions)
-        others: Iterable[Inspected | None] = repeat(None, len(texts))
+        others: Iterable[WordWeights | None] = repeat(None, len(texts))
         if backward:
-            swapped = [pair.swapped for pair in texts]
-            others = backward.inspect_all(swapped, contributions=contributions)
-        for side, other in zip(sides, others, strict=True):
-            links.append(read_alignment(side, options, other))
+            others = _weights(backward, [pair.swapped for pair in texts], options)
+        for side, other in zip(_weights(forward, texts, options, advance), others, strict=True):
+            links.append(side.links(both=options.both, reverse=other))
     return links
+
+
+def _weights(
+    translator: Translator,
+    texts: Sequence[Pair],
+    options: AlignmentOptions,
+    on_done: Callable[[int], None] | None = None,
+) -> Iterator[WordWeights]:
+    """Yield the weights between the words of each pair; `on_done` is called with the number of finished pairs."""
+    if has_pytorch():
+        from translucid.inspection.alignment import weights_of
+
+        contributions = options.reads_contributions(translator.alignment_layer is not None)
+        for inspected in translator.inspect_all(texts, on_done, contributions=contributions):
+            yield weights_of(inspected, options)
+        return
+    from translucid.api.word_weights import word_weights
+
+    if options.method != "weights":
+        require_pytorch(f"--method {options.method}")
+    for pair in translator.pipeline.pairs(texts):
+        yield from word_weights(translator, [pair.ids], [pair.masked], options=options)
+        if on_done:
+            on_done(1)

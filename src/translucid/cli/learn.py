@@ -11,7 +11,6 @@ from typer import Option
 from translucid.cli import option
 from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.console import Console
-from translucid.ground.errors import missing_package
 from translucid.lessons.lessons import LESSONS
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ def learn(
     """Thirteen short interactive lessons about attention and the layers of a model.
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
-    --train trains the models, and `translucid demo` the one of lessons 3 to 12. Live lessons need the packages of the
-    extra `serve`. The other lessons show recordings.
+    --train trains the models, and `translucid demo` the one of lessons 3 to 12. The other lessons show recordings.
 
     **Examples**
 
@@ -64,7 +62,7 @@ def learn(
         with whole_folder(save) as folder:
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
-    elif any_live:  # needs the packages of the extra, unlike recorded lessons
+    elif any_live:
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)
@@ -79,18 +77,15 @@ def _recorded(port: int, show: bool, console: Console) -> None:
 
 
 def _live(models: Models, port: int, show: bool, console: Console) -> None:
+    import uvicorn
 
-    try:
-        import uvicorn
+    from translucid.cli.serve import bound
+    from translucid.lessons.live import Live
+    from translucid.serving.app import create_app
+    from translucid.serving.catalogue import load
+    from translucid.serving.edge.connections import Connection, Listening
+    from translucid.serving.server_options import ServerOptions
 
-        from translucid.cli.serve import bound
-        from translucid.lessons.live import Live
-        from translucid.serving.app import create_app
-        from translucid.serving.catalogue import load
-        from translucid.serving.edge.connections import Connection, Listening
-        from translucid.serving.server_options import ServerOptions
-    except ModuleNotFoundError as error:
-        raise missing_package("the lessons' server", error.name, "serve") from error
     # The port is taken before models are loaded.
     with bound("127.0.0.1", port) as listening:
         options = ServerOptions()

@@ -23,7 +23,7 @@ from typer.main import get_command
 from translucid import __version__
 from translucid.cli.environment import apply_environment
 from translucid.ground.console import Console, LogFormat
-from translucid.ground.errors import UserError
+from translucid.ground.errors import UserError, missing_package
 from translucid.ground.interruption import Interrupted, raise_on_sigterm
 from translucid.kernels.devices import is_memory_full
 from translucid.kernels.machine import wait_asleep
@@ -246,6 +246,9 @@ def run(arguments: list[str]) -> int:
             return _interrupted(interruption)
         if debug:
             raise
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            command = next((option for option in options if not option.startswith("-")), "")
+            return _refused(str(missing_package(f"translucid {command}", "PyTorch", "train")))
         # PyTorch and the system have errors of their own for what the user can change.
         if is_memory_full(error):
             return _refused("the memory of the GPU is full. Try --device cpu, or a lower --beam where there is one.")

@@ -30,7 +30,7 @@ from typer import Argument, Option
 
 from translucid.cli.printing import with_examples
 from translucid.ground.console import Console
-from translucid.ground.errors import UserError, missing_package
+from translucid.ground.errors import UserError
 from translucid.ground.interruption import die_of_sigterm
 from translucid.terminology.term import read_terms
 
@@ -150,17 +150,12 @@ def serve(
     A multilingual model translates between all its languages, by their usual codes. en-es=FOLDER offers one pair, en-*
     all targets of English. If a model reads one language, which it does not name, en-* names it.
 
-    Needs the packages of the extra `serve`. Every option can be an environment variable, as TRANSLUCID_PORT=8080.
+    Every option can be an environment variable, as TRANSLUCID_PORT=8080.
     """
-    try:
-        import uvicorn  # noqa: F401
-
-        from translucid.lessons.beside import recorded_routes
-        from translucid.serving.app import create_app
-        from translucid.serving.catalogue import load
-        from translucid.serving.edge.rate_limits import trusted_proxies
-    except ModuleNotFoundError as error:
-        raise missing_package("the server", error.name, "serve") from error
+    from translucid.lessons.beside import recorded_routes
+    from translucid.serving.app import create_app
+    from translucid.serving.catalogue import load
+    from translucid.serving.edge.rate_limits import trusted_proxies
 
     if not re.fullmatch(r"(/[\w.~-]+)*", address.url_prefix, re.ASCII):
         what = f"--url-prefix {address.url_prefix!r} is no beginning of a path"

@@ -17,6 +17,9 @@ from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
 
+SEPARATORS = frozenset(" \t\r\n")
+"""White space in the format of a shortlist."""
+
 
 class Shortlist:
     """The target pieces that may translate each source piece."""
@@ -82,3 +85,12 @@ def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:
         elif source in sources:
             by_source[sources[source]] = ids
     return Shortlist(always, by_source)
+
+
+def listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
+    """Join the pieces of target ids, without special ones and those whose white space would break the format."""
+    names = []
+    for target in targets:
+        if target >= len(SPECIAL) and not SEPARATORS & set(pieces[target]):
+            names.append(pieces[target])
+    return " ".join(names)

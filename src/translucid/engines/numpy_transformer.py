@@ -62,7 +62,11 @@ class NumPyTransformer:
         self.options, self.arrays, self.positions = weights
 
     def forced(self, source: Sequence[int], target: Sequence[int]) -> ForcedPair:
-        """Compute a pair of ids, end tokens included; the decoder reads the start token and all but the last."""
+        """Compute a pair of ids, end tokens included; the decoder reads the start token and all but the last.
+
+        Raises:
+            UserError: there are more tokens than positions.
+        """
         states = self._embedded("source", source, self.positions[0])
         for layer in range(self.options.encoder_layers):
             states = self._encoder_block(f"encoder.{layer}", states)
@@ -84,6 +88,9 @@ class NumPyTransformer:
 
     def _embedded(self, side: str, ids: Sequence[int], positions: Floats) -> Floats:
         tokens = list(ids)
+        if len(tokens) > len(positions):
+            what = f"a text has {len(tokens)} tokens, the model takes {len(positions)}"
+            raise UserError(what, fix="Split it into sentences.")
         embedded = self.arrays[f"{side}_embedding.tokens.weight"][tokens]
         if self.options.scale_embeddings:
             embedded = embedded * np.float32(math.sqrt(self.options.width))

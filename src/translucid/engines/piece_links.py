@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.maps import cross_attention
 from translucid.decoding.pair_scores import paired_batches
+from translucid.decoding.shortlist import SEPARATORS, listed
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.iteration import batched
 from translucid.ground.special import SPECIAL
@@ -25,7 +26,6 @@ BATCH = 4096
 """Tokens in a batch, padding included."""
 TEXTS = 20_000
 """Texts that are encoded at a time."""
-_SEPARATORS = frozenset(" \t\r\n")
 
 Pieces = tuple[list[int], list[int]]
 """Source and target ids of a pair, both with the end token."""
@@ -70,7 +70,7 @@ class PieceLinks(NamedTuple):
             same = target_ids.get(piece)
             if same is not None and same not in targets:  # names and numbers are copied
                 targets.append(same)
-            if targets and not _SEPARATORS & set(piece):
+            if targets and not SEPARATORS & set(piece):
                 lines.append(f"{piece}\t{listed(targets, target_pieces)}")
         return "\n".join(lines) + "\n"
 
@@ -128,12 +128,3 @@ def learn_links(
         if on_batch:
             on_batch(len(part))
     return PieceLinks(keys, weights, frequency)
-
-
-def listed(targets: Sequence[int], pieces: Sequence[str]) -> str:
-    """Join the pieces of target ids, without special ones and those whose white space would break the format."""
-    names = []
-    for target in targets:
-        if target >= len(SPECIAL) and not _SEPARATORS & set(pieces[target]):
-            names.append(pieces[target])
-    return " ".join(names)

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from translucid.data.languages import Languages
-from translucid.data.stores.encoded import EncodedCorpus
 from translucid.data.tokenizing.reserved import PLACEHOLDERS
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.decoding.shortlist import read_shortlist
-from translucid.engines.piece_links import listed
+from translucid.decoding.shortlist import listed, read_shortlist
 from translucid.ground.atomic import write_atomically
 from translucid.runs.data_options import DataOptions
 from translucid.runs.run_folder import TARGET_PIECES, RunFolder
+
+if TYPE_CHECKING:
+    from translucid.data.stores.encoded import EncodedCorpus
 
 LEAST_SHARE = 0.01
 """A piece belongs to a language if its share of the text is at least this part of its share in any other language.

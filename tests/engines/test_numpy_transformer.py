@@ -9,6 +9,7 @@ from translucid.engines.ctranslate2.convert import weights_of
 from translucid.engines.numpy_transformer import NumPyTransformer
 from translucid.evaluation.alignment_error import AlignmentOptions
 from translucid.ground.errors import UserError
+from translucid.inspection.forced_decoding import inspecting_pass
 from translucid.inspection.inspected import Inspected
 from translucid.models.build import build_model
 from translucid.models.model_options import TransformerOptions
@@ -48,6 +49,12 @@ def test_attention_and_alignment_layer_are_those_of_pytorch(changes):
         np.testing.assert_allclose(weights, expected.maps[f"decoder.{number}.cross"][0], atol=1e-5)
     np.testing.assert_allclose(pair.states, memory.states[0], atol=1e-4)
     np.testing.assert_allclose(pair.features, features, atol=1e-4)
+    norms = inspecting_pass(model, source, target, with_contributions=True)[1].of_sentence(0, slice(5), 6)
+    first, second = "decoder.0.cross", "decoder.1.cross"
+    for names, number, head in [([first, second], None, None), ([first], 0, None), ([second], 1, 2)]:
+        expected_norms = norms.cross(names, number, head, "norms")
+        found = pair.weights(AlignmentOptions(layer=number, head=head, method="norms"))
+        np.testing.assert_allclose(found, expected_norms, atol=1e-5)
     arrays = {name: weight.numpy() for name, weight in layer.state_dict().items()}
     np.testing.assert_allclose(transformer.aligned(pair, TARGET, arrays), expected.links[0], atol=1e-5)
 

@@ -135,7 +135,7 @@ def _weights(
         return
     from translucid.api.word_weights import word_weights
 
-    if options.method != "weights":
+    if options.method == "contributions":
         require_pytorch(f"--method {options.method}")
     for pair in translator.pipeline.pairs(texts):
         yield from word_weights(translator, [pair.ids], [pair.masked], options=options)

@@ -122,13 +122,5 @@ def test_every_setting_can_stand_in_the_environment():
     assert {"runs", "port", "engine", "device"} <= set(named)
 
 
-def test_a_package_that_is_missing_is_named(run, monkeypatch, capfd):
-    monkeypatch.setitem(sys.modules, "fastapi_offline", None)
-    monkeypatch.delitem(sys.modules, "translucid.serving.app")
-    assert main.run(["serve", str(run), "--port", str(free_port())]) == 2
-    said = capfd.readouterr().err
-    assert "fastapi_offline" in said and "'fastapi-offline" in said and "translucid[" not in said
-
-
 def test_every_option_has_its_default_in_one_place():
     assert ServerOptions().quota == Quota()

@@ -64,8 +64,9 @@ def test_what_cannot_be_read_is_one_line(written, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"has the columns text\. It needs columns source and target"):
         list(read_pairs(written(text=["a"])))
     three = written(translation=[{"en": "a", "fr": "b", "de": "c"}])
-    with pytest.raises(UserError, match=r"has translations in en, fr, de. Name two of them, as in --train"):
-        list(read_pairs(three))
+    for languages in ((None, None), ("de", None)):
+        with pytest.raises(UserError, match=r"has translations in en, fr, de\. Name two of them, as in --train"):
+            list(read_pairs(three, languages=languages))
     assert list(read_pairs(f"{three}:de-en")) == [Pair("c", "a")]
     with pytest.raises(UserError, match="is empty"):
         list(read_pairs(written(source=pyarrow.array([], "string"), target=pyarrow.array([], "string"))))

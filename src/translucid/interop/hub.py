@@ -82,4 +82,4 @@ def _reason(error: BaseException) -> str:
     """Return the first line about an error's first cause, which says more than the errors raised because of it."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

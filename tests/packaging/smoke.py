@@ -20,6 +20,7 @@ from pathlib import Path
 
 EXTRAS = "train,serve"
 SETTINGS = [
+    *("data.source_language=en", "data.target_language=es"),
     *("model.width=32", "model.heads=2", "model.feed_forward=64", "data.tokenizer.vocabulary=300"),
     *("training.max_steps=20", "training.validate_every=10", "training.validate_sentences=4"),
     *("decoding.max_length_ratio=1", "decoding.max_length_extra=4"),

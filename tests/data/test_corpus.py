@@ -79,7 +79,11 @@ def test_files_follow_each_other_and_stream(tmp_path):
         ("c.docx", b"x", r"is a document by its ending.*\.tsv"),
         ("c.sdlxliff", b"x", r"is a translation memory by its ending.*\.tsv"),
         ("c.csv.gz", b"x", r"is a table by its ending.*\.tsv"),
-        ("c.words", b"x", r"of no kind that can be read .*Use \.tsv .*, \.tmx, \.po, \.xliff, \.xlf or a Moses pair"),
+        (
+            "c.words",
+            b"x",
+            r"of no kind that can be read .*Use \.tsv .*, \.tmx, \.po, \.xliff, \.xlf, \.parquet or a Moses pair",
+        ),
     ],
 )
 def test_a_bad_file_is_one_clear_line(tmp_path, name, content, said):

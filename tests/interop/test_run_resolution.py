@@ -92,6 +92,7 @@ def test_every_command_finds_a_run_in_the_same_way():
                     missing.append(f"{path} {parameter.name}")
     # These make a run, read outputs too, read a pair of languages besides, or name a language of the run.
     known = {"translucid import out", "translucid compare a", "translucid compare b", "translucid serve runs"}
+    known |= {"translucid mcp runs"}
     known |= {"translucid translate pivot", "translucid evaluate pivot"}
     assert seen > 25 and {*missing} <= known
 

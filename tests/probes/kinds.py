@@ -11,7 +11,7 @@ from translucid.corpora.scenes import writing
 TRAINING = [
     "training.batch_tokens=400",
     "training.validate_every=25",
-    "training.validate_sentences=3",
+    "training.validate_sentences=1000",  # all, as the weights at an end are compared on all
     "training.log_every=1",
     "training.cooldown=0",  # which depends on max_steps
     "training.patience=null",

@@ -291,6 +291,9 @@ def test_the_schema_names_every_route_and_every_field_that_is_asked_for(client):
         "/v2/document/{document_id}/result": [{"document_key", "api_key"}] * 3,
         "/v2/glossaries": [{"name", "source_lang", "target_lang", "entries", "entries_format", "api_key"}] * 3,
         "/v3/glossaries": [{"name", "dictionaries", "api_key"}] * 3,
+        "/deeplx/translate": [{"text", "source_lang", "target_lang", "tag_handling", "api_key"}] * 3,
+        "/immersive": [{"text_list", "source_lang", "target_lang", "api_key"}] * 3,
+        "/hcfy": [{"text", "destination", "source", "api_key"}] * 3,
     }
     gets = {path for path, operations in schema["paths"].items() if "get" in operations}
     assert gets == {

@@ -114,7 +114,7 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "terminology.md": terms,
     "context.md": context,
     "importing.md": many_languages,
-    "multilingual.md": runs_to_pivot_through,
+    "pivoting.md": runs_to_pivot_through,
     "export.md": for_transformers,
     "fine-tuning.md": adapters,
     "caption-inspection.md": eyes,

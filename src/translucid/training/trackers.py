@@ -270,7 +270,8 @@ class Background:
     def _start(self) -> Tracker:
         """Start the tracker, and remember how it identifies the run."""
         folder = self.folder.trackers_folder
-        folder.mkdir(parents=True, exist_ok=True)
+        if self.name != "tensorboard":
+            folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.name}.id"
         refuse_strange(file, self.folder.path, 1000)
         identity = file.read_text("utf-8").strip() if file.exists() else ""

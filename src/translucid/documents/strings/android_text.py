@@ -24,11 +24,7 @@ _VOID = {"br", "hr", "img"}
 
 
 def items_of(text: str) -> Iterator[Item]:
-    r"""Yield the texts and marks of a string.
-
-    >>> list(items_of(r"Don\'t\nstop"))
-    ["Don't", Mark(at=0, raw='\\n', side=<Side.alone: 'alone'>, pair=None), 'stop']
-    """
+    """Yield the texts and marks of a string."""
     # In quotes, white space is preserved; escaped quotes do not count.
     fold = str if text.count('"') > text.count(r"\"") else partial(_SPACE.sub, " ")
     open_tags: dict[str, list[int]] = {}

@@ -34,7 +34,7 @@ _VARIANT = re.compile(rf"(?:[ ]*{_LINE_END})+[ ]*\*?\[[ \r\n]*[\w.-]+[ \r\n]*\][
 _CLOSE = re.compile(r"[ \r\n]*\}")
 _VARIABLE = re.compile(r"\{ *\$[A-Za-z][\w-]* *\}")
 _BRACE = re.compile(rf"{_VARIABLE.pattern}|[{{}}]")
-_FOLDED = re.compile(r"[ \t]*[\r\n]\s*")
+_FOLDED = re.compile(r"[\r\n]\s*")
 _TRAILING = re.compile(r"(?<! ) +(?=\r?\n)")
 _KEYS = re.compile(r".*(?:access|command)key", re.IGNORECASE)
 """The names of messages and attributes for keys of the keyboard."""
@@ -176,7 +176,9 @@ def _written(text: str, *, first: bool = False) -> str:
     >>> _written("{ $n } {x}"), _written("[a]", first=True)
     ('{ $n } {"{"}x{"}"}', '{"["}a]')
     """
-    text = _BRACE.sub(_escaped_brace, _FOLDED.sub(" ", text))
+    *lines, last = _FOLDED.split(text)
+    # The blanks before the end of a line are not in the expression: it would take quadratic time for many of them.
+    text = _BRACE.sub(_escaped_brace, " ".join([*(line.rstrip(" \t") for line in lines), last]))
     if first and text.startswith(("[", "*", ".")):
         return f'{{"{text[0]}"}}{text[1:]}'
     return text

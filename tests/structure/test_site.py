@@ -19,10 +19,9 @@ from translucid.runs.keys import keys
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
+import build  # noqa: E402
 import commands  # noqa: E402
 import links  # noqa: E402
-
-import build  # noqa: E402
 
 MENUS = ("index", "tutorial", "commands/train")
 """Pages with a menu of all pages; those of the others take half of the time, and link to the same."""

@@ -21,7 +21,6 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.presets import recipes
 from translucid.runs.run_folder import RunFolder
-from translucid.runs.tensor_file import load_tensors
 from translucid.training.progress import Progress
 
 from ..conftest import SHAPE
@@ -48,50 +47,6 @@ def test_a_moses_pair_that_the_shell_has_spread(call, tmp_path):
     done = call("train", "--train", *files, "--valid", *files, "--out", tmp_path / "run", "--set", *shape, *LIMITS)
     assert done.code == 0, done.err
     assert "120 pairs" in done.err
-
-
-def test_several_seeds_are_runs_that_a_table_sums_up(call, corpus, tmp_path, monkeypatch):
-    files = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "test.tsv", "--no-tune"]
-    settings = ["--set", *SHAPE, *LIMITS]
-    done = call(*files, "--seeds", 1, 2, "--out", tmp_path / "all", *settings)
-    assert done.code == 0, done.err
-    assert f"compare the runs with translucid compare {tmp_path / 'all'}" in done.err
-    # A run after another one is the same as alone.
-    assert call(*files, "--out", tmp_path / "alone", *settings, "training.seed=2").code == 0
-    models = [tmp_path / name / "model.safetensors" for name in ("all/seed-1", "all/seed-2", "alone")]
-    first, second, alone = (load_tensors(model)[0] for model in models)
-    assert all(torch.equal(second[name], alone[name]) for name in alone)
-    assert not all(torch.equal(first[name], alone[name]) for name in alone)
-    table = call("compare", tmp_path / "all", "--test", corpus / "test.tsv").out
-    assert "mean of 2 seeds" in table and "source words" not in table
-    # Seed 3 is begun, the others are over.
-    done = call(*files, "--resume", "--seeds", 1, 2, 3, "--out", tmp_path / "all", *settings)
-    assert done.code == 0 and (tmp_path / "all" / "seed-3" / "model.safetensors").exists()
-    done = call(*files, "--seeds", 4, 3, "--out", tmp_path / "all", *settings)
-    assert done.code == 2 and "seed-3: holds a run already" in done.err and not (tmp_path / "all" / "seed-4").exists()
-
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("translucid.cli.train._train", interrupted)
-    done = call(*files, "--seeds", 4, 5, "--out", tmp_path / "all", *settings)
-    assert done.code == 130 and "run 1 of 2" in done.err and "run 2" not in done.err
-    assert "repeat the command with --resume" in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--seeds", "1", "1"], "--seeds names a seed twice"),
-        (["--seeds", "1", "--set", "training.seed=2"], "--seeds and training.seed do not go together"),
-        (["--seeds", "1", "--train", "-"], "--seeds reads its files for each seed"),
-        (["--seeds", "1", "--mix", "-=0.5"], "--seeds reads its files for each seed"),
-    ],
-)
-def test_seeds_that_do_not_fit(call, tmp_path, arguments, said):
-    done = call("train", *arguments, "--out", tmp_path / "run")
-    assert done.code == 2 and said in done.err
-    assert not (tmp_path / "run").exists()
 
 
 def count_in(folder):

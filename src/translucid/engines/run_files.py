@@ -7,8 +7,9 @@ model has a folder with such files for each direction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from translucid.inspection.lens import TunedLens
     from translucid.models.protocol import SequenceModel
 
+Fitted = TypeVar("Fitted")
 LARGEST_SCORES = 1 << 24
 """The largest size of the file of validation scores, in bytes: room for two million words."""
 _FIX = "Delete it, or run translucid tune %s again."
@@ -151,7 +153,7 @@ def load_alignment_layer(run: RunFolder, languages: Languages, model: SequenceMo
 
     from translucid.decoding.maps import AlignmentLayer, forced_pass
 
-    tensors = _fitted_tensors(run, ALIGNMENT, languages, "--alignments")
+    tensors = _fitted(run, ALIGNMENT, languages, "--alignments", load_tensors)
     if tensors is None:
         return None
     device = model.output.weight.device
@@ -178,7 +180,7 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
     """
     from translucid.inspection.lens import new_tuned_lens
 
-    tensors = _fitted_tensors(run, LENS, languages, "--lens")
+    tensors = _fitted(run, LENS, languages, "--lens", load_tensors)
     if tensors is None:
         return None
     try:
@@ -190,8 +192,10 @@ def load_tuned_lens(run: RunFolder, languages: Languages, model: SequenceModel) 
     return lens.eval().requires_grad_(False)
 
 
-def _fitted_tensors(run: RunFolder, name: str, languages: Languages, option: str) -> dict[str, Tensor] | None:
-    """Read tensors that were fitted to the model of a run; None without any for these languages.
+def _fitted(
+    run: RunFolder, name: str, languages: Languages, option: str, read: Callable[[Path], tuple[Fitted, dict[str, Any]]]
+) -> Fitted | None:
+    """Read, with `read`, what was fitted to the model of a run; None without it for these languages.
 
     Raises:
         UserError: the file is damaged, or belongs to another model.
@@ -199,8 +203,8 @@ def _fitted_tensors(run: RunFolder, name: str, languages: Languages, option: str
     file = fitted_file(run, name, languages)
     if not file.exists():
         return None
-    tensors, facts = load_tensors(file)
-    return tensors if _is_for(facts, run, languages, file, option) else None
+    fitted, facts = read(file)
+    return fitted if _is_for(facts, run, languages, file, option) else None
 
 
 def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDArray[np.float32]] | None:
@@ -209,11 +213,7 @@ def load_alignment_arrays(run: RunFolder, languages: Languages) -> dict[str, NDA
     Raises:
         UserError: the file is damaged, or belongs to another model.
     """
-    file = fitted_file(run, ALIGNMENT, languages)
-    if not file.exists():
-        return None
-    arrays, facts = load_arrays(file)
-    return arrays if _is_for(facts, run, languages, file, "--alignments") else None
+    return _fitted(run, ALIGNMENT, languages, "--alignments", load_arrays)
 
 
 def _is_for(facts: dict[str, Any], run: RunFolder, languages: Languages, file: Path, option: str) -> bool:

@@ -71,9 +71,13 @@ class SystemTable:
             seeds.append({"name": group.name, "runs": group.runs, "scores": by_metric})
         return {"sentences": self.sentences, "systems": systems, "seeds": seeds, "signatures": self.signatures}
 
+    def _all_scores(self) -> Iterator[Score]:
+        for _, scores in self.systems:
+            yield from scores.values()
+
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Return the header and the rows of the table."""
-        tested = any(score.p_value is not None for _, scores in self.systems for score in scores.values())
+        tested = any(score.p_value is not None for score in self._all_scores())
         header = ["system"]
         for metric in self.signatures:
             header += [metric, "p"] if tested else [metric]
@@ -95,7 +99,7 @@ class SystemTable:
     def notes(self) -> list[str]:
         """Return what the figures of the table mean."""
         notes = [f"{self.sentences:,} sentences"]
-        if any(score.interval is not None for _, scores in self.systems for score in scores.values()):
+        if any(score.interval is not None for score in self._all_scores()):
             notes.append("± of a system: half of the 95 % confidence interval (bootstrap, 1,000 samples)")
             notes.append("p: paired bootstrap resampling against the first system")
         if self.seeds:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePath
 
 from translucid import __version__
@@ -50,7 +51,7 @@ class ModelCard:
     def text(self) -> str:
         """Return the content of README.md."""
         sections = (self._metadata(), self._usage(), self._data(), self._scores(), self._limits())
-        return "\n".join(line for section in sections for line in section)
+        return "\n".join(chain.from_iterable(sections))
 
     def _metadata(self) -> list[str]:
         codes = [code for code in (*self.languages, *self.pieces) if code and _CODE.fullmatch(code)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from translucid.api.translator import Translator
@@ -53,7 +54,7 @@ def context_sentence(models: Models, text: str) -> Record:
 def log_odds(translator: Translator, before: Sequence[str], sentence: str, translations: Sequence[str]) -> float:
     """Return log p(y | before, sentence) - log p(y' | before, sentence) for two translations y and y', in nats."""
     pipeline, rows = translator.pipeline, []
-    for pair in pipeline.pairs([(sentence, translation) for translation in translations]):
+    for pair in pipeline.pairs([*product([sentence], translations)]):
         context = pipeline.joined(pipeline.before(before), len(pair.source))
         rows.append(([*context, *pair.source], pair.target))
     prefix_length = len(translator.tokenizer.target_opening)

@@ -178,7 +178,9 @@ def _add(document: SlottedXml, item: Element, place: str) -> None:
     """Add a string: a plain text, or runs with formats. The pronunciation of its characters goes with them."""
     sounds = [child for child in item.children if child.name == "s:rPh"]
     runs, text = item.children_except("s:rPh", "s:phoneticPr"), item.child("s:t")
-    words = "".join(run.text if run.name == "s:t" else _words_of(run) for run in runs)
+    words = ""
+    for run in runs:
+        words += run.text if run.name == "s:t" else _words_of(run)
     if not is_language(words):
         return
     first = len(document.segments)

@@ -17,7 +17,7 @@ from translucid.documents.document import Segment
 from translucid.documents.strings.plural_forms import PluralForms, place_of_form
 from translucid.documents.tagged_text import TaggedText
 from translucid.documents.xml.slots import Kept, SlottedXml, Targets
-from translucid.documents.xml.xliff import agree
+from translucid.documents.xml.xliff import refuse_other_languages
 from translucid.documents.xml.xml_file import XmlFile
 from translucid.documents.xml.xml_inline import escaped
 from translucid.documents.xml.xml_messages import Message, add_message
@@ -136,14 +136,8 @@ class _Reader:
             root = root.parent
         self.root = root
         source, target = root.attributes.get("sourcelanguage"), root.attributes.get("language")
-        if not (agree(self.languages[0], source) and agree(self.languages[1], target)):
-            raise UserError(
-                f"is from {source or '?'} to {target or '?'}, the translator from {self.languages[0]}"
-                f" to {self.languages[1]}",
-                file=self.file.name,
-                line=root.line,
-                fix="Take a translator of its languages, or change the attributes of <TS>.",
-            )
+        fix = "Take a translator of its languages, or change the attributes of <TS>."
+        refuse_other_languages(self.languages, (source, target), (self.file.name, root.line), fix)
 
     def _texts(self, unit: Element, text: str, old: list[Element], is_plural: bool, *, keeps: bool) -> Iterator[_Text]:
         """Yield the texts of a message, whose segments are added; the source is the same for all plural forms."""

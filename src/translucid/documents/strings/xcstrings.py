@@ -1,7 +1,7 @@
 """Apple's .xcstrings: a catalogue of all languages in JSON, in which each string gets a translation.
 
 The state of a model's translation is `needs_review`. Plurals get the forms of the target language; variations by device
-stay. Strings that are not translated (`shouldTranslate`) or no longer used (`stale`) stay.
+stay. Strings with `shouldTranslate: false` and stale strings stay.
 """
 
 from __future__ import annotations

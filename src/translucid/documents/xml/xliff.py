@@ -170,14 +170,8 @@ class _Xliff:
             if root.name in _LANGUAGES and root.start not in self.roots:
                 self.roots[root.start] = root
                 source, target = map(root.attributes.get, _LANGUAGES[root.name])
-                if not (agree(self.languages[0], source) and agree(self.languages[1], target)):
-                    raise UserError(
-                        f"is from {source} to {target or '?'}, the translator from {self.languages[0]}"
-                        f" to {self.languages[1]}",
-                        file=self.file.name,
-                        line=root.line,
-                        fix="Take a translator of its languages.",
-                    )
+                place = self.file.name, root.line
+                refuse_other_languages(self.languages, (source, target), place, "Take a translator of its languages.")
             root = root.parent
 
     def _pair(self, unit: Element, segment: Element) -> None:
@@ -244,6 +238,25 @@ class _Xliff:
 def agree(code: str | None, declared: str | None) -> bool:
     """Whether a language of the translation may be the declared one; unknown languages agree with all."""
     return not code or not declared or not usual_code(code) or short_code(code) == short_code(declared)
+
+
+def refuse_other_languages(languages: Languages, declared: Languages, place: tuple[str, int], fix: str) -> None:
+    """Check that a document may be of the languages of the translation.
+
+    Args:
+        languages: the languages of the translation.
+        declared: those that the document declares.
+        place: the name of the document, and the line with its languages.
+        fix: the advice if they differ.
+
+    Raises:
+        UserError: they differ.
+    """
+    if all(map(agree, languages, declared)):
+        return
+    source, target = declared
+    what = f"is from {source or '?'} to {target or '?'}, the translator from {languages[0]} to {languages[1]}"
+    raise UserError(what, file=place[0], line=place[1], fix=fix)
 
 
 def _role(numbers: dict[str, int], element: Element) -> Role:

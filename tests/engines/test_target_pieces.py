@@ -1,12 +1,17 @@
 """In directions that no pair taught, only pieces of the target language are candidates."""
 
+import math
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import torch
 
 from tests.conftest import SHAPE
 from translucid.api.translator import Translator
 from translucid.cli.main import run
 from translucid.data.readers.corpus import read_pairs
+from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.target_pieces import of_languages, pieces_file
 from translucid.ground.special import SPECIAL
@@ -51,10 +56,16 @@ def test_only_pieces_of_the_target_language_are_written(three_languages, engine,
     assert set(best.tokens) <= allowed
 
 
-def test_terms_may_have_other_pieces(three_languages):
-    translator = Translator.load(three_languages, "cpu", source="es", target="fr").with_terms([("perro", "perro")])
-    assert "perro" in translator.translate(TEXTS[1], split=False).text
-    assert translator.torch_engine.shortlist is not None
+def test_constraints_may_have_other_pieces(three_languages):
+    translator = Translator.load(three_languages, "cpu", source="es", target="fr")
+    (source,), (phrase,) = translator.tokenizer.encode_source(TEXTS[:1]), translator.tokenizer.encode_target(["playa"])
+    assert not set(phrase) <= capitals(translator)
+    nowhere = torch.zeros(translator.tokenizer.target_size, dtype=torch.bool)
+    constraints = Constraints([[Wanted((Form(tuple(phrase)),))]], Edges(nowhere, nowhere))
+    ids, options = [[*source, SPECIAL.end]], DecodingOptions(beam=4)
+    ((best, *_),) = translator.torch_engine.decode(ids, options, constraints=constraints)
+    assert set(best.tokens) <= capitals(translator) | set(phrase) and math.isfinite(best.score)
+    assert tuple(phrase) in pairwise(best.tokens)
 
 
 def test_trained_directions_have_all_pieces(three_languages):

@@ -113,3 +113,10 @@ def test_weights_that_forget_never_win(small_run, monkeypatch):
     assert not more.is_better(more.measure(None, None), score=3.0, loss=1.0)
     scores[4] = 49.5
     assert more.measure(None, None).score == 90
+
+
+def test_sentences_are_spread_over_a_sorted_file(small_run):
+    tokenizer = RunFolder(small_run).tokenizer()
+    ten = [Pair(f"source {number}", f"target {number}") for number in range(10)]
+    assert validator(tokenizer, 4, ten).sources == ["source 0", "source 2", "source 5", "source 7"]
+    assert len(validator(tokenizer, 40, ten).sources) == 10

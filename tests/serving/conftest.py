@@ -29,8 +29,8 @@ from translucid.runs.run_folder import RunFolder
 from translucid.serving import catalogue
 from translucid.serving.app import create_app
 from translucid.serving.catalogue import load
-from translucid.serving.routes import document_jobs
-from translucid.serving.routes.document_jobs import DocumentJobs
+from translucid.serving.documents import document_translation
+from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.server_options import ServerOptions
 from translucid.training.experiment import run_experiment
 
@@ -181,14 +181,14 @@ def jobs(monkeypatch):
 def held(monkeypatch):
     """Keeps documents from being translated until it is set."""
     go = threading.Event()
-    stream = document_jobs.translated
+    stream = document_translation.translated
 
     def waiting(*given, **named):
         while not go.wait(0.01):
-            document_jobs.between_steps()
+            document_translation.between_steps()
         return stream(*given, **named)
 
-    monkeypatch.setattr(document_jobs, "translated", waiting)
+    monkeypatch.setattr(document_translation, "translated", waiting)
     yield go
     go.set()
 

@@ -14,8 +14,9 @@ from translucid.documents.document import Segment, Target
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import Mark, Side, TaggedText
 from translucid.ground.cancellation import Cancelled
-from translucid.serving.queue.job_files import JobFiles
-from translucid.serving.routes import document_jobs, editing
+from translucid.serving.documents import document_translation
+from translucid.serving.documents.job_files import JobFiles
+from translucid.serving.routes import editing
 
 from .test_documents import ended, send, until
 
@@ -109,15 +110,15 @@ def test_what_a_person_writes_meanwhile_stays(client, held):
 def reading(monkeypatch):
     """Downloads wait, while they read the document anew, until its event is set; `begun` counts them."""
     state = SimpleNamespace(go=threading.Event(), begun=0)
-    read = document_jobs.read_document
+    read = document_translation.read_document
 
     def slowly(*given):
         state.begun += 1
         while not state.go.wait(0.01):
-            document_jobs.between_steps()
+            document_translation.between_steps()
         return read(*given)
 
-    monkeypatch.setattr(document_jobs, "read_document", slowly)
+    monkeypatch.setattr(document_translation, "read_document", slowly)
     state.go.set()  # the document is read once to be translated
     yield state
     state.go.set()
@@ -136,7 +137,7 @@ def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
     job = ended(client, send(client).json())
     result(client, job)
     corrected(client, job, "Yo canto.")
-    read = document_jobs.read_document
+    read = document_translation.read_document
     coming = iter([error])
 
     def failing(*given):
@@ -144,7 +145,7 @@ def test_a_download_that_fails_costs_no_correction(client, monkeypatch, error):
             raise error
         return read(*given)
 
-    monkeypatch.setattr(document_jobs, "read_document", failing)
+    monkeypatch.setattr(document_translation, "read_document", failing)
     assert client.get(f"/documents/{job['id']}/result").status_code in (500, 503)
     assert result(client, job).startswith("Yo canto.\n")
 
@@ -223,7 +224,7 @@ def test_many_tags_are_shown_and_read_off_the_event_loop_in_linear_time(jobs, se
 
 
 def test_a_segment_of_too_many_tags_is_refused(client, monkeypatch):
-    monkeypatch.setattr(document_jobs, "MOST_MARKS", 10)
+    monkeypatch.setattr(document_translation, "MOST_MARKS", 10)
     told = ended(client, send(client, b"<p>I sing" + b" <i>a</i>" * 6 + b" song.</p>", "a.html").json())
     assert (told["state"], "more than 10 tags" in told["error"]) == ("failed", True)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from translucid.serving.routes import detection
-from translucid.serving.routes.detection import detect, detect_sources
+from translucid.serving import detection
+from translucid.serving.detection import detect, detect_sources
 
 
 @pytest.fixture

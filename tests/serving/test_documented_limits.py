@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from translucid.serving import app as application
+from translucid.serving.documents import document_jobs, document_translation
 from translucid.serving.edge import connections, incoming, rate_limits
 from translucid.serving.queue import worker_pool
-from translucid.serving.routes import document_jobs, glossaries, inspection, memory
+from translucid.serving.routes import glossaries, inspection, memory
 from translucid.serving.server_options import ServerOptions
 from translucid.serving.texts import SHORT
 
@@ -32,7 +33,7 @@ OPTIONS = ServerOptions()
         f"requests of up to {SHORT} characters are batched",
         f"At most {worker_pool.PLACES} jobs may run or wait, {worker_pool.SHARE} per client",
         f"at most {OPTIONS.documents} running or waiting, {document_jobs.SHARE} per client",
-        f"{OPTIONS.document_segments:,} segments and {document_jobs.MOST_MARKS:,} tags each",
+        f"{OPTIONS.document_segments:,} segments and {document_translation.MOST_MARKS:,} tags each",
         f"{glossaries.MOST}, in memory; one expires after a week without use",
         f"freed memory returns to the system within {NUMBERS[application.TIDY_SECONDS]} seconds",
         f"at most {NUMBERS[memory.WRITE_SECONDS]} seconds, in a thread of their own; at most {memory.PENDING} wait",
@@ -46,7 +47,7 @@ def test_limits_in_the_page_on_security(text):
     "text",
     [
         f"Attention is shown for texts of up to {inspection.LOOKED} characters",
-        f"each of at most {document_jobs.LONGEST:,} characters and {document_jobs.MOST_MARKS:,} tags",
+        f"each of at most {document_translation.LONGEST:,} characters and {document_translation.MOST_MARKS:,} tags",
         f"| {OPTIONS.documents}, {document_jobs.SHARE} per client |",
         f"| stored documents | {document_jobs.KEPT}, {document_jobs.KEPT_BYTES / 2**30:g} GiB of files |",
         f"accepted on the page, up to {NUMBERS[memory.MOST]} entries",

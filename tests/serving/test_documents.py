@@ -14,10 +14,10 @@ import pytest
 from translucid.api.translator import Translator
 from translucid.serving import app as application
 from translucid.serving import texts
-from translucid.serving.queue import job_files
-from translucid.serving.queue.job_files import JobFiles
-from translucid.serving.routes import document_jobs
-from translucid.serving.routes.document_jobs import DocumentJobs, Job, disposition
+from translucid.serving.documents import document_job, document_jobs, document_translation, job_files
+from translucid.serving.documents.document_job import Job, disposition
+from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents.job_files import JobFiles
 
 LANGUAGES = {"source": "en", "target": "es"}
 
@@ -289,7 +289,7 @@ def test_a_failure_of_ours_is_told_as_one(client, monkeypatch, caplog):
 def test_short_requests_go_first_for_some_time(monkeypatch):
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
     begun = time.monotonic()
-    document_jobs._pause_for_short_requests(served, 0.3)
+    document_translation._pause_for_short_requests(served, 0.3)
     assert 0.3 <= time.monotonic() - begun < 5
     steps = []
 
@@ -297,8 +297,8 @@ def test_short_requests_go_first_for_some_time(monkeypatch):
         steps.append(1)
         served.batcher.sentences = 5 - len(steps)
 
-    monkeypatch.setattr(document_jobs, "between_steps", step)
-    document_jobs._pause_for_short_requests(served, 1000)  # until nobody waits
+    monkeypatch.setattr(document_translation, "between_steps", step)
+    document_translation._pause_for_short_requests(served, 1000)  # until nobody waits
     assert len(steps) == 5
 
 
@@ -307,7 +307,7 @@ def test_the_estimated_time():
     assert job.seconds_left is None and job.file_name == "notes.v2_es.txt"
     job.characters_done = 20
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(document_jobs.time, "monotonic", lambda: 110.0)
+        patched.setattr(document_job.time, "monotonic", lambda: 110.0)
         assert job.seconds_left == 15
         job.state = "done"
         assert job.seconds_left is None
@@ -316,13 +316,13 @@ def test_the_estimated_time():
 def test_a_document_gives_way_for_some_time_while_requests_wait(monkeypatch):
     clock, steps = SimpleNamespace(now=100.0), []
     clock.monotonic, clock.sleep = (lambda: clock.now), (lambda seconds: setattr(clock, "now", clock.now + seconds))
-    monkeypatch.setattr(document_jobs, "time", clock)
-    monkeypatch.setattr(document_jobs, "between_steps", lambda: steps.append(clock.now))
+    monkeypatch.setattr(document_translation, "time", clock)
+    monkeypatch.setattr(document_translation, "between_steps", lambda: steps.append(clock.now))
     served = SimpleNamespace(batcher=SimpleNamespace(sentences=1))
-    document_jobs._pause_for_short_requests(served, 0.025)
+    document_translation._pause_for_short_requests(served, 0.025)
     assert steps == pytest.approx([100, 100.01, 100.02, 100.03])
     served.batcher.sentences = 0
-    document_jobs._pause_for_short_requests(served, 9)
+    document_translation._pause_for_short_requests(served, 9)
     assert len(steps) == 5
 
 

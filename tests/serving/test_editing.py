@@ -8,7 +8,7 @@ from translucid.api.translator import Translator
 from translucid.data.readers.corpus import Pair
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Mark, TaggedText
-from translucid.serving.queue.job_files import Counts, JobFiles, Row
+from translucid.serving.documents.job_files import Counts, JobFiles, Row
 from translucid.serving.routes import editing
 
 from .test_documents import ended, send

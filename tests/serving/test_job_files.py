@@ -7,9 +7,9 @@ import pytest
 
 from translucid.documents.document import Segment, Target
 from translucid.documents.tagged_text import Mark, Side, TaggedText
+from translucid.serving.documents import job_files
+from translucid.serving.documents.job_files import Counts, JobFiles, Row
 from translucid.serving.edge.failures import GoneError
-from translucid.serving.queue import job_files
-from translucid.serving.queue.job_files import Counts, JobFiles, Row
 
 
 class FullDisk(io.BytesIO):

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.probes.fonts import FONTS, set_in
-from translucid.serving.routes import document_jobs
+from translucid.serving.documents import document_translation
 
 from .test_clients import address, serving  # noqa: F401
 from .test_page import fresh, watched
@@ -204,16 +204,16 @@ def test_what_goes_wrong_is_said(page):
 
 
 def test_one_that_takes_long_shows_how_far_it_is_and_can_be_cancelled(context, address, monkeypatch):  # noqa: F811
-    stream = document_jobs.translated
+    stream = document_translation.translated
 
     def slow(*given, **more):
         for found in stream(*given, **more):
             for _ in range(20):
-                document_jobs.between_steps()
+                document_translation.between_steps()
                 time.sleep(0.01)
             yield found
 
-    monkeypatch.setattr(document_jobs, "translated", slow)
+    monkeypatch.setattr(document_translation, "translated", slow)
     with fresh(context) as page:  # a request for the progress may be on its way when the document is deleted
         page.goto(address)
         page.get_by_role("button", name="Documents").click()

@@ -17,12 +17,13 @@ from starlette.concurrency import run_in_threadpool
 from translucid.ground.atomic import write_output
 from translucid.ground.errors import UserError
 from translucid.kernels.pytorch import require_pytorch
+from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.document_context import sentences_before
+from translucid.serving.documents.document_job import Job
+from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.language_pairs import AnyServed, ServedPivot
 from translucid.serving.queue.request_context import RequestContext, RequestTask
-from translucid.serving.routes.detection import detect_sources, translate_from_any
-from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.texts import TextTranslation, begin, split_texts, translate_texts, with_terminology
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from fastapi.responses import Response
 
 from translucid.ground.errors import missing_package
 from translucid.kernels.pytorch import has_pytorch
+from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.queue.request_context import RequestContext
 from translucid.serving.routes.deepl import DeepL, DeepLDocuments
 from translucid.serving.routes.deepl_glossaries import DeepLGlossaries, DeepLMultilingualGlossaries
-from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.routes.editing import Editing
 from translucid.serving.routes.libretranslate import LibreTranslate
 from translucid.serving.routes.listing import ListingRoutes

@@ -18,14 +18,15 @@ from starlette.concurrency import run_in_threadpool
 from translucid.documents.xml.xml_fragment import Elements, XmlFragment
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
+from translucid.serving.detection import translate_from_any
+from translucid.serving.documents.document_job import Job
+from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError, GoneError, as_server_errors
 from translucid.serving.edge.incoming import are_texts, as_list, text_field, texts_field
 from translucid.serving.edge.rate_limits import REMEMBERED
 from translucid.serving.language_pairs import AnyServed, Codes, Languages
 from translucid.serving.queue.batcher import in_chunks
 from translucid.serving.queue.request_context import Handlers, RequestTask
-from translucid.serving.routes.detection import translate_from_any
-from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.routes.glossaries import Glossaries
 from translucid.serving.routes.libretranslate import name_of
 from translucid.serving.texts import translate_html, translate_tagged, translate_texts, with_terminology

@@ -16,13 +16,15 @@ from translucid.documents.document import Target
 from translucid.documents.tag_projection import readable
 from translucid.ground.cancellation import between_steps
 from translucid.ground.errors import UserError
+from translucid.serving.documents.document_job import Job
+from translucid.serving.documents.document_jobs import DocumentJobs
+from translucid.serving.documents.document_translation import needs_no_translation, served_with_terms
+from translucid.serving.documents.job_files import Row
 from translucid.serving.edge.failures import ApiError, ServerError
 from translucid.serving.edge.incoming import are_texts, flag_field, number_field, source_field, text_field
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import Served
-from translucid.serving.queue.job_files import Row
 from translucid.serving.queue.request_context import Handlers, RequestTask
-from translucid.serving.routes.document_jobs import DocumentJobs, Job
 from translucid.serving.shown_marks import read_shown, shown, tags_of
 
 MOST_ROWS = 500
@@ -161,11 +163,11 @@ class Editing(Handlers):
         text = readable(row.segment.source).text
         matches: list[dict[str, Any]] = []
         terms: list[dict[str, Any]] = []
-        if not job.source or self.jobs.same(job.source, job.target):
+        if not job.source or needs_no_translation(self.context.catalogue, job.source, job.target):
             return {"matches": matches, "terms": terms}
         if self.context.memory and (recall := self.context.memory.recall(job.source, job.target)):
             matches = [match.record() for match in recall.shown(text)]
-        served = self.jobs.served(job)
+        served = served_with_terms(self.context.catalogue, job)
         # With a pivot language, the terms are not of the source.
         of_text = served.translator.terms_in(text) if isinstance(served, Served) else []
         for match in of_text:

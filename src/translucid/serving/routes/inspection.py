@@ -17,6 +17,7 @@ from translucid.decoding.continuations import continuations
 from translucid.decoding.limits import length_limit
 from translucid.inspection.html import beam_record
 from translucid.inspection.words import word_spans
+from translucid.serving.detection import detect
 from translucid.serving.document_context import sentences_before, unknown_sentences
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
@@ -29,7 +30,6 @@ from translucid.serving.edge.incoming import (
 from translucid.serving.edge.rendering import rendered
 from translucid.serving.language_pairs import AnyServed, Served, ServedPivot
 from translucid.serving.queue.request_context import Handlers, RequestContext, RequestTask
-from translucid.serving.routes.detection import detect
 from translucid.serving.routes.sentence_inspector import LOOKED, MAPS, SentenceInspector, pivot_rows, pivot_steps
 from translucid.serving.texts import begin, split_texts
 

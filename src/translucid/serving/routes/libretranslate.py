@@ -14,6 +14,8 @@ from starlette.concurrency import run_in_threadpool
 
 from translucid.data.readers.corpus import Pair
 from translucid.documents.kinds import KINDS
+from translucid.serving.detection import detect, detect_sources
+from translucid.serving.documents.document_jobs import DocumentJobs
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import (
     flag_field,
@@ -26,8 +28,6 @@ from translucid.serving.edge.incoming import (
 )
 from translucid.serving.language_pairs import ServedPivot
 from translucid.serving.queue.request_context import Handlers
-from translucid.serving.routes.detection import detect, detect_sources
-from translucid.serving.routes.document_jobs import DocumentJobs
 from translucid.serving.texts import TextTranslation, by_language, translate_html, translate_texts
 
 SUGGESTED = "suggested"

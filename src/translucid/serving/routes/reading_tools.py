@@ -18,12 +18,12 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from translucid.data.languages import usual_code
+from translucid.serving.detection import detect_sources, translate_from_any
 from translucid.serving.edge.failures import ApiError
 from translucid.serving.edge.incoming import are_texts, choice_field, text_field, texts_field
 from translucid.serving.language_pairs import AnyServed
 from translucid.serving.queue.request_context import RequestTask
 from translucid.serving.routes.deepl import DeepL
-from translucid.serving.routes.detection import detect_sources, translate_from_any
 from translucid.serving.texts import by_language, translate_html, translate_texts
 
 ALTERNATIVES = 3

@@ -1,0 +1,1 @@
+"""The documents that a server translates: jobs, their files and their results."""

@@ -294,6 +294,15 @@ def browser():
         yield started
 
 
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory):
+    """Firefox, one tab for all modules."""
+    from tests.probes.firefox import firefox
+
+    with firefox(tmp_path_factory.mktemp("firefox")) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def context(browser):
     """Where a browser opens pages, whose timers run faster.

@@ -1,5 +1,9 @@
-"""The scripts of a web export compute what PyTorch computes with the same rounded weights, in Chromium, from files."""
+"""The scripts of a web export compute what PyTorch computes with the same rounded weights, from files.
 
+All is tested in Chromium; in Firefox one page of each kind of model.
+"""
+
+import json
 import math
 from itertools import chain
 
@@ -88,11 +92,21 @@ def page(context):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_page_computes_what_pytorch_computes(exported, page, name):
-    model, tokenizer, folder = exported(name)
-    asked = [(TEXTS[0], []), (TEXTS[1], []), (TEXTS[2], []), (TEXTS[0], [HEADS[name]])]
+    *_, folder = exported(name)
     page.goto((folder / "index.html").as_uri())
+    compare(exported, name, page.evaluate(ASK, asked(name)))
+
+
+def asked(name):
+    """Return texts, each with the heads that are off."""
+    return [(TEXTS[0], []), (TEXTS[1], []), (TEXTS[2], []), (TEXTS[0], [HEADS[name]])]
+
+
+def compare(exported, name, answers):
+    """Compare a page's answers with PyTorch."""
+    model, tokenizer, _ = exported(name)
     scores = set()
-    for (text, off), answer in zip(asked, page.evaluate(ASK, asked), strict=True):
+    for (text, off), answer in zip(asked(name), answers, strict=True):
         searched = Ablation(tuple(off)).applied(rounded(model)) if off else rounded(model)
         (source,) = tokenizer.encode_source([text])
         assert answer["ids"] == [*source, SPECIAL.end]
@@ -108,7 +122,7 @@ def test_a_page_computes_what_pytorch_computes(exported, page, name):
         assert answer["logProbs"] == pytest.approx(forced.log_probs[0].tolist(), abs=1e-4)
         if not off:  # the maps of heads that are off are not compared
             compare_maps(answer["maps"], forced.maps)
-    assert len(scores) == len(asked)  # the head changes something
+    assert len(scores) == len(answers)  # the head changes something
 
 
 def compare_maps(maps, expected):
@@ -145,6 +159,23 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     expect(page.locator("#problem")).to_contain_text("this model takes 50")
     expect(page.locator("#translation")).to_contain_text("12:30")
     assert {url.split(":")[0] for url in requests} == {"file"}
+
+
+@pytest.mark.parametrize("name", ["post-norm", "bahdanau"])
+def test_firefox_computes_and_shows_the_same(exported, firefox, name):
+    *_, folder = exported(name)
+    firefox.open(f"{(folder / 'index.html').as_uri()}#I%20like%20soccer")
+    compare(exported, name, json.loads(firefox.run(f"async () => JSON.stringify(({ASK})({json.dumps(asked(name))}))")))
+    translation = firefox.wait("document.querySelector('#translation').textContent")
+    words = "[...document.querySelectorAll('#seeing .below .word')].map((word) => word.textContent)"
+    assert firefox.run(f"() => {words}.slice(0, -1).join(' ')") == translation
+    assert firefox.run("() => document.querySelectorAll('#seeing svg path').length")
+    firefox.run("() => document.querySelectorAll('[role=tab]')[1].click()")
+    firefox.run(f"() => document.querySelector('[data-head=\"{HEADS[name]}\"]').click()")
+    assert firefox.wait("document.querySelector('.switched strong')?.textContent") == "1 head is off. "
+    firefox.run("() => document.querySelectorAll('[role=tab]')[2].click()")
+    assert firefox.run("() => document.querySelectorAll('.tree .node').length")
+    assert firefox.errors == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
 # make check  style and types only
-# make docs   the documentation as a site, in build/site; a dead link or a warning is an error
+# make docs   the documentation as a site, in build/site, with the model of `make demo` if there is one; a dead link or a warning is an error
 # make pictures  the pictures of the docs, made anew with runs/demo
 
 PYTHON ?= python3

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from translucid.cli.export import write_web_page
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
 from translucid.ground.console import Console
 from translucid.lessons import recording, runs, state_recording
 from translucid.lessons.lessons import LESSONS
 from translucid.lessons.models import Models
-from translucid.lessons.pages import save_pages
+from translucid.lessons.pages import DEMO_PAGE, save_pages
 from translucid.lessons.recording import record_of
 from translucid.lessons.runs import RECURRENT, context_run
 from translucid.runs.configuration import resolve
@@ -75,10 +76,11 @@ def records(models):
 
 
 @pytest.fixture(scope="session")
-def saved(records, tmp_path_factory):
+def saved(records, models, tmp_path_factory):
     """The lessons in a folder, as `translucid learn --save` writes them."""
     folder = tmp_path_factory.mktemp("saved") / "lessons"
     folder.mkdir()
+    write_web_page(models.demo, models.runs / "demo", folder / DEMO_PAGE)
     save_pages(folder, records)
     return folder
 

@@ -26,6 +26,16 @@ def numbers(page, where):
     return np.array([float(text.replace("−", "-").replace("%", "").strip() or "nan") for text in texts])
 
 
+def test_lessons_embed_the_translator_of_the_demo(lesson):
+    page = lesson("heads")
+    page.locator("iframe").scroll_into_view_if_needed()
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("tab", name="Heads")).to_have_attribute("aria-selected", "true")
+    expect(frame.get_by_role("switch")).to_have_count(2 * (1 + 2 + 2))
+    assert frame.locator("h1").is_hidden()
+    expect(lesson("masks").locator("iframe")).to_have_count(0)
+
+
 PAINTED = """(labels) => labels.map((label) => [label.querySelector("span"), label.querySelector("rect")]
   .map((one, i) => getComputedStyle(one)[i ? "fill" : "backgroundColor"]))"""
 

@@ -38,7 +38,7 @@ def site(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(furo, "_compute_navigation_tree", menu_of_some)
         patched.setattr(SearchEnglish, "stem", cache(SearchEnglish.stem))  # the same words stand on all pages
-        assert build.build(folder, described=False) == 0
+        assert build.build(folder, described=False, runs=folder.parent / "none") == 0
     return folder
 
 
@@ -58,10 +58,19 @@ def test_lessons_and_search_are_in_it(site):
     assert "beam" in (site / "searchindex.js").read_text()
 
 
+def test_the_first_page_embeds_the_demo_only_if_it_was_trained(site, tmp_path):
+    assert "<iframe" not in (site / "index.html").read_text()
+    build.stage(tmp_path / "pages", described=False, demo=True)
+    frame = re.search(r'<iframe [^>]*src="([^"#]*)#text=[^"]+" title="', (tmp_path / "pages" / "index.md").read_text())
+    assert frame[1] == build.TRANSLATOR
+    (tmp_path / "index.html").write_text(frame[0])
+    assert len(links.dead(tmp_path)) == 1
+
+
 def test_a_dead_link_would_be_seen(tmp_path):
     (tmp_path / "b.html").write_text('<p id="there">')
     page = tmp_path / "a.html"
-    for good in ("b.html", "b.html#there", "#", "https://example.org", "mailto:x@example.org", "b.html?q=1"):
+    for good in ("b.html", "b.html#there", "#", "https://example.org", "mailto:x@example.org", "b.html?q=1", "b.html#text=a+b"):
         page.write_text(f'<a class="x" href="{good}">')
         assert links.dead(tmp_path) == []
     for bad in ("c.html", "b.html#nowhere", "../a.html", "#nowhere"):

@@ -189,24 +189,37 @@ def _to_firefox(request: _Request) -> None:
 def _to_web(request: _Request) -> None:
     from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned
-    from translucid.interop.web.export import export_web, refuse_other_models, rounded
+    from translucid.interop.web.export import refuse_other_models, rounded
 
     translator = request.translator
-    model, tokenizer, configuration = translator.model, translator.tokenizer, translator.configuration
-    refuse_other_models(model, tokenizer, configuration.decoding)
-    _refuse_edited(translator.torch_engine, tokenizer, request.run)
+    model, tokenizer = translator.model, translator.tokenizer
     if request.pairs:
+        refuse_other_models(model, tokenizer, translator.configuration.decoding)
         texts = greedy_texts(rounded(model), tokenizer, request.pairs, Tuned(engine="torch"))
         request.compare(texts, "the web page", "int8")
+    write_web_page(translator, request.run, request.out, request.overwrite)
+
+
+def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool = False) -> None:
+    """Write a folder with a page that translates in the browser.
+
+    Raises:
+        UserError: the page can't compute the model, or the folder exists already or can't be written.
+    """
+    from translucid.interop.web.export import export_web, refuse_other_models
+
+    model, tokenizer, configuration = translator.model, translator.tokenizer, translator.configuration
+    refuse_other_models(model, tokenizer, configuration.decoding)
+    _refuse_edited(translator.torch_engine, tokenizer, run)
     export_web(
         model,
         tokenizer,
-        request.out,
+        out,
         decoding=configuration.decoding,
         longest=translator.longest,
         languages=configuration.data.languages,
-        name=request.run.name,
-        overwrite=request.overwrite,
+        name=run.name,
+        overwrite=overwrite,
     )
 
 

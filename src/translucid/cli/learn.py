@@ -11,6 +11,7 @@ from typer import Option
 from translucid.cli import option
 from translucid.ground.atomic import refuse_to_lose, whole_folder
 from translucid.ground.console import Console
+from translucid.ground.errors import UserError
 from translucid.lessons.lessons import LESSONS
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def learn(
 
     The figures show numbers from small translators. A lesson whose models exist is live: it accepts your own sentences.
     --train trains the models, and `translucid demo` the one of lessons 3 to 12. The other lessons show recordings.
+    If the demo's model exists, some of the saved pages embed a translator that runs in the browser.
 
     **Examples**
 
@@ -60,12 +62,26 @@ def learn(
 
         records = {lesson.name: record_of(models, lesson) for lesson in LESSONS}
         with whole_folder(save) as folder:
+            _export_demo(models, folder, console)
             save_pages(folder, records)
         console.print(f"the lessons are in {save}: open {save / 'index.html'}", soft_wrap=True)
     elif any_live:
         _live(models, port, show, console)
     else:
         _recorded(port, show, console)
+
+
+def _export_demo(models: Models, folder: Path, console: Console) -> None:
+    """Write the web page of the demo's model beside the lessons, if the model exists and runs in a browser."""
+    from translucid.cli.export import write_web_page
+    from translucid.lessons.pages import DEMO_PAGE
+
+    if "demo" not in models.trained():
+        return
+    try:
+        write_web_page(models.demo, models.runs / "demo", folder / DEMO_PAGE)
+    except UserError as error:
+        console.print(f"the pages embed no translator: {error}", soft_wrap=True)
 
 
 def _recorded(port: int, show: bool, console: Console) -> None:

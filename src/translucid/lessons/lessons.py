@@ -20,6 +20,8 @@ class Lesson:
     """The functions and classes whose source is shown, as `module:name`."""
     runs: Sequence[str] = ("demo",)
     """The names of the runs whose numbers the figure shows."""
+    view: str = ""
+    """The view of the translator that the page embeds, `attention`, `heads` or `steps`; none if empty."""
 
 
 _FILE = files("translucid.lessons") / "lessons.toml"

@@ -27,6 +27,8 @@ from translucid.lessons.lessons import LESSONS, Lesson
 PAGES = Path(str(files("translucid.lessons"))) / "pages"
 RECORDED = PAGES.parent / "recorded"
 """The records that come with the package, a JSON file per lesson."""
+DEMO_PAGE = "translator"
+"""The folder beside saved pages with the demo's web export, which some of them embed."""
 
 
 SOURCES = PAGES.parent.parent.parent
@@ -75,28 +77,32 @@ def record_script(name: str, record: str) -> str:
     return f"(globalThis.lessonRecords ??= {{}})[{json.dumps(name)}] = {record};\n"
 
 
-def fixed_files(live: Collection[Lesson] = (), translator: str = "") -> dict[str, str]:
+def fixed_files(live: Collection[Lesson] = (), translator: str = "", *, embed: bool = False) -> dict[str, str]:
     """Return all files except the records, by name.
 
     Args:
         live: the lessons for which a server answers requests to `look` with records of other sentences.
         translator: the address of a translator's page, if there is one.
+        embed: whether pages embed the translator in the folder DEMO_PAGE.
     """
     content = {"index.html": index(translator, live=bool(live))}
     for lesson in LESSONS:
-        content[f"{lesson.name}.html"] = page(lesson, translator, live=lesson in live)
+        content[f"{lesson.name}.html"] = page(lesson, translator, live=lesson in live, embed=embed)
     content["lessons.js"] = bundle("main.js", [PAGES, WEB])
     styles = WEB / "tokens.css", WEB / "seeing.css", PAGES / "lesson.css"
     content["lessons.css"] = "".join(path.read_text(encoding="utf-8") for path in styles)
     return content
 
 
-def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
+def page(lesson: Lesson, translator: str = "", *, live: bool, embed: bool = False) -> str:
     """Return the page of a lesson."""
     number = LESSONS.index(lesson)
     text = (PAGES / "texts" / f"{lesson.name}.html").read_text(encoding="utf-8")
     before, question = text.split("<!-- question -->\n")
     lead, explanation = before.split("<!-- figure -->\n")
+    embedded = ""
+    if embed and lesson.view:
+        embedded = _template("embedded").substitute(folder=DEMO_PAGE, view=lesson.view)
     body = _template("lesson").substitute(
         number=number + 1,
         count=len(LESSONS),
@@ -105,6 +111,7 @@ def page(lesson: Lesson, translator: str = "", *, live: bool) -> str:
         explanation=explanation,
         code=_code(lesson),
         question=question,
+        embedded=embedded,
         neighbours=_neighbours(number),
     )
     scripts = f'<script defer src="records/{lesson.name}.js"></script>\n<script defer src="lessons.js"></script>\n'
@@ -119,9 +126,12 @@ def index(translator: str = "", *, live: bool = False) -> str:
 
 
 def save_pages(folder: Path, records: Mapping[str, str]) -> None:
-    """Write the lessons with records, JSON by lesson, into an empty folder; the pages need no server."""
+    """Write the lessons with records, JSON by lesson, into a folder; the pages need no server.
+
+    If the folder has a web export of the demo, in DEMO_PAGE, some pages embed it.
+    """
     (folder / "records").mkdir()
-    for name, text in fixed_files().items():
+    for name, text in fixed_files(embed=(folder / DEMO_PAGE).is_dir()).items():
         (folder / name).write_text(text, encoding="utf-8")
     for name, record in records.items():
         (folder / "records" / f"{name}.js").write_text(record_script(name, record), encoding="utf-8")

@@ -11,8 +11,10 @@ const SENTENCE = /(?<=[.!?…。！？]["'»”)]*)\s+/u;
 const $ = (id) => document.getElementById(id);
 const translator = new WebTranslator(MODEL);
 const { source, target, search } = translator;
-let [turn, timer, mode] = [0, null, "attention"];
+const link = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
+let [turn, timer, mode] = [0, null, link.get("view") ?? "attention"];
 
+if (window !== parent) document.body.classList.add("embedded"); // in a page that has a title of its own
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 const [from, into] = MODEL.languages;
 if (from) $("source-language").textContent = names.of(from);
@@ -24,7 +26,7 @@ $("ask").addEventListener("submit", (event) => { event.preventDefault(); transla
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); translate(); }
 });
-$("text").value = decodeURIComponent(location.hash.slice(1)); // a link can bring a text: index.html#I%20like%20soccer
+$("text").value = link.get("text") ?? "";
 if ($("text").value) translate();
 
 // Translate all sentences, and show each as soon as it is there.

@@ -1,5 +1,5 @@
 // The first translator with attention (Bahdanau et al. 2015, arXiv 1409.0473, section 3.1 and appendix A.2).
-// `look` of all methods: as for the Transformer; the only attention is decoder.0.cross, with one head.
+// `hooks` of all methods: as for the Transformer; the only attention is decoder.0.cross, with one head.
 
 const CROSS = "decoder.0.cross";
 
@@ -11,12 +11,12 @@ class Bahdanau extends Model {
 
   // The states y_j = [forward h_j; backward h_j], the keys U y_j, and the decoder's first state s_0 = tanh(W h).
   encode(ids) {
-    const words = ids.map((id) => this.embed("source", id));
-    const forward = this.read("_l0", words);
-    const backward = this.read("_l0_reverse", [...words].reverse()).reverse();
-    const states = forward.map((h, j) => joined(h, backward[j]));
-    const [first] = linear(this.layer("encoder.bridges.0"), [joined(forward.at(-1), backward[0])]);
-    return { states, keys: linear(this.layer("decoder.score.key"), states), first: first.map(Math.tanh) };
+    const embeddings = ids.map((id) => this.embed("source", id));
+    const forward = this.read("_l0", embeddings);
+    const backward = this.read("_l0_reverse", [...embeddings].reverse()).reverse();
+    const states = forward.map((h, j) => concatenate(h, backward[j]));
+    const [initial] = linear(this.layer("encoder.bridges.0"), [concatenate(forward.at(-1), backward[0])]);
+    return { states, keys: linear(this.layer("decoder.score.key"), states), initial: initial.map(Math.tanh) };
   }
 
   // Read rows one after another from a state of zeros; the state after each.
@@ -31,34 +31,34 @@ class Bahdanau extends Model {
   }
 
   start(memory) {
-    return { memory, s: memory.first };
+    return { memory, s: memory.initial };
   }
 
   // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
-  step(tokens, states, look = {}) {
-    const words = tokens.map((token) => this.embed("target", token));
-    const contexts = this.contexts(states, look);
+  step(tokens, states, hooks = {}) {
+    const embeddings = tokens.map((token) => this.embed("target", token));
+    const contexts = this.contexts(states, hooks);
     // s_i = f(s_{i-1}, [E w_{i-1}; c_i])
-    const x = words.map((word, n) => joined(word, contexts[n]));
+    const x = embeddings.map((embedding, n) => concatenate(embedding, contexts[n]));
     const inputs = linear(this.layer("decoder.recurrence.rnn", "_ih_l0"), x);
     const hidden = linear(this.layer("decoder.recurrence.rnn", "_hh_l0"), states.map(({ s }) => s));
     const after = states.map(({ memory, s }, n) => ({ memory, s: gru(inputs[n], hidden[n], s) }));
     // t_i = the larger of each pair of rows of a matrix times [s_i; E w_{i-1}; c_i] (equation 4 and section A.2.2)
-    const pairs = linear(this.layer("decoder.readout"), after.map(({ s }, n) => joined(s, words[n], contexts[n])));
-    const larger = (row) => row.subarray(0, row.length / 2).map((_, i) => Math.max(row[2 * i], row[2 * i + 1]));
-    return { logits: linear(this.layer("output"), pairs.map(larger)), states: after };
+    const readouts = linear(this.layer("decoder.readout"), after.map(({ s }, n) => concatenate(s, embeddings[n], contexts[n])));
+    const maxout = (row) => row.subarray(0, row.length / 2).map((_, i) => Math.max(row[2 * i], row[2 * i + 1]));
+    return { logits: linear(this.layer("output"), readouts.map(maxout)), states: after };
   }
 
   // c_i = sum_j alpha_ij y_j, where alpha_i = softmax(e_i), e_ij = v^T tanh(W s_{i-1} + U y_j) (equations 5 and 6).
-  contexts(states, look) {
+  contexts(states, hooks) {
     const v = this.weights["decoder.score.v"];
     const score = (query, key) => dot(v, add(query, key).map(Math.tanh));
     const queries = linear(this.layer("decoder.score.query"), states.map(({ s }) => s));
     return queries.map((query, n) => {
       const { memory } = states[n];
       const { context, weights } = attend(query, memory.keys, memory.states, score);
-      look.see?.(CROSS, 0, weights);
-      return look.off?.has(`${CROSS}.head.0`) ? context.fill(0) : context;
+      hooks.onAttention?.(CROSS, 0, weights);
+      return hooks.off?.has(`${CROSS}.head.0`) ? context.fill(0) : context;
     });
   }
 }
@@ -75,6 +75,6 @@ function gru(input, hidden, h) {
   });
 }
 
-function joined(...vectors) {
+function concatenate(...vectors) {
   return Float64Array.from(vectors.flatMap((vector) => [...vector]));
 }

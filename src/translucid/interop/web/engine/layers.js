@@ -47,8 +47,7 @@ function sigmoid(value) {
 function logSoftmax(scores) {
   let largest = -Infinity;
   for (const score of scores) largest = Math.max(largest, score);
-  let sum = 0;
-  for (const score of scores) sum += Math.exp(score - largest);
+  const sum = scores.reduce((total, score) => total + Math.exp(score - largest), 0);
   const normaliser = largest + Math.log(sum);
   return scores.map((score) => score - normaliser);
 }

@@ -1,5 +1,5 @@
 // The Transformer (Vaswani et al. 2017, arXiv 1706.03762). H heads of width d = D / H; S source and N target rows.
-// `look` of all methods: { off: the names of heads whose output is 0, see(name of the attention, head, weights [S]) }.
+// `hooks` of all methods: { off: the names of heads whose output is 0, onAttention(name, head, weights [S]) }.
 
 class Transformer extends Model {
   // E[id] sqrt(D) + P[position] (section 3.4); P[p, 2i] = sin(p / 10000^(2i/D)), P[p, 2i+1] = cos(..) (section 3.5).
@@ -12,13 +12,13 @@ class Transformer extends Model {
   }
 
   // The states [S, D] of a source.
-  encode(ids, look = {}) {
+  encode(ids, hooks = {}) {
     let x = ids.map((id, position) => this.embed("source", id, position));
     for (let number = 0; number < this.options.encoder_layers; number += 1) {
       const block = `encoder.${number}`;
       x = this.residual(`${block}.residuals.0`, x, (rows) => {
         const memory = this.project(`${block}.self`, rows);
-        return this.attendHeads(`${block}.self`, rows, rows.map(() => memory), look);
+        return this.attendHeads(`${block}.self`, rows, rows.map(() => memory), hooks);
       });
       x = this.residual(`${block}.residuals.1`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
     }
@@ -36,7 +36,7 @@ class Transformer extends Model {
   }
 
   // Feed one token to each of N hypotheses: the logits [N, V] of the next tokens, and the states after the tokens.
-  step(tokens, states, look = {}) {
+  step(tokens, states, hooks = {}) {
     let x = tokens.map((token, n) => this.embed("target", token, states[n].length));
     const after = states.map((state) => ({ ...state, length: state.length + 1, past: [] }));
     for (let number = 0; number < this.options.decoder_layers; number += 1) {
@@ -45,10 +45,10 @@ class Transformer extends Model {
         const present = this.project(`${block}.self`, rows);
         const memories = states.map((state, n) => append(state.past[number], present, n));
         memories.forEach((memory, n) => after[n].past.push(memory));
-        return this.attendHeads(`${block}.self`, rows, memories, look);
+        return this.attendHeads(`${block}.self`, rows, memories, hooks);
       });
       const sources = states.map(({ memory }) => memory[number]);
-      x = this.residual(`${block}.residuals.1`, x, (rows) => this.attendHeads(`${block}.cross`, rows, sources, look));
+      x = this.residual(`${block}.residuals.1`, x, (rows) => this.attendHeads(`${block}.cross`, rows, sources, hooks));
       x = this.residual(`${block}.residuals.2`, x, (rows) => this.feedForward(`${block}.feed_forward`, rows));
     }
     return { logits: linear(this.layer("output"), this.finalNorm("decoder_norm", x)), states: after };
@@ -83,25 +83,26 @@ class Transformer extends Model {
   }
 
   // Concat(head_1, .., head_H) W^O, where head_h = Attention(x W_h^Q, K_h, V_h); each row x has a memory.
-  attendHeads(name, x, memories, look) {
+  attendHeads(name, x, memories, hooks) {
     const { heads, width } = this.options;
     const queries = linear(this.layer(`${name}_attention.query`), x);
     const contexts = queries.map((query, n) => {
-      const joined = new Float64Array(width);
+      const concatenated = new Float64Array(width);
       for (let h = 0; h < heads; h += 1) {
         const first = (h * width) / heads;
         const queryOfHead = query.subarray(first, first + width / heads);
         const { context, weights } = attend(queryOfHead, memories[n].keys[h], memories[n].values[h]);
-        look.see?.(name, h, weights);
-        if (!look.off?.has(`${name}.head.${h}`)) joined.set(context, first);
+        hooks.onAttention?.(name, h, weights);
+        if (!hooks.off?.has(`${name}.head.${h}`)) concatenated.set(context, first);
       }
-      return joined;
+      return concatenated;
     });
     return linear(this.layer(`${name}_attention.output`), contexts);
   }
 }
 
 // The keys and values of earlier positions and of row n of the present ones. Hypotheses share the earlier ones.
+// There are no later positions yet, so that no mask is needed.
 function append(past, present, n) {
   return {
     keys: past.keys.map((rows, h) => [...rows, present.keys[h][n]]),

@@ -5,7 +5,7 @@ class WebTranslator {
     this.source = new Tokenizer(record.tokenizers[0]);
     this.target = record.tokenizers[1] ? new Tokenizer(record.tokenizers[1]) : this.source;
     this.model = new { transformer: Transformer, recurrent: Bahdanau }[record.options.kind](record.options, readWeights(record));
-    this.search = { ...record.search, starts: this.target.pieces.map((piece) => piece.startsWith(SPACE)) };
+    this.search = { ...record.search, wordStarts: this.target.pieces.map((piece) => piece.startsWith(SPACE)) };
   }
 
   // The ids of a sentence, end token included.
@@ -22,11 +22,11 @@ class WebTranslator {
   // The attention weights by which a given output is predicted, by name [H, T, S], and the log-probability of each token.
   inspect(ids, tokens, off = []) {
     const maps = {};
-    const see = (name, head, weights) => { ((maps[name] ??= [])[head] ??= []).push(weights); };
-    const look = { off: new Set(off), see };
-    let [state, last] = [this.model.start(this.model.encode(ids, look)), this.search.start];
+    const onAttention = (name, head, weights) => { ((maps[name] ??= [])[head] ??= []).push(weights); };
+    const hooks = { off: new Set(off), onAttention };
+    let [state, last] = [this.model.start(this.model.encode(ids, hooks)), this.search.start];
     const logProbs = tokens.map((token) => {
-      const { logits, states } = this.model.step([last], [state], look);
+      const { logits, states } = this.model.step([last], [state], hooks);
       [state] = states;
       last = token;
       return logSoftmax(logits[0])[token];

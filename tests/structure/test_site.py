@@ -70,7 +70,15 @@ def test_the_first_page_embeds_the_demo_only_if_it_was_trained(site, tmp_path):
 def test_a_dead_link_would_be_seen(tmp_path):
     (tmp_path / "b.html").write_text('<p id="there">')
     page = tmp_path / "a.html"
-    for good in ("b.html", "b.html#there", "#", "https://example.org", "mailto:x@example.org", "b.html?q=1", "b.html#text=a+b"):
+    for good in (
+        "b.html",
+        "b.html#there",
+        "#",
+        "https://example.org",
+        "mailto:x@example.org",
+        "b.html?q=1",
+        "b.html#text=a+b",
+    ):
         page.write_text(f'<a class="x" href="{good}">')
         assert links.dead(tmp_path) == []
     for bad in ("c.html", "b.html#nowhere", "../a.html", "#nowhere"):

@@ -18,7 +18,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from math import comb
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from common import DOCS, scored, table, train_once, translations, write
@@ -30,6 +32,7 @@ from translucid.cli.main import run as run_command
 from translucid.corpora.phrasebook import generate
 from translucid.corpora.phrasebook.discourse import generate_passages
 from translucid.corpora.phrasebook.generation import Split
+from translucid.data.document_context import preceding
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.evaluation.contrast import TOP, ContrastRow, contrast_rows, read_contrasts
 from translucid.ground.atomic import write_atomically
@@ -128,7 +131,8 @@ def phrasebook(runs: Path, sizes: Sizes) -> str:
     *_, with_context = shares
     return f"""## Phrasebook
 
-{len(test):,} single test sentences, and {sizes.tested_passages:,} test passages.
+{len(test):,} single test sentences, and {sizes.tested_passages:,} test passages. {TOP} words of the context, drawn at
+random, contain the antecedent in {percent(found_by_chance(file))} % of the passages.
 
 {table(head, rows)}
 The model with context, by phenomenon and distance:
@@ -140,6 +144,18 @@ def contrastive(run: RunFolder, file: Path) -> list[ContrastRow]:
     """The shares of right preferences of a run."""
     pairs, contrasts = read_contrasts(file)
     return contrast_rows(preferences(Translator.load(run.path, "cpu", "torch"), pairs, contrasts))
+
+
+def found_by_chance(file: Path) -> float:
+    """Return the probability that random words of the context contain the antecedent, as a mean over the contrasts."""
+    pairs, contrasts = read_contrasts(file)
+    positions = preceding(pair.document for pair in pairs)
+    found = []
+    for contrast in contrasts:
+        context = pairs[contrast.number - positions[contrast.number] : contrast.number]
+        words = sum(len(pair.source.split()) for pair in context)
+        found.append(1 - comb(words - len(contrast.antecedent), TOP) / comb(words, TOP))
+    return fmean(found)
 
 
 def details(shares: Sequence[ContrastRow]) -> str:

@@ -174,5 +174,5 @@ def test_a_multilingual_model_goes_through_one_of_its_languages(tmp_path):
     for code in ("es", "fr"):
         with pytest.raises(UserError, match=f"{code} is the source or the target language itself"):
             direct.through(code)
-    with pytest.raises(UserError, match="knows no target language 'xx'"):
+    with pytest.raises(UserError, match="does not have the target language 'xx'"):
         direct.through("xx")

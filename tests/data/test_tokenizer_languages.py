@@ -75,10 +75,10 @@ def test_each_language_stands_on_its_own_side(plain):
 @pytest.mark.parametrize(
     ("source", "target", "told", "said"),
     [
-        ("eng_Latn", None, None, "has to be told the target language. Give --target-language, one of eng_Latn"),
-        ("eng_Latn", "xx", None, "knows no target language 'xx'"),
-        (None, "eng_Latn", EACH_SIDE, "has to be told the source language. Give --source-language"),
-        ("eng_Latn", None, EACH_SIDE, "has to be told the target language"),
+        ("eng_Latn", None, None, "needs the target language. Give --target-language, one of eng_Latn"),
+        ("eng_Latn", "xx", None, "does not have the target language 'xx'"),
+        (None, "eng_Latn", EACH_SIDE, "needs the source language. Give --source-language"),
+        ("eng_Latn", None, EACH_SIDE, "needs the target language"),
         ("eng_Latn", "odd", None, "names '▁the', which the tokenizer does not have for a language"),
     ],
 )

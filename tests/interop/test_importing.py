@@ -66,7 +66,7 @@ def test_a_new_run_has_no_state_and_says_where_it_comes_from(folder, tmp_path):
 
 def test_languages_that_the_model_lacks_are_refused_before_the_run_is_written(folder, tmp_path):
     for source in ("en", None):  # a piece in the source names the target alone
-        with pytest.raises(UserError, match="knows no target language 'fr'"):
+        with pytest.raises(UserError, match="does not have the target language 'fr'"):
             import_model(folder, tmp_path / "run", source_language=source, target_language="fr")
     assert not (tmp_path / "run").exists()
 
@@ -75,7 +75,7 @@ def test_a_model_with_a_language_on_each_side_may_get_the_other_one_later(tmp_pa
     many_languages_folder(tmp_path / "m2m")
     _, configuration = import_model(tmp_path / "m2m", tmp_path / "run", target_language="es")
     assert configuration.data.languages == (None, "es")
-    with pytest.raises(UserError, match="knows no target language 'fr'"):
+    with pytest.raises(UserError, match="does not have the target language 'fr'"):
         import_model(tmp_path / "m2m", tmp_path / "other", source_language="en", target_language="fr")
 
 

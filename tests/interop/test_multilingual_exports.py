@@ -3,9 +3,15 @@
 import pytest
 import torch
 
+from tests.probes.foreign import many_languages_folder
 from translucid.api.translator import Translator
 from translucid.cli.main import run as run_command
+from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.interop.importing import import_model
+from translucid.runs.configuration import resolve
+from translucid.runs.run_folder import RunFolder
+from translucid.runs.tensor_file import load_tensors
 
 TEXTS = ["I like soccer.", "Ana has two cats.", "We go to the beach."]
 LANGUAGES = ["en", "es"]
@@ -66,3 +72,61 @@ def test_onnx_reads_it_before_the_source(multilingual_run, corpus, tmp_path):
 def test_an_export_of_one_language_needs_its_name(multilingual_run, tmp_path, capsys):
     assert run_command(["export", str(multilingual_run), str(tmp_path / "out"), "--to", "ctranslate2"]) == 2
     assert "--target-language, one of en, es" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module", params=["m2m", "nllb"])
+def extended(request, corpus, tmp_path_factory):
+    """A folder with an imported model and the same with another language, which has learned nothing of it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    nllb = request.param == "nllb"
+    many_languages_folder(folder / "theirs", nllb=nllb, end=2.0)
+    import_model(folder / "theirs", folder / "run")
+    for split in ("train", "test"):
+        lines = (corpus / f"{split}.tsv").read_text().replace("d", "ǥ")
+        (folder / f"{split}.tsv").write_text(lines)
+    languages = "eng_Latn-ita_Latn" if nllb else "en-it"
+    files = ["--train", f"{folder}/train.tsv:{languages}", "--valid", f"{folder}/test.tsv:{languages}"]
+    limits = ["training.max_steps=1", "training.learning_rate=1e-9", "training.validate_sentences=2"]
+    command = ["train", "added-language", "--init-from", f"{folder}/run", *files, "--out", f"{folder}/more"]
+    assert run_command([*command, "--both-directions", "--set", *limits]) == 0
+    return folder, nllb
+
+
+def test_an_imported_model_gets_a_language(extended):
+    folder, nllb = extended
+    before, now = RunFolder(folder / "run"), RunFolder(folder / "more")
+    pieces = now.tokenizer().target_vocabulary[before.tokenizer().target_size :]
+    language, former = ("ita_Latn", ["eng_Latn", "spa_Latn"]) if nllb else ("__it__", ["__en__", "__es__"])
+    assert pieces[:2] == [language, "ǥ"] and len(pieces) > 20
+    old, new = load_tensors(before.model_file)[0], load_tensors(now.model_file)[0]
+    name = "source_embedding.tokens.weight"
+    size = len(old[name])
+    torch.testing.assert_close(new[name][:size], old[name])
+    rows = [before.tokenizer().source_id(piece) for piece in former]
+    torch.testing.assert_close(new[name][size], old[name][rows].mean(0))
+    torch.testing.assert_close(new[name][size + 1], old[name][len(SPECIAL) :].mean(0))
+    # M2M100 has no bias, so the new pieces have none.
+    assert not new["output.bias"][size:].any()
+    for target in LANGUAGES:
+        outputs = []
+        for run in (before, now):
+            translator = Translator.load(run.path, "cpu", "torch", source="en", target=target)
+            outputs.append([result.text for result in translator.translate(TEXTS, split=False, **GREEDY)])
+        assert outputs[0] == outputs[1]
+
+
+def test_an_added_language_in_an_export(extended, tmp_path, capsys):
+    folder, nllb = extended
+    code = run_command(["export", f"{folder}/more", str(tmp_path / "out"), "--to", "huggingface"])
+    if nllb:
+        import_model(tmp_path / "out", tmp_path / "back")
+        assert RunFolder(tmp_path / "back").configuration().data.tokenizer.languages.keys() >= {"ita_Latn"}
+    else:
+        assert code == 2 and "M2M100's tokenizer" in capsys.readouterr().err
+
+
+def test_the_code_of_a_new_language_of_nllb_has_a_script():
+    tokenizer = {"languages": {"eng_Latn": "eng_Latn"}, "told": "each on its own side"}
+    files = {"data.train": ["x.tsv:en-fr"], "data.valid": ["x.tsv:en-fr"]}
+    with pytest.raises(UserError, match="fr is new to the model, whose codes are such as eng_Latn: write its script"):
+        resolve(overrides={**files, "data.tokenizer": tokenizer})

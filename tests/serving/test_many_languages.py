@@ -1,4 +1,4 @@
-"""A model of many languages is offered as its languages; pairs are made when they are asked for, and few are kept."""
+"""A multilingual model is offered as its languages; pairs are made when they are asked for, and few are kept."""
 
 import threading
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,8 @@ BOTH_SCRIPTS = "zh"
 
 LONGEST = 20
 """The most characters of a language code."""
+
+_FLORES = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 
 
 class Tag(NamedTuple):
@@ -81,6 +84,11 @@ def usual_code(code: str) -> str | None:
     is_usual = tag.script == tag.usual and tag.language != BOTH_SCRIPTS
     script = "" if is_usual else tag.script
     return "-".join(filter(None, (tag.language, script, tag.region)))
+
+
+def is_flores_code(code: str) -> bool:
+    """Whether a code is an ISO 639-3 code with a script, such as `spa_Latn`, as in FLORES-200 and NLLB."""
+    return _FLORES.fullmatch(code) is not None
 
 
 def code_with_region(code: str) -> str | None:

@@ -102,7 +102,7 @@ def mask(text: str) -> Masked:
     """Replace the parts that a translation must keep by vocabulary pieces.
 
     >>> mask("Dear %s, write to a@b.org or %s")
-    Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'})
+    Masked(text='Dear ⟦1⟧, write to ⟦2⟧ or ⟦1⟧', parts={'⟦1⟧': '%s', '⟦2⟧': 'a@b.org'}, names=())
     """
     parts = list(kept_parts(text))
     distinct = dict.fromkeys(_texts(parts))

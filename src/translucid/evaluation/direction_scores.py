@@ -76,8 +76,9 @@ class DirectionScores:
             yield Text(text, "dim")
         seconds = sum(score.evaluation.seconds for score in self.scores)
         count = sum(score.evaluation.sentences for score in self.scores)
-        engine = self.scores[0].evaluation.engine
-        yield f"{count:,} sentences in {seconds:.1f} s ({count / max(seconds, 1e-9):,.0f} a second) by {engine}"
+        # Directions that no training pair has consider other pieces.
+        engines = "; ".join(dict.fromkeys(score.evaluation.engine for score in self.scores))
+        yield f"{count:,} sentences in {seconds:.1f} s ({count / max(seconds, 1e-9):,.0f} a second) by {engines}"
 
 
 def signature(evaluation: Evaluation) -> str:

@@ -324,5 +324,5 @@ class DataOptions(OptionGroup):
         if self.train_alignments and self.skip_bad:
             raise ValueError("data.train_alignments and data.skip_bad do not go together: lines must correspond")
         if self.subword_dropout and self.tokenizer.languages:
-            raise ValueError("data.subword_dropout is not for models of many languages")
+            raise ValueError("data.subword_dropout is not for multilingual models")
         return self

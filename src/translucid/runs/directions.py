@@ -1,6 +1,6 @@
 """The directions in which corpora are read: a multilingual model learns several, each with its own pairs.
 
-The model is told the target language by a piece in front of the source (Johnson et al. 2017, arXiv 1611.04558).
+A piece in front of the source names the target language (Johnson et al. 2017, arXiv 1611.04558).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from translucid.data.languages import Languages, find_code, usual_code
+from translucid.data.languages import Languages, find_code, is_flores_code, usual_code
 from translucid.data.readers.bad_lines import OnBad
 from translucid.data.readers.corpus import Pair, read_pairs
 from translucid.data.readers.corpus_names import CorpusName, Direction
@@ -48,8 +48,16 @@ def languages_of(name: str, known: Iterable[str] = ()) -> Direction | None:
 
 
 def model_code(code: str, known: Iterable[str] = ()) -> str:
-    """Return the code of a language: that of the model, if it has the language, or else the usual one."""
-    return find_code(code, list(known)) or usual_code(code) or code
+    """Return the code of a language: that of the model, if it has the language, or else the usual one.
+
+    A new language of a model with the codes of NLLB keeps a code of this kind.
+    """
+    known = list(known)
+    if is_flores_code(code) and any(map(is_flores_code, known)):
+        usual = code
+    else:
+        usual = usual_code(code) or code
+    return find_code(code, known) or usual
 
 
 def readings(
@@ -84,6 +92,9 @@ def language_pieces(
         directions: the directions of the training text.
         known: the pieces of the model by language, if there are any.
         of_sources: whether source languages have pieces, too.
+
+    Raises:
+        ValueError: the pieces of the model are codes such as `spa_Latn`, and a new language has a shorter one.
     """
     pattern, place = ">>-<<", "-"
     for code, piece in known.items():
@@ -95,6 +106,9 @@ def language_pieces(
     for source, target in directions:
         codes |= {source, target} if of_sources else {target}
     for code in sorted(codes - known.keys()):
+        # The vocabulary may have a shorter code, such as `fr`, as a part of words.
+        if pattern == place and not is_flores_code(code):
+            raise ValueError(f"{code} is new to the model, whose codes are such as {place}: write its script, too")
         pieces[code] = pattern.replace(place, code)
     return pieces
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from translucid.data.tokenizing.extending import parts_of_new
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
+from translucid.ground.special import SPECIAL
 from translucid.models.language_options import BiLSTMLanguageOptions, LSTMLanguageOptions, TransformerLanguageOptions
 from translucid.runs.presets import kind_of_preset
 from translucid.runs.run_folder import RunFolder
@@ -129,8 +130,8 @@ def _extend(
 ) -> None:
     """Add rows for the additional pieces to the weights that have a row for each piece.
 
-    A new row is the mean of the rows of its parts, or of all rows if it has none. Then no logit of a
-    new piece exceeds those of all former pieces at first, and the translations of greedy search stay.
+    A new row is the mean of the rows of its parts, or of all pieces if it has none. Then no logit of a new piece exceeds
+    those of all former pieces at first, and the translations of greedy search stay.
 
     Args:
         tensors: the former weights.
@@ -144,7 +145,9 @@ def _extend(
         parts = sources if name.startswith("source_embedding.") else targets
         tensor = tensors[name]
         if len(weights[name]) == len(tensor) + len(parts) > len(tensor):
-            means = [(tensor[ids] if ids else tensor).mean(0) for ids in parts]
+            # Not of padding and the like: imported models exclude them by a bias of -100.
+            pieces = range(len(SPECIAL), len(tensor))
+            means = [tensor[ids or pieces].mean(0) for ids in parts]
             tensors[name] = torch.cat([tensor, torch.stack(means)])
 
 

@@ -219,7 +219,7 @@ def load(
 ) -> Catalogue:
     """Load run folders; `en-es=FOLDER` names the languages of a run that was trained without naming them.
 
-    For a model of many languages, `en-es=FOLDER` serves this pair only, and `en-*=FOLDER` all languages into which it
+    For a multilingual model, `en-es=FOLDER` serves this pair only, and `en-*=FOLDER` all languages into which it
     translates English; the source is necessary if the model does not say which language it reads. Translations between
     the languages of the first translator apply `terms`.
 

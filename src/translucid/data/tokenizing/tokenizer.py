@@ -285,8 +285,8 @@ def _language(
     """Return the id of the piece that stands for a language of the source or the target side."""
     if code is None or code not in languages:
         known = ", ".join(sorted(languages)[:20]) + (", …" if len(languages) > 20 else "")
-        problem = f"knows no {side} language {code!r}" if code else f"has to be told the {side} language"
-        raise UserError(f"this model of many languages {problem}", fix=f"Give --{side}-language, one of {known}.")
+        problem = f"does not have the {side} language {code!r}" if code else f"needs the {side} language"
+        raise UserError(f"this multilingual model {problem}", fix=f"Give --{side}-language, one of {known}.")
     number: int = processor.piece_to_id(languages[code])
     if not processor.is_control(number):
         what = f"data.tokenizer.languages names {languages[code]!r}, which the tokenizer does not have for a language"

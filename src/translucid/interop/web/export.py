@@ -117,7 +117,7 @@ def refuse_other_models(model: SequenceModel, tokenizer: Tokenizer, decoding: De
         what = f"decoding.no_repeat_ngram={decoding.no_repeat_ngram} is not a rule of the search in the browser"
         raise UserError(what, fix="Set it to 0 in the run's config.yaml.")
     if tokenizer.source_opening or tokenizer.target_opening:
-        raise UserError("a model of many languages does not run in the browser", fix="Train one for a single pair.")
+        raise UserError("a multilingual model does not run in the browser", fix="Train one for a single pair.")
     for content in tokenizer.models:
         _refuse_other_tokenizers(pieces_of(content, Path("tokenizer.model")))
 

@@ -7,6 +7,7 @@ as they answer; what `make` does is left out.
 import contextlib
 import gzip
 import io
+import json
 import re
 import shlex
 import shutil
@@ -187,6 +188,13 @@ def files_of_the_readme() -> None:
     Path("huge.txt").write_text("".join(f"{source}\n" for source, _ in pairs[660:690]))
     Path("more.en.gz").write_bytes(gzip.compress("".join(f"{source}\n" for source, _ in pairs[720:740]).encode()))
     Path("articles.txt").write_text("".join(f"{source}\n" for source, _ in pairs[:600]))
+    for name in ("eng-fra", "eng-deu", "eng-spa"):
+        shutil.copy("general.tsv", f"{name}.tsv")
+    for name in ("dev-fra", "dev-deu", "dev-spa", "test-fra", "test-deu"):
+        shutil.copy("test.tsv", f"{name}.tsv")
+    for name, first, after in (("chapters", 0, 100), ("dev", 100, 110)):
+        rows = [{"source": source, "target": target, "document": "a"} for source, target in pairs[first:after]]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name in ("ours", "memory"):
         Path(f"{name}.tmx").write_text(tmx(pairs[700:720]))
     Path("terms.tsv").write_text("house\tvivienda\n")

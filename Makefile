@@ -2,6 +2,7 @@
 # make test   install, then check style and types and run all tests
 # make quick  install, then run the tests that take little time (about a minute and a half); no browser, no training
 # make test-runtime  install the runtime without PyTorch into an environment of its own, and run its tests there
+# make test-trackers  the experiment trackers whose packages do not fit beside the others (half a minute)
 # make reliability  kill it, damage it, feed it nonsense, load it, at length (an hour and a half); writes docs/reliability.md
 # make gpu    what needs an NVIDIA GPU: its tests, then training and search against others (ten minutes); gpu.md has the tables
 # make mutation  make small wrong changes and see whether a test fails (an hour); SAMPLE=600 SEED=2 for more, or others
@@ -13,7 +14,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-runtime quick reliability gpu mutation docs pictures browser check format clean
+.PHONY: demo test test-runtime test-trackers quick reliability gpu mutation docs pictures browser check format clean
 
 # Two processes; each takes the next file, in the order of tests/costs.py, which begins with those that take longest.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -37,6 +38,16 @@ test-runtime: $(VENV)/.installed
 	@$(RUNTIME)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt . pytest
 	$(BIN)/python -m tests.runtime.prepare $(RUNTIME)/prepared
 	RUNTIME_PREPARED=$(CURDIR)/$(RUNTIME)/prepared $(RUNTIME)/venv/bin/python -m pytest --confcutdir=tests/runtime tests/runtime
+
+# MLflow and Trackio, and older packages than those in .venv, come first on the path.
+TRACKERS := build/trackers
+test-trackers: $(VENV)/.installed-dev $(TRACKERS)/.installed
+	PYTHONPATH=$(CURDIR)/$(TRACKERS) $(BIN)/python -m pytest tests/training/test_trackers.py
+
+$(TRACKERS)/.installed: $(BIN)/python tests/training/trackers.txt
+	@rm -rf $(TRACKERS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(TRACKERS) -r tests/training/trackers.txt
+	@touch $@
 
 reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.reliability

@@ -55,6 +55,12 @@ def test_one_that_has_changed_is_imported_again_and_a_damaged_copy_too(folder, t
     assert Translator.load(mine, "cpu", "torch").model
 
 
+def test_a_model_on_the_hub_is_refused_with_the_command_that_imports_it():
+    line = "is a model on the Hugging Face Hub, which only `import` downloads. Run `translucid import hf:a/b@v1 runs/b`"
+    with pytest.raises(UserError, match=rf"^hf:a/b@v1: {line}, and use that run\.$"):
+        resolve_run("hf:a/b@v1")
+
+
 def test_what_is_found_for_it_stays(folder):
     run = resolve_run(folder)
     (run / "tuned.json").write_text('{"engine": "torch"}')

@@ -16,8 +16,11 @@ from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
+from translucid.runs.training_options import TrainingOptions
 from translucid.training import record, trackers
+from translucid.training.progress import Progress
 from translucid.training.trackers import Background, TrackedRun, check_packages
+from translucid.training.validation import Validation
 
 
 @pytest.fixture
@@ -80,6 +83,17 @@ def test_a_tracker_gets_the_rows_of_metrics_and_continues_the_same_run(train, st
     train(tmp_path / "failing", *settings, "training.trackers=[]", resume=True)
     (tensors, _), (others, _) = (load_tensors(tmp_path / name / "model.safetensors") for name in ("run", "failing"))
     assert all(torch.equal(tensors[name], others[name]) for name in tensors)
+
+
+def test_a_tracker_gets_the_comparison_at_the_end(starts, configured):
+    best, last = (Validation(loss, 9.0, 0.5, {"bleu": 100 * loss}, 100 * loss, []) for loss in (0.25, 0.5))
+    written = record.Record(configured, TrainingOptions(trackers=["wandb"]), 0, pytest.fail)
+    written.write_selection(Progress(step=14, best_step=14, seconds=3.5), 7, best, last)
+    written.close()
+    wanted = {"sentences": 0, "kept_step": 14, "best_step": 7}
+    wanted |= {"best_score": 25, "best_loss": 0.25, "last_score": 50, "last_loss": 0.5}
+    assert starts[0]["rows"] == [(14, {f"selection/{name}": value for name, value in wanted.items()})]
+    assert configured.metrics() == [{"kind": "selection", "step": 14, "seconds": 3.5, **wanted}]
 
 
 def test_nobody_waits_for_a_tracker_that_hangs(starts, monkeypatch, configured):
@@ -155,11 +169,24 @@ def records(file):
             at += 32768 - at % 32768
             continue
         _, length, kind = struct.unpack_from("<IHB", data, at)
-        whole += data[at + 7 : at + 7 + length]
         at += 7 + length
+        if at > len(data):
+            return
+        whole += data[at - length : at]
         if kind in (1, 4):  # a full record, or the last part of one
             yield Record.FromString(whole)
             whole = b""
+
+
+def finished_records(file):
+    """Return the records of a finished run; the process of Weights & Biases may still be writing the last ones."""
+    until = time.monotonic() + 300
+    while True:
+        written = list(records(file))
+        if written and written[-1].WhichOneof("record_type") == "exit":
+            return written
+        assert time.monotonic() < until, "the run has no end"
+        time.sleep(0.05)
 
 
 def test_weights_and_biases_offline(configured, monkeypatch):
@@ -167,8 +194,9 @@ def test_weights_and_biases_offline(configured, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     identity = log_twice("wandb", configured)
     files = sorted(configured.trackers_folder.glob(f"wandb/offline-run-*-{identity}/run-{identity}.wandb"))
+    assert len(files) == 2
     rows, settings, names = [], {}, set()
-    for written in chain.from_iterable(map(records, files)):
+    for written in chain.from_iterable(map(finished_records, files)):
         kind = written.WhichOneof("record_type")
         if kind == "history":
             row = {".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in written.history.item}
@@ -181,9 +209,15 @@ def test_weights_and_biases_offline(configured, monkeypatch):
     assert settings["training.seed"] == 5
 
 
+def needs(name):
+    """Skip a test of a package that does not fit beside the others."""
+    return pytest.mark.skipif(not trackers.is_installed(name), reason=f"make test-trackers installs {name}")
+
+
+@needs("mlflow")
 def test_mlflow_with_sqlite(configured, monkeypatch, tmp_path):
-    mlflow = pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy")
+    import mlflow
+
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     identity = log_twice("mlflow", configured)
     client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
@@ -194,9 +228,9 @@ def test_mlflow_with_sqlite(configured, monkeypatch, tmp_path):
     assert run.data.metrics["validation/bleu.en-fr"] == 30.25
 
 
+@needs("trackio")
 def test_trackio_on_this_machine(configured, monkeypatch, tmp_path, capfd):
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
-    pytest.importorskip("trackio")
     identity = log_twice("trackio", configured)
     assert identity.startswith("mine-")
     assert capfd.readouterr().out == ""

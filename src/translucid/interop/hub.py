@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from translucid.ground.errors import UserError, missing_package
-from translucid.interop.pieces import FAIRSEQ
 
 _PREFIX = "hf:"
 _NAME = re.compile(r"hf:(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
@@ -20,7 +19,7 @@ _FILES = (
     "target_vocab.json",
     "source.spm",
     "target.spm",
-    FAIRSEQ,
+    "sentencepiece.bpe.model",
     "model.safetensors",
     "model.safetensors.index.json",
     "model-[0-9]*-of-[0-9]*.safetensors",

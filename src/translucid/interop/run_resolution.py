@@ -11,6 +11,7 @@ from typing import Literal
 from translucid import __version__
 from translucid.ground.cache import find_kept, keep
 from translucid.ground.errors import UserError
+from translucid.interop.hub import is_on_hub
 
 RUNS = Path("runs")
 """The folder of runs that are given by name."""
@@ -28,12 +29,16 @@ def resolve_run(given: str | Path) -> Path:
         given: a run folder, the name of one in `runs`, or a Hugging Face folder.
 
     Raises:
-        UserError: the folder is of neither kind, or the model can't be imported or kept.
+        UserError: the folder is of neither kind, it is on the Hub, or the model can't be imported or kept.
     """
     given = Path(given)
     try:
         if (given / "config.yaml").exists():
             return given
+        if is_on_hub(given):
+            what = "is a model on the Hugging Face Hub, which only `import` downloads"
+            fix = f"Run `translucid import {given.as_posix()} runs/{given.name.partition('@')[0]}`, and use that run."
+            raise UserError(what, file=given.as_posix(), fix=fix)
         if not given.is_dir():
             named = RUNS / given
             return named if len(given.parts) == 1 and (named / "config.yaml").exists() else given

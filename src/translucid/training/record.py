@@ -110,10 +110,11 @@ class Record:
             best: their figures on all validation sentences.
             last: those of the last weights.
         """
-        row = {"kind": "selection", "step": progress.step, "seconds": progress.seconds, "sentences": len(last.samples)}
-        row |= {"kept_step": progress.best_step, "best_step": best_step}
-        row |= {"best_score": best.score, "best_loss": best.loss, "last_score": last.score, "last_loss": last.loss}
+        figures = {"sentences": len(last.samples), "kept_step": progress.best_step, "best_step": best_step}
+        figures |= {"best_score": best.score, "best_loss": best.loss, "last_score": last.score, "last_loss": last.loss}
+        row = {"kind": "selection", "step": progress.step, "seconds": progress.seconds, **figures}
         self.run.add_metrics(_rounded(row))
+        self._track({f"selection/{name}": value for name, value in figures.items()}, progress.step)
 
     def close(self) -> None:
         """Wait until the trackers have finished, but not for ever."""

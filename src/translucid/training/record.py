@@ -110,7 +110,11 @@ class Record:
             best: their figures on all validation sentences.
             last: those of the last weights.
         """
-        figures: dict[str, float] = {"sentences": len(last.samples), "kept_step": progress.best_step, "best_step": best_step}
+        figures: dict[str, float] = {
+            "sentences": len(last.samples),
+            "kept_step": progress.best_step,
+            "best_step": best_step,
+        }
         figures |= {"best_score": best.score, "best_loss": best.loss, "last_score": last.score, "last_loss": last.loss}
         row = {"kind": "selection", "step": progress.step, "seconds": progress.seconds, **figures}
         self.run.add_metrics(_rounded(row))

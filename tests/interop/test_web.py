@@ -156,6 +156,8 @@ def test_the_page_shows_ribbons_heads_and_steps_without_a_server(exported, page)
     expect(page.locator(".switched strong")).to_have_text("1 head is off. ")
     page.get_by_role("tab", name="Steps").click()
     expect(page.locator(".tree .node").first).to_be_attached()
+    page.get_by_role("region", name="steps of the beam search").focus()  # so that arrow keys scroll it
+    assert page.evaluate("document.activeElement.className") == "scroll"
     page.fill("#text", "12:30\n" + "many words " * 50)
     expect(page.locator("#problem")).to_contain_text("this model takes 50")
     expect(page.locator("#translation")).to_contain_text("12:30")

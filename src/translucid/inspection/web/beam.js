@@ -34,6 +34,7 @@ export function showBeam(root, tree, options = {}) {
   });
   svg.append(...nodes.map((node, i) => link(i)).filter(Boolean), ...parts);
   const scroll = element("div", { className: "scroll" }, svg);
+  if (!options.choose) Object.assign(scroll, { tabIndex: 0, role: "region", ariaLabel: "steps of the beam search" }); // else the boxes are reached by Tab
   root.replaceChildren(scroll, told, table());
   names = parts.map((one) => one.querySelector(".name"));
   for (const name of names) fit(name, BOX[0] - 8);

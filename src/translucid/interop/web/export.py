@@ -135,7 +135,9 @@ def _refuse_other_tokenizers(parsed: Any) -> None:
     """
     spec, kinds = parsed.normalizer_spec, parsed.SentencePiece
     if parsed.trainer_spec.model_type != parsed.trainer_spec.BPE:
-        raise UserError("only vocabularies of the kind bpe run in the browser", fix="Train with data.tokenizer.kind=bpe.")
+        raise UserError(
+            "only vocabularies of the kind bpe run in the browser", fix="Train with data.tokenizer.kind=bpe."
+        )
     if any(piece.type == kinds.USER_DEFINED for piece in parsed.pieces):
         what = (
             "a model with reserved pieces, such as those of placeholders, terms or context, does not run in the browser"

@@ -4,8 +4,8 @@ ARG PYTHON=3.11
 FROM python:${PYTHON}-slim AS built
 # The builds of PyTorch without CUDA: 0.8 GB instead of 5.
 ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
-# `serve` alone translates without PyTorch, but does not train or look into models. `serve,train,explain` also says why by
-# LIME and gradients; `serve,train,vision` also writes captions.
+# Without any (EXTRAS=), the image has no PyTorch: it translates and serves, but does not train or look into models.
+# `serve,train,explain` also says why by LIME and gradients; `serve,train,vision` also writes captions.
 ARG EXTRAS=serve,train
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
@@ -13,7 +13,7 @@ COPY recipes recipes
 COPY src src
 # What is only for building against PyTorch, or for its own tests, stays behind.
 RUN python -m venv /opt/translucid \
-    && /opt/translucid/bin/pip install --no-cache-dir --no-compile -c constraints.txt ".[${EXTRAS}]" \
+    && /opt/translucid/bin/pip install --no-cache-dir --no-compile -c constraints.txt ".${EXTRAS:+[$EXTRAS]}" \
     && /opt/translucid/bin/pip uninstall --yes --quiet pip setuptools \
     && rm -rf /opt/translucid/lib/python*/site-packages/torch/include /opt/translucid/lib/python*/site-packages/torch/test \
     && find /opt/translucid/lib -path '*/site-packages/torch/bin/*' -type f ! -name torch_shm_manager -delete

@@ -35,7 +35,7 @@ RUNTIME := build/runtime
 test-runtime: $(VENV)/.installed
 	@rm -rf $(RUNTIME)
 	@$(PYTHON) -m venv $(RUNTIME)/venv
-	@$(RUNTIME)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt . pytest
+	@$(RUNTIME)/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt . pytest deepl libretranslatepy
 	$(BIN)/python -m tests.runtime.prepare $(RUNTIME)/prepared
 	RUNTIME_PREPARED=$(CURDIR)/$(RUNTIME)/prepared $(RUNTIME)/venv/bin/python -m pytest --confcutdir=tests/runtime tests/runtime
 

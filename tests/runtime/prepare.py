@@ -8,15 +8,17 @@ import sys
 from pathlib import Path
 
 from translucid import Translator
+from translucid.api.confidence_fitting import fit_confidence
 from translucid.cli.main import run
 from translucid.corpora.phrasebook import generate
+from translucid.ground.console import Console
 
 TEXTS = ["I like soccer.", "The teacher reads a book.", "She is happy.", "We like the beach and soccer."]
 SHAPE = ["model.width=32", "model.feed_forward=64", "model.heads=4", "data.tokenizer.vocabulary=400"]
 
 
 def prepare(folder: Path) -> None:
-    """Write `run` and `expected.json` into a folder."""
+    """Write `run`, `attention-confidence.json` and `expected.json` into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, count in (("train", 3000), ("test", 50)):
         pairs = generate(count, split=name)
@@ -25,10 +27,20 @@ def prepare(folder: Path) -> None:
     limits = ["training.max_steps=300", "training.validate_every=300", "data.source_language=en"]
     code = run(["train", "--model", "demo", *files, "--no-tune", "--set", *SHAPE, *limits, "data.target_language=es"])
     assert code == 0
-    translations = Translator.load(folder / "run", engine="torch").translate(TEXTS, beam=1)
+    # So small a model reaches the default threshold too seldom.
+    fit = {"valid": [str(folder / "train.tsv")], "threshold": 20.0, "sentences": 200, "console": Console(quiet=True)}
+    fit_confidence(folder / "run", kind="attention", **fit)
+    (folder / "run" / "confidence.json").rename(folder / "attention-confidence.json")
+    fit_confidence(folder / "run", kind="tokens", **fit)
+    translator = Translator.load(folder / "run", engine="torch")
     expected = {}
-    for translation in translations:
-        expected[translation.source] = {"text": translation.text, "alignment": translation.alignment}
+    for translation in translator.translate(TEXTS, beam=1):
+        expected[translation.source] = {
+            "text": translation.text,
+            "alignment": translation.alignment,
+            "confidence": translation.confidence,
+            "tokens": translator.token_log_probabilities(translation)[0],
+        }
     (folder / "expected.json").write_text(json.dumps(expected))
 
 

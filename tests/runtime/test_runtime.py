@@ -8,11 +8,15 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
+import deepl
+import libretranslatepy
 import pytest
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is not None, reason="make test-runtime runs this without PyTorch")
@@ -21,7 +25,8 @@ W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 DOCUMENT = (
     f'<w:document {W}><w:body><w:p><w:r><w:t xml:space="preserve">We like </w:t></w:r><w:r><w:rPr><w:b/></w:rPr>'
-    '<w:t>the beach</w:t></w:r><w:r><w:t xml:space="preserve"> and soccer.</w:t></w:r></w:p></w:body></w:document>'
+    '<w:t>the beach</w:t></w:r><w:r><w:t xml:space="preserve"> and soccer.</w:t></w:r></w:p>'
+    "<w:p><w:r><w:t>She is happy.</w:t></w:r></w:p></w:body></w:document>"
 )
 TYPES = (
     f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="rels" '
@@ -32,6 +37,7 @@ RELATIONSHIPS = (
     f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/'
     'officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>'
 )
+NO_CONFIDENCE = "reads attention, which needs PyTorch: translations have no confidence"
 
 
 @pytest.fixture(scope="module")
@@ -62,33 +68,75 @@ def test_texts_and_alignments_are_those_of_pytorch(prepared):
         assert line == f"{right['text']}\t{links}"
 
 
-def test_terms_and_memory(prepared):
-    terms = prepared / "terms.tsv"
-    terms.write_text("soccer\tbalompié\n")
-    assert "balompié" in done("translate", prepared / "run", "--terms", terms, "We like the beach and soccer.")
-    memory = prepared / "memory.tsv"
-    memory.write_text("She is happy.\tElla está contenta.\n")
-    assert done("translate", prepared / "run", "--memory", memory, "She is happy.").strip() == "Ella está contenta."
-
-
-def test_a_document_keeps_its_tags(prepared):
-    source, target = prepared / "in.docx", prepared / "out.docx"
-    with zipfile.ZipFile(source, "w") as packed:
+@pytest.fixture(scope="module")
+def document(prepared):
+    """A .docx with bold words in its first paragraph."""
+    file = prepared / "in.docx"
+    with zipfile.ZipFile(file, "w") as packed:
         packed.writestr("[Content_Types].xml", TYPES)
         packed.writestr("_rels/.rels", RELATIONSHIPS)
         packed.writestr("word/document.xml", DOCUMENT)
-    done("translate", prepared / "run", source, "--output", target)
-    with zipfile.ZipFile(target) as packed:
-        text = packed.read("word/document.xml").decode()
-    bold = re.search(r"<w:rPr><w:b/>.*?<w:t[^>]*>([^<]+)</w:t>", text)
-    assert bold and "beach" not in text and text.count("<w:b/>") == 1
+    return file
+
+
+def paragraphs(file):
+    """Return the text of each paragraph of a .docx, its bold words in asterisks."""
+    with zipfile.ZipFile(file) as packed:
+        xml = packed.read("word/document.xml").decode()
+    xml = re.sub(r"<w:rPr><w:b/>.*?</w:rPr>(<w:t[^>]*>)([^<]*)", r"\1*\2*", xml)
+    return [re.sub("<[^>]+>", "", paragraph) for paragraph in xml.split("</w:p>")[:-1]]
+
+
+def test_a_document_with_tags_terms_and_a_memory(prepared, document):
+    terms, memory, target = prepared / "terms.tsv", prepared / "memory.tsv", prepared / "out.docx"
+    terms.write_text("soccer\tbalompié\n")
+    memory.write_text("She is happy.\tElla está contenta.\n")
+    done("translate", prepared / "run", document, "--output", target, "--terms", terms, "--memory", memory)
+    first, second = paragraphs(target)
+    assert re.search(r"\*[^*]+\*", first) and first.count("*") == 2 and "beach" not in first
+    assert "balompié" in first
+    assert second == "Ella está contenta."
+
+
+@pytest.fixture(scope="module")
+def by_attention(prepared):
+    """The run, in the opposite direction, with a confidence that was fitted to features of the attention."""
+    folder = prepared / "by-attention"
+    shutil.copytree(prepared / "run", folder)
+    shutil.copy(prepared / "attention-confidence.json", folder / "confidence.json")
+    config = (folder / "config.yaml").read_text()
+    config = config.replace("source_language: en", "source_language: es")
+    config = config.replace("target_language: es", "target_language: en")
+    (folder / "config.yaml").write_text(config)
+    return folder
+
+
+def test_token_scores_and_confidence_from_them_are_those_of_pytorch(prepared):
+    expected = json.loads((prepared / "expected.json").read_text())
+    options = ["--beam", 1, "--format", "jsonl", "--token-scores"]
+    lines = done("translate", prepared / "run", *options, *expected).splitlines()
+    for line, right in zip(lines, expected.values(), strict=True):
+        record = json.loads(line)
+        assert record["confidence"] == pytest.approx(right["confidence"], abs=1e-3)
+        (tokens,) = record["token_log_probabilities"]
+        assert [piece for piece, _ in tokens] == [piece for piece, _ in right["tokens"]]
+        right_scores = [score for _, score in right["tokens"]]
+        assert [score for _, score in tokens] == pytest.approx(right_scores, abs=1e-3)
+
+
+def test_without_confidence_from_attention_features_translate_says_so(by_attention):
+    result = command("translate", by_attention, "--format", "jsonl", "Me gusta.")
+    assert result.returncode == 0 and "confidence" not in json.loads(result.stdout)
+    assert NO_CONFIDENCE in result.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
         (["translate", "RUN", "--sample", "She is happy."], "sampling"),
-        (["translate", "RUN", "--engine", "torch", "She is happy."], "--engine torch"),
+        (["translate", "RUN", "--engine", "torch", "She is happy."], "the engine torch"),
+        (["align", "RUN", "--pairs", "TEST", "--statistics"], "--statistics"),
+        (["align", "RUN", "--pairs", "TEST", "--method", "contributions"], "--method contributions"),
         (["look", "RUN", "She is happy."], ""),
         (["train", "--train", "train.tsv", "--out", "other"], ""),
         (["demo"], ""),
@@ -105,42 +153,71 @@ def test_what_needs_pytorch_says_so_in_one_line(prepared, arguments, what):
     assert "needs the package PyTorch. Install it with pip install" in line and "torch" in line
 
 
-def ask(port, path, fields):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(fields).encode())
-    request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
-
-
 @pytest.fixture(scope="module")
-def port(prepared):
+def server(prepared, by_attention):
+    """The address of a server with both runs, and the file of its messages."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    arguments = [sys.executable, "-m", "translucid", "serve", str(prepared / "run"), "--port", str(port)]
-    with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as server:
+    runs, log = [str(prepared / "run"), str(by_attention)], prepared / "server.log"
+    arguments = [sys.executable, "-m", "translucid", "serve", *runs, "--port", str(port)]
+    with log.open("w") as messages, subprocess.Popen(arguments, stderr=messages) as process:
         for _ in range(300):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
                 break
             except OSError:
                 time.sleep(0.2)
-        yield port
-        server.terminate()
+        yield SimpleNamespace(address=f"http://127.0.0.1:{port}", log=log)
+        process.terminate()
 
 
-def test_the_server_answers_requests_of_libretranslate_and_deepl(port, prepared):
-    expected = json.loads((prepared / "expected.json").read_text())
-    text = next(iter(expected))
-    answer = ask(port, "/translate", {"q": [text], "source": "en", "target": "es"})
-    (translated,) = answer["translatedText"]
-    assert translated
-    html = ask(port, "/translate", {"q": "We like <b>soccer</b>.", "source": "en", "target": "es", "format": "html"})
-    assert re.search("<b>.+</b>", html["translatedText"])
-    deepl = ask(port, "/v2/translate", {"text": [text], "source_lang": "EN", "target_lang": "ES"})
-    assert deepl["translations"][0]["text"] == translated
+def ask(server, path, fields):
+    request = urllib.request.Request(server.address + path, json.dumps(fields).encode())
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def test_the_client_of_libretranslate(server, prepared):
+    client = libretranslatepy.LibreTranslateAPI(server.address)
+    text = "We like the beach and soccer."
+    assert client.translate(text, "en", "es") == done("translate", prepared / "run", text).strip()
+    assert {language["code"] for language in client.languages()} == {"en", "es"}
+    assert client.detect("Los niños leen un libro en el jardín")[0]["language"] == "es"
+
+
+def test_the_client_of_deepl(server, prepared, document, monkeypatch):
+    # The client asks every five seconds whether a document is done.
+    clock = SimpleNamespace(time=time.time, sleep=lambda seconds: time.sleep(0.05))
+    monkeypatch.setattr(deepl.translator, "time", clock)
+    client = deepl.Translator("any key", server_url=server.address)
+    sides = {"source_lang": "EN", "target_lang": "ES"}
+    assert (
+        client.translate_text("She is happy.", **sides).text
+        == done("translate", prepared / "run", "She is happy.").strip()
+    )
+    tagged = client.translate_text("We like <b>soccer</b>.", tag_handling="html", **sides).text
+    assert re.search("<b>.+</b>", tagged)
+    glossary = client.create_glossary("words", "EN", "ES", {"soccer": "balompié"})
+    target = prepared / "by-deepl.docx"
+    client.translate_document_from_filepath(document, target, glossary=glossary, **sides)
+    first, _ = paragraphs(target)
+    assert first.count("*") == 2 and "balompié" in first
+
+
+def test_the_server_has_confidence_from_token_features_only(server):
+    fields = {"q": "She is happy.", "source": "en", "target": "es", "confidence": True}
+    assert 0 < ask(server, "/translate", fields)["confidence"] < 1
+    fields = {"q": "Me gusta.", "source": "es", "target": "en", "confidence": True}
+    assert ask(server, "/translate", fields)["confidence"] is None
+    assert server.log.read_text().count(NO_CONFIDENCE) == 1
+
+
+@pytest.mark.parametrize("path", ["/look", "/beam"])
+def test_the_server_does_not_look_into_models(server, path):
     with pytest.raises(urllib.error.HTTPError) as refused:
-        ask(port, "/look", {"q": text, "source": "en", "target": "es"})
+        ask(server, path, {"q": "She is happy.", "source": "en", "target": "es"})
     assert refused.value.code == 501 and "needs the package PyTorch" in json.load(refused.value)["error"]
 
 

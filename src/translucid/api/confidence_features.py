@@ -21,6 +21,7 @@ from translucid.engines.stages import Part, SearchStages
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.confidence.features import Figures, Kind, Measurements
 from translucid.kernels.devices import own_random_state
+from translucid.kernels.pytorch import has_pytorch
 
 if TYPE_CHECKING:
     from translucid.data.tokenizing.tokenizer import Tokenizer
@@ -160,14 +161,21 @@ class ConfidenceFeatures:
             parts += zip(searched, hypotheses, strict=True)
         if not parts:
             return [[] for _ in translations]
-        inspected = iter(self._inspected(self.stages.pairs(parts), look=False))
+        log_probs = iter(self._exact_log_probs(self.stages.pairs(parts)))
         rows = []
-        for _ in translations:
+        for hypotheses in translations:
             row: list[tuple[str, float]] = []
-            for inspection in islice(inspected, len(searched)):
-                row += list(zip(inspection.target, inspection.log_probs, strict=True))[self._prefix_length :]
+            for hypothesis in hypotheses:
+                pieces = self.tokenizer.target_pieces(hypothesis.with_end)[self._prefix_length :]
+                row += zip(pieces, next(log_probs), strict=True)
             rows.append(row)
         return rows
+
+    def _exact_log_probs(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token by the model itself; without PyTorch, by the fast engine."""
+        if not has_pytorch():
+            return self.stages.engine.forced(pairs)
+        return [inspected.log_probs[self._prefix_length :] for inspected in self._inspected(pairs, look=False)]
 
     def _inspected(
         self, pairs: Sequence[tuple[list[int], list[int]]], *, look: bool = True, before: Sequence[list[int]] = ()

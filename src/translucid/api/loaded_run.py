@@ -29,10 +29,10 @@ from translucid.evaluation.quality_checks import known_scripts
 from translucid.inspection.ablation import Ablation, refuse_unknown_heads
 from translucid.kernels.devices import choose_device
 from translucid.kernels.process import tune_ours
-from translucid.kernels.pytorch import has_pytorch, require_pytorch
+from translucid.kernels.pytorch import require_pytorch
 from translucid.runs.adapters import Adapter, with_adapter
 from translucid.runs.configuration import Configuration
-from translucid.runs.run_folder import CONFIDENCE, RunFolder
+from translucid.runs.run_folder import RunFolder
 from translucid.runs.transformer_weights import Floats, TransformerWeights
 
 if TYPE_CHECKING:
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from translucid.engines.engine import Engine
     from translucid.engines.numpy_transformer import NumPyTransformer
     from translucid.inspection.lens import TunedLens
-
-NEED_PYTORCH = "attention", "dropout"
-"""The kinds of features of a confidence estimator that only PyTorch computes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,11 +240,7 @@ class LoadedRun:
         if not self.as_trained:
             return None, ""
         if languages not in self._confidence:
-            estimator, note = load_confidence(self.folder, self.tokenizer, languages)
-            if estimator and estimator.kind in NEED_PYTORCH and not has_pytorch():
-                note = f"{CONFIDENCE} reads {estimator.kind}, which needs PyTorch: translations have no confidence"
-                estimator = None
-            self._confidence[languages] = estimator, note
+            self._confidence[languages] = load_confidence(self.folder, self.tokenizer, languages)
         return self._confidence[languages]
 
     def alignment_layer(self, languages: Languages) -> AlignmentLayer | None:

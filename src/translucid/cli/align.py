@@ -74,6 +74,7 @@ def align(
     forward = Translator.load(run, device, engine, source=source_language, target=target_language)
     texts = list(pairs_of(forward.configuration.data, *files))
     if statistics:
+        require_pytorch("--statistics")
         links = _by_statistics(forward, texts)
     else:
         links = _by_attention(forward, Translator.load(reverse, device, engine) if reverse else None, texts, changes)
@@ -104,6 +105,8 @@ def _by_attention(
     from translucid.runs.settings import without_none
 
     changes = without_none(changes)
+    if changes.get("method") == "contributions":
+        require_pytorch("--method contributions")
     if changes.keys() & {"layer", "method", "shift"}:  # of attention, which is then read instead of the alignment layer
         changes["learned"] = False
     if changes.keys() & {"layer", "method"}:  # all heads, unless the reading is the run's own
@@ -135,8 +138,6 @@ def _weights(
         return
     from translucid.api.word_weights import word_weights
 
-    if options.method == "contributions":
-        require_pytorch(f"--method {options.method}")
     for pair in translator.pipeline.pairs(texts):
         yield from word_weights(translator, [pair.ids], [pair.masked], options=options)
         if on_done:

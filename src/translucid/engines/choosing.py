@@ -70,7 +70,7 @@ def choose_engine(
             the model is damaged.
     """
     if name == "torch":
-        require_pytorch("--engine torch")
+        require_pytorch("the engine torch")
         return torch_engine()
     where = _place(device)
     if name == "auto" and where != "cpu":

@@ -21,6 +21,7 @@ from translucid.engines.tuned import ResultFile
 from translucid.evaluation.confidence.estimator import Estimator
 from translucid.evaluation.familiarity import ValidationScores
 from translucid.ground.errors import UserError
+from translucid.kernels.pytorch import has_pytorch
 from translucid.runs.run_folder import ALIGNMENT, CONFIDENCE, DIRECTIONS, LENS, VALIDATION, RunFolder
 from translucid.runs.tensor_file import load_arrays, load_tensors, save_tensors
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 Fitted = TypeVar("Fitted")
 LARGEST_SCORES = 1 << 24
 """The largest size of the file of validation scores, in bytes: room for two million words."""
+NEED_PYTORCH = "attention", "dropout"
+"""The kinds of features of a confidence estimator that only PyTorch computes."""
 _FIX = "Delete it, or run translucid tune %s again."
 
 
@@ -106,6 +109,9 @@ def load_confidence(run: RunFolder, tokenizer: Tokenizer, languages: Languages) 
         return None, again % "another model"
     if content.languages and content.languages != languages:
         return None, again % f"translations from {content.languages[0]} to {content.languages[1]}"
+    kind = content.estimator.kind
+    if kind in NEED_PYTORCH and not has_pytorch():
+        return None, f"{file} reads {kind}, which needs PyTorch: translations have no confidence"
     return content.estimator, ""
 
 

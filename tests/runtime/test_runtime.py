@@ -111,6 +111,16 @@ def by_attention(prepared):
     return folder
 
 
+@pytest.fixture(scope="module")
+def ssru(prepared):
+    """A run with a decoder that CTranslate2 does not have."""
+    folder = prepared / "ssru"
+    shutil.copytree(prepared / "run", folder)
+    config = (folder / "config.yaml").read_text()
+    (folder / "config.yaml").write_text(config.replace("  decoder: self-attention\n", "  decoder: ssru\n"))
+    return folder
+
+
 def test_token_scores_and_confidence_from_them_are_those_of_pytorch(prepared):
     expected = json.loads((prepared / "expected.json").read_text())
     options = ["--beam", 1, "--format", "jsonl", "--token-scores"]
@@ -137,6 +147,9 @@ def test_without_confidence_from_attention_features_translate_says_so(by_attenti
         (["translate", "RUN", "--engine", "torch", "She is happy."], "the engine torch"),
         (["align", "RUN", "--pairs", "TEST", "--statistics"], "--statistics"),
         (["align", "RUN", "--pairs", "TEST", "--method", "contributions"], "--method contributions"),
+        (["align", "SSRU", "--pairs", "TEST"], "which CTranslate2 does not support"),
+        (["translate", "SPANISH", "--rerank-with", "RUN", "Me gusta."], "ranking with a model of the other direction"),
+        (["translate", "RUN", "--ensemble", "RUN", "She is happy."], "the engine torch"),
         (["look", "RUN", "She is happy."], ""),
         (["train", "--train", "train.tsv", "--out", "other"], ""),
         (["demo"], ""),
@@ -144,8 +157,9 @@ def test_without_confidence_from_attention_features_translate_says_so(by_attenti
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_what_needs_pytorch_says_so_in_one_line(prepared, arguments, what):
-    names = {"RUN": prepared / "run", "TEST": prepared / "test.tsv", "train.tsv": prepared / "train.tsv"}
+def test_what_needs_pytorch_says_so_in_one_line(prepared, by_attention, ssru, arguments, what):
+    names = {"RUN": prepared / "run", "SPANISH": by_attention, "SSRU": ssru}
+    names |= {"TEST": prepared / "test.tsv", "train.tsv": prepared / "train.tsv"}
     result = command(*[names.get(argument, argument) for argument in arguments])
     assert result.returncode == 2 and not result.stdout
     (line,) = result.stderr.splitlines()

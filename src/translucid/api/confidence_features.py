@@ -166,8 +166,8 @@ class ConfidenceFeatures:
         for hypotheses in translations:
             row: list[tuple[str, float]] = []
             for hypothesis in hypotheses:
-                pieces = self.tokenizer.target_pieces(hypothesis.with_end)[self._prefix_length :]
-                row += zip(pieces, next(log_probs), strict=True)
+                tokens = self.tokenizer.target_pieces(hypothesis.with_end)[self._prefix_length :]
+                row += zip(tokens, next(log_probs), strict=True)
             rows.append(row)
         return rows
 

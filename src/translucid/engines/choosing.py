@@ -91,8 +91,9 @@ def choose_engine(
         return torch_engine().narrowed(tuned.considered, tuned.shortlist(run.path), tokenizer)
 
     chosen = tuned.engine if name == "auto" else name
+    if chosen == "torch" or not (chosen == "onnx" or ctranslate2_supports(configuration.model)):
+        require_pytorch(f"the model of {run.path}, which CTranslate2 does not support,")
     if chosen == "torch":
-        require_pytorch(f"translating with {run.path}, whose model CTranslate2 does not have,")
         return narrowed()
     fast: CTranslate2Engine | OnnxEngine
     if chosen == "onnx":

@@ -20,6 +20,7 @@ from translucid.decoding.decoding_options import DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, in_order
 from translucid.ground.errors import UserError
 from translucid.kernels.devices import choose_device
+from translucid.kernels.pytorch import require_pytorch
 from translucid.runs.configuration import Configuration
 from translucid.runs.run_folder import RunFolder
 
@@ -80,9 +81,10 @@ class ReverseModel(NamedTuple):
         """Load the run of the direction opposite to that of a configuration.
 
         Raises:
-            UserError: the run is damaged or no translator, or its languages show that it translates in the same
-                direction.
+            UserError: the run is damaged or no translator, its languages show that it translates in the same
+                direction, or PyTorch is not installed.
         """
+        require_pytorch("ranking with a model of the other direction")
         folder = RunFolder(run)
         opposite = reverse_configuration(run, configuration)
         tokenizer = folder.tokenizer().between(*opposite.data.languages, opposite.data.tokenizer)

@@ -115,3 +115,12 @@ def test_other_directions_are_other_text():
 
 def test_checkpoints_of_one_direction_stay_valid():
     assert "both_directions" not in fixed_settings(resolve())
+
+
+def test_one_chosen_language_chooses_among_the_directions():
+    """A file that is read in both directions has pairs to one language in one of them only."""
+    options_of_run = options(both_directions=True)
+    to_english = options_of_run.between(None, "en")
+    assert list(pairs_of(to_english, *to_english.train)) == [Pair("un", "one"), Pair("zwei", "two")]
+    with pytest.raises(UserError, match=r"de\.tsv:en-de: has no pairs from fr to any language"):
+        list(pairs_of(options_of_run.between("fr", None), "de.tsv:en-de"))

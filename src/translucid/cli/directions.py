@@ -16,29 +16,9 @@ from translucid.ground.errors import UserError
 if TYPE_CHECKING:
     from translucid.cli.evaluate import Report, Scoring, Translation
     from translucid.runs.configuration import Configuration
-    from translucid.runs.directions import DirectedCorpus
 
 ONE_DIRECTION = ("--reference", "--alignments", "--keep-best", "--terms", "--by-length")
 """The options that are for a single direction."""
-
-
-def tested_corpora(configuration: Configuration, test: Sequence[str]) -> list[DirectedCorpus]:
-    """Return the corpora of a test set in the directions in which a multilingual model is tested.
-
-    If one of the languages is chosen, only those from or to this language are.
-
-    Raises:
-        UserError: there are none.
-    """
-    source, target = configuration.data.languages
-    corpora = []
-    for corpus in configuration.data.corpora(test):
-        if source in (None, corpus.direction[0]) and target in (None, corpus.direction[1]):
-            corpora.append(corpus)
-    if not corpora:
-        what = f"has no pairs from {source or 'any language'} to {target or 'any language'}"
-        raise UserError(what, file=test[0], fix="Choose other languages, or correct those after the names of files.")
-    return corpora
 
 
 def evaluate_directions(
@@ -66,6 +46,7 @@ def evaluate_directions(
     """
     from translucid.api.scoring import score_directions
     from translucid.api.translator import Translator
+    from translucid.runs.corpus_files import corpora_of
     from translucid.runs.run_folder import RunFolder
 
     for name in ONE_DIRECTION:
@@ -73,7 +54,7 @@ def evaluate_directions(
             fix = "Give --source-language and --target-language."
             raise UserError(f"{name} is for a single direction, and the test set has several", fix=fix)
     pairs_by_direction: dict[Direction, list[Pair]] = {}
-    for corpus in tested_corpora(configuration, test):
+    for corpus in corpora_of(configuration.data, test):
         source, target = corpus.direction
         if not source or not target or CorpusName.parse(corpus.name).languages is None:
             fix = f"Write {corpus.name}:en-fr, for instance."

@@ -268,11 +268,11 @@ def _directed(
     Raises:
         UserError: the test set has other languages than those that were chosen.
     """
-    from translucid.cli.directions import tested_corpora
+    from translucid.runs.corpus_files import corpora_of
 
     if first_step or not configuration.data.tokenizer.languages:
         return configuration, False
-    directions = {corpus.direction for corpus in tested_corpora(configuration, test)}
+    directions = {corpus.direction for corpus in corpora_of(configuration.data, test)}
     if len(directions) == 1:
         configuration = configuration.between(*directions.pop())
     return configuration, len(directions) > 1

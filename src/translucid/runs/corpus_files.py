@@ -102,10 +102,26 @@ def pairs_of(options: DataOptions, *files: str, on_bad: OnBad = None) -> Iterato
     """Yield the pairs of files in the direction in which a run's model translates.
 
     Raises:
-        UserError: a file or a line can't be read, as for `read_pairs`.
+        UserError: no file has the languages of the model, or a file or a line can't be read, as for `read_pairs`.
     """
-    for corpus in options.corpora(files):
+    for corpus in corpora_of(options, files):
         yield from corpus.pairs(on_bad)
+
+
+def corpora_of(options: DataOptions, files: Sequence[str]) -> list[DirectedCorpus]:
+    """Return files as corpora in the directions in which a run's model translates.
+
+    If one of the languages of a multilingual model is chosen, only directions from or to this language count.
+
+    Raises:
+        UserError: there are files, but none in such a direction.
+    """
+    corpora = options.corpora(files)
+    if files and not corpora:
+        source, target = options.languages
+        what = f"has no pairs from {source or 'any language'} to {target or 'any language'}"
+        raise UserError(what, file=files[0], fix="Choose other languages, or correct those after the names of files.")
+    return corpora
 
 
 def _synthetic(corpus: DirectedCorpus, on_bad: OnBad = None) -> Iterator[Pair]:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from translucid.data.document_context import MOST
 from translucid.data.filtering import Filter
-from translucid.data.languages import find_code
+from translucid.data.languages import Languages, find_code
 from translucid.data.readers.corpus_names import Direction
 from translucid.data.tokenizing.reserved import MATCH, PLACEHOLDERS, SEPARATOR, TERM
 from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
@@ -18,6 +18,7 @@ from translucid.ground.errors import UserError
 from translucid.ground.option_group import OptionGroup
 from translucid.runs.directions import (
     DirectedCorpus,
+    includes,
     language_pieces,
     languages_of,
     missing_languages,
@@ -136,7 +137,7 @@ class DataOptions(OptionGroup):
         """The directions of the training corpora whose names have languages, without repetitions."""
         corpora = []
         for name in (*self.train, *self.mix):
-            corpora += self._readings(name, None)
+            corpora += self._readings(name, (None, None))
         corpora += self.corpora(self.synthetic, as_written=True)
         directions = []
         for corpus in corpora:
@@ -176,12 +177,11 @@ class DataOptions(OptionGroup):
         return sorted({*self.tokenizer.languages, *chain.from_iterable(self.directions)})
 
     @property
-    def _chosen(self) -> Direction | None:
-        """The only direction in which files are read, if there is one."""
+    def _chosen(self) -> Languages:
+        """The languages of the model that are chosen, None where there is a choice."""
         source, target = self.languages
-        if source is None or target is None:
-            return None
-        return model_code(source, self.tokenizer.languages), model_code(target, self.tokenizer.languages)
+        known = self.tokenizer.languages
+        return source and model_code(source, known), target and model_code(target, known)
 
     def corpora(self, names: Iterable[str], *, as_written: bool = False) -> list[DirectedCorpus]:
         """Return the corpora that names of files stand for: one for each direction in which a file is read.
@@ -206,11 +206,11 @@ class DataOptions(OptionGroup):
     @property
     def general_corpora(self) -> list[DirectedCorpus]:
         """The corpora of `valid_general`, in all directions of a multilingual model, also if one is trained alone."""
-        chosen = None if self.tokenizer.languages else self._chosen
+        chosen = (None, None) if self.tokenizer.languages else self._chosen
         return list(chain.from_iterable(self._readings(name, chosen) for name in self.valid_general))
 
-    def _readings(self, name: str, chosen: Direction | None) -> list[DirectedCorpus]:
-        """Return the corpora that the name of a file stands for, only those of the chosen direction if there is one."""
+    def _readings(self, name: str, chosen: Languages) -> list[DirectedCorpus]:
+        """Return the corpora that the name of a file stands for, only those with the chosen languages."""
         languages = languages_of(name, self.tokenizer.languages)
         if languages is None:
             return [DirectedCorpus(name, self.languages, self.reverse)]
@@ -256,7 +256,8 @@ class DataOptions(OptionGroup):
         self._take_languages(self.directions)
         for name in named:
             if not self.tokenizer.languages and not self.corpora([name]):
-                raise ValueError(f"{name} has other languages than the other files: {' and '.join(self._chosen or ())}")
+                chosen = " and ".join(filter(None, self._chosen))
+                raise ValueError(f"{name} has other languages than the other files: {chosen}")
         return self
 
     def _take_languages(self, directions: Sequence[Direction]) -> None:
@@ -294,8 +295,9 @@ class DataOptions(OptionGroup):
         for name in ("target_text", "fuzzy_matches", "terms", "subword_dropout"):
             if getattr(self, name):
                 yield f"data.{name} is for a single direction, and data.train has several: leave it out"
-        if self._chosen:
+        if not all(includes(self._chosen, direction) for direction in self.directions):
             what = "data.source_language and data.target_language choose one of several directions: leave them out"
+            what += ", or set them to null if a multilingual run has them from its import"
             yield f"{what}; a run with these languages alone gets no others, only a multilingual one does"
         if not self.valid and self.train:
             yield "several directions need validation files: give data.valid, or --valid FILES:en-fr"

@@ -61,24 +61,30 @@ def model_code(code: str, known: Iterable[str] = ()) -> str:
 
 
 def readings(
-    name: str, languages: Direction, *, chosen: Direction | None, reverse: bool, both_directions: bool
+    name: str, languages: Direction, *, chosen: Languages, reverse: bool, both_directions: bool
 ) -> list[DirectedCorpus]:
     """Return the corpora that the name of a corpus stands for.
 
     Args:
         name: the name.
         languages: the languages of its sides.
-        chosen: the only direction that is wanted, if there is one.
+        chosen: the languages that are wanted, None for all. With both, the file may have them in either order.
         reverse: whether corpora are read in reverse.
         both_directions: whether they are read in both directions.
     """
     as_written = DirectedCorpus(name, languages, swapped=False)
     swapped = DirectedCorpus(name, languages[::-1], swapped=True)
-    if chosen:
-        return [corpus for corpus in (as_written, swapped) if corpus.direction == chosen]
-    if both_directions:
-        return [as_written, swapped]
-    return [swapped if reverse else as_written]
+    if both_directions or None not in chosen:
+        corpora = [as_written, swapped]
+    else:
+        corpora = [swapped if reverse else as_written]
+    return [corpus for corpus in corpora if includes(chosen, corpus.direction)]
+
+
+def includes(chosen: Languages, direction: Languages) -> bool:
+    """Whether a direction has the languages that are chosen; None stands for any language."""
+    source, target = chosen
+    return source in (None, direction[0]) and target in (None, direction[1])
 
 
 def language_pieces(

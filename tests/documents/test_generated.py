@@ -1,5 +1,6 @@
-"""What holds of every XML format, on documents drawn by chance; files are read with ElementTree alone."""
+"""What holds of every XML format and of programs' strings, on documents drawn by chance, which other libraries read."""
 
+import json
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -8,17 +9,19 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
+from fluent import syntax
 
-from tests.documents.changing import all_changed, changed
-from tests.probes.documents import MAKERS
+from tests.documents.changing import all_changed, changed, shouted
+from tests.probes.documents import MAKERS, XML_MAKERS
 from translucid.documents.document import Target
 from translucid.documents.kinds import read_document
 from translucid.documents.tagged_text import TaggedText
 
 LANGUAGES = ("en", "de")
 DOCUMENTS, SEGMENTS = 15, 150
-RUNS = {"r", "t", "rPr", "b", "i", "lang", "hlinkClick"}
+RUNS = {"r", "t", "rPr", "b", "i", "sz", "lang", "hlinkClick"}
 """Elements of Office that parted text is put in."""
+BILINGUAL = ("a.xlf", "b.xliff", "c.tmx", "app.ts")
 DROPPED = {"proofErr", "soft-page-break"}
 
 
@@ -55,6 +58,13 @@ def translated(name, root):
     if name == "c.tmx":
         units = [list(unit.iter("seg")) for unit in root.iter("tu")]
         return [(unit[0], unit[1]) for unit in units]
+    if name == "app.ts":
+        translations = []
+        for message in root.iter("message"):
+            source, translation = message.find("source"), message.find("translation")
+            if translation.get("type") not in ("vanished", "obsolete"):
+                translations += [(source, form) for form in translation.findall("numerusform") or [translation]]
+        return translations
     if name.startswith(("a.", "b.")):
         units = [{local(part): part for part in unit} for unit in root.iter() if unit.get("translate") != "no"]
         units = [unit for unit in units if "source" in unit and "target" in unit]
@@ -64,7 +74,7 @@ def translated(name, root):
 
 def pairs(name, content, filled):
     """Return what has to have the same marks, as pairs of elements."""
-    if name in ("a.xlf", "b.xliff", "c.tmx"):
+    if name in BILINGUAL:
         return translated(name, *roots(filled))
     return list(zip(roots(content), roots(filled), strict=True))
 
@@ -102,7 +112,7 @@ def test_without_translations_the_bytes_are_the_same(name):
         assert document.segments
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", XML_MAKERS)
 def test_every_letter_stays_in_its_tags(name):
     for number in range(DOCUMENTS):
         content = drawn(name, number)
@@ -113,12 +123,12 @@ def test_every_letter_stays_in_its_tags(name):
         for pair in both:
             source, target = inside(pair)
             assert source == target
-        if name[0] not in "abc":
+        if name not in BILINGUAL:
             texts = [words(segment.source) for segment in read_document(name, filled, LANGUAGES).segments]
             assert texts == [words(changed(segment.source)) for segment in document.segments]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", XML_MAKERS)
 def test_marks_at_other_places_come_out_once(name):
     seen = number = 0
     while seen < SEGMENTS:
@@ -132,14 +142,14 @@ def test_marks_at_other_places_come_out_once(name):
                 Counter(
                     (one.tag, *sorted(one.attrib.items()))
                     for one in root.iter()
-                    if one is not root and is_seen(one) and not (name[0] in "de" and local(one) in RUNS)
+                    if one is not root and is_seen(one) and not (name[0] in "dei" and local(one) in RUNS)
                 )
                 for root in pair
             ]
             assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", XML_MAKERS)
 def test_a_translation_that_lost_its_marks_breaks_nothing(name):
     """Whoever wrote it: what is lost stands at the end."""
     content = drawn(name, 1)
@@ -150,3 +160,42 @@ def test_a_translation_that_lost_its_marks_breaks_nothing(name):
             Counter(local(one) for one in root.iter() if is_seen(one) and local(one) not in RUNS) for root in pair
         ]
         assert counts[0] - counts[1] <= Counter({"source": 1, "seg-source": 1})
+
+
+def test_fluent_reads_the_same_structure():
+    for number in range(DOCUMENTS):
+        content = drawn("k.ftl", number)
+        document = read_document("k.ftl", content, LANGUAGES)
+        shapes = []
+        for written in (content, document.filled(all_changed(document))):
+            resource = syntax.parse(written.decode())
+            assert not any(isinstance(entry, syntax.ast.Junk) for entry in resource.body)
+            shapes.append("".join(syntax.serialize(resource).split()))
+        assert shapes[0].lower() == shapes[1].lower() and shapes[0] != shapes[1]
+
+
+def units(localization):
+    """Return the texts of a localization by their paths."""
+    if "value" in localization:
+        return {(): localization["value"]}
+    children = {key: units(value) for key, value in localization.items() if isinstance(value, dict)}
+    return {(key, *path): text for key, texts in children.items() for path, text in texts.items()}
+
+
+def test_catalogues_change_only_in_the_target_language():
+    for number in range(DOCUMENTS):
+        content = drawn("j.xcstrings", number)
+        document = read_document("j.xcstrings", content, LANGUAGES)
+        strings, after = (json.loads(file) for file in (content, document.filled(all_changed(document))))
+        for key, entry in strings["strings"].items():
+            target = after["strings"][key].get("localizations", {}).pop("de", {})
+            localizations = entry.get("localizations", {})
+            existing, source = localizations.pop("de", {}), localizations.get("en", {"stringUnit": {"value": key}})
+            if entry.get("shouldTranslate") is False or entry.get("extractionState") == "stale":
+                assert target == existing
+            else:
+                assert units(target) == {path: shouted(text) for path, text in units(source).items()}
+            if not entry.get("localizations"):
+                entry.pop("localizations", None)
+                after["strings"][key].pop("localizations", None)
+        assert strings == after

@@ -85,15 +85,17 @@ def test_a_workbook_of_openpyxl():
 
 def test_shared_strings_keep_formats_and_escapes():
     cells = "".join(f'<c r="A{i + 1}" t="s"><v>{i}</v></c>' for i in range(5))
-    rich = '<si><r><t xml:space="preserve">a </t></r><r><rPr><b/></rPr><t>cat</t></r></si>'
+    rich = '<si><r><t xml:space="preserve">a </t></r><r><rPr><b/></rPr><t>cat_x000D_\nor a_x0009_dog</t></r></si>'
     strings = (
         rich + "<si><t>one_x000D_\ntwo</t></si><si><t>sku_12</t></si>"
         '<si><t xml:space="preserve"> dogs </t><rPh sb="0" eb="1"><t>x</t></rPh><phoneticPr fontId="1"/></si>'
         "<si><t>=SUM(A1:A2)</t></si><si><t>in no cell</t></si>"
     )
     content = workbook(f'<row r="1">{cells}</row>', strings)
+    bold, spaced = "</r><r><rPr><b/></rPr><t", ' xml:space="preserve"'
     assert strings_after(content) == (
-        '<si><r><t xml:space="preserve">A </t></r><r><rPr><b/></rPr><t>CAT</t></r></si>'
+        f"<si><r><t{spaced}>A </t>{bold}{spaced}>CAT </t>{bold}{spaced}>_x000D_</t>{bold}{spaced}>\n</t>"
+        f"{bold}>OR A</t>{bold}{spaced}>_x0009_</t>{bold}>DOG</t></r></si>"
         "<si><t>ONE_x000D_\nTWO</t></si><si><t>sku_12</t></si>"
         '<si><t xml:space="preserve"> DOGS </t><phoneticPr fontId="1"/></si>'
         "<si><t>=SUM(A1:A2)</t></si><si><t>in no cell</t></si>"

@@ -1,16 +1,21 @@
-"""Documents of the XML formats, drawn by chance: texts with tags in them, in files as programs write them."""
+"""Documents of the XML formats and of programs' strings, drawn by chance, in files as programs write them."""
 
-from tests.probes.packed import docx, epub, odt, pptx
+from tests.probes.packed import docx, epub, odt, pptx, xlsx
+from tests.probes.strings import fluent, qt, resx, xcstrings
 from tests.probes.units import android, tmx, xliff_1, xliff_2
 
-MAKERS = {
+XML_MAKERS = {
     "a.xlf": xliff_1,
     "b.xliff": xliff_2,
     "c.tmx": tmx,
+    "app.ts": qt,
     "strings.xml": android,
     "d.docx": docx,
     "e.pptx": pptx,
     "f.odt": odt,
     "g.epub": epub,
+    "h.resx": resx,
+    "i.xlsx": xlsx,
 }
 """By the name that a file of each kind could have."""
+MAKERS = {**XML_MAKERS, "j.xcstrings": xcstrings, "k.ftl": fluent}

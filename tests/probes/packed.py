@@ -1,4 +1,4 @@
-"""Packed files, drawn by chance: Word, PowerPoint, OpenDocument text, e-books."""
+"""Packed files, drawn by chance: Word, PowerPoint, Excel, OpenDocument text, e-books."""
 
 import zipfile
 from io import BytesIO
@@ -100,6 +100,65 @@ def pptx(chance: Random) -> bytes:
                 name: f"<p:sld {names}><p:txBody>{''.join(paragraph() for _ in range(4))}</p:txBody></p:sld>"
                 for name in slides
             },
+        },
+        chance,
+    )
+
+
+def xlsx(chance: Random) -> bytes:
+    """A workbook of two sheets: shared and inline strings, formats, line ends, formulas."""
+
+    def value():
+        return text(chance) + chance.choice(["", "", "_x000D_\nmore", "\nmore", "_x0009_"]) + text(chance)
+
+    def run():
+        properties = chance.choice(["", "<rPr><b/></rPr>", '<rPr><i/><sz val="9"/></rPr>'])
+        return f'<r>{properties}<t xml:space="preserve">{value()}</t></r>'
+
+    def item():
+        runs = "".join(run() for _ in range(chance.randrange(1, 4)))
+        return chance.choice([f'<t xml:space="preserve">{value()}</t>', runs])
+
+    def cell():
+        return chance.choice(
+            [
+                f'<c t="s"><v>{chance.randrange(12)}</v></c>',
+                f'<c t="inlineStr"><is>{item()}</is></c>',
+                '<c t="str"><f>A1</f><v>a cat</v></c>',
+                "<c><v>12</v></c>",
+            ]
+        )
+
+    def sheet():
+        rows = "".join(f'<row r="{number}">{cell()}{cell()}{cell()}</row>' for number in range(1, 8))
+        return f"{DECLARATION}<worksheet {main}><sheetData>{rows}</sheetData></worksheet>"
+
+    base = "http://schemas.openxmlformats.org/"
+    main, relations = f'xmlns="{base}spreadsheetml/2006/main"', f"{base}officeDocument/2006/relationships"
+    office = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    sheets = {f"xl/worksheets/sheet{number}.xml": sheet() for number in (1, 2)}
+    kinds = {
+        "xl/workbook.xml": "sheet.main",
+        "xl/sharedStrings.xml": "sharedStrings",
+        **dict.fromkeys(sheets, "worksheet"),
+    }
+    names = "".join(f'<sheet name="S{i}" sheetId="{i}" r:id="r{i}"/>' for i in (1, 2))
+
+    def related(targets):
+        listed = (
+            f'<Relationship Id="{i}" Type="{relations}/{kind}" Target="{to}"/>' for i, (kind, to) in targets.items()
+        )
+        return f'<Relationships xmlns="{base}package/2006/relationships">{"".join(listed)}</Relationships>'
+
+    parts = {f"r{i}": ("worksheet", f"worksheets/sheet{i}.xml") for i in (1, 2)}
+    return packed(
+        {
+            "[Content_Types].xml": types({name: f"{office}.{kind}+xml" for name, kind in kinds.items()}),
+            "xl/workbook.xml": f'<workbook {main} xmlns:r="{relations}"><sheets>{names}</sheets></workbook>',
+            "_rels/.rels": related({"r1": ("officeDocument", "xl/workbook.xml")}),
+            "xl/_rels/workbook.xml.rels": related({**parts, "r3": ("sharedStrings", "sharedStrings.xml")}),
+            **sheets,
+            "xl/sharedStrings.xml": f"<sst {main}>{''.join(f'<si>{item()}</si>' for _ in range(12))}</sst>",
         },
         chance,
     )

@@ -53,6 +53,10 @@ class Dialect:
     """Merges adjacent elements that belong together, such as the runs of a field."""
     holding: Sequence[str] = ()
     """The names of elements in a run that are translated separately, such as paragraphs."""
+    split: Callable[[str], Iterable[Item]] = lambda text: [text]
+    """Splits the text of a run at line ends and escapes, which become single marks."""
+    write: Callable[[str], str] = escaped
+    """Returns a text as it is written in the file."""
     with_language: Callable[[str, str], str] = lambda name, properties: properties
     """Adds the target language to the properties of a run; `name` is the prefix of their elements."""
 
@@ -126,11 +130,18 @@ class Paragraph:
                 properties = self.dialect.key(self.file, part)
             elif part.name == f"{dialect_prefix}:t":
                 kept = not self.dialect.space or part.attributes.get("xml:space") == "preserve"
-                yield properties, part.text if kept else part.text.strip()
+                for item in self.dialect.split(part.text if kept else part.text.strip()):
+                    yield properties, self._in_run(item, properties)
             elif part.name in self.dialect.texts:
                 yield properties, self.dialect.texts[part.name]
             else:
                 yield from self._marks(part, properties)
+
+    def _in_run(self, item: Item, properties: str) -> Item:
+        """Return an item of a text; a mark gets a run around it."""
+        if isinstance(item, str):
+            return item
+        return unplaced(f"<{self.name}r>{properties}{self._element(item.raw, has_space=True)}</{self.name}r>")
 
     def _marks(self, part: Element, properties: str | None) -> Iterator[_Run]:
         """Yield the marks of an element other than text, and what is between them; a mark in a run starts a new run."""
@@ -202,8 +213,11 @@ class Paragraph:
         return "".join(written)
 
     def _text(self, text: str) -> str:
-        space = f" {self.dialect.space}" if self.dialect.space and text != text.strip() else ""
-        return f"<{self.name}t{space}>{escaped(text)}</{self.name}t>"
+        return self._element(self.dialect.write(text), has_space=text != text.strip())
+
+    def _element(self, written: str, has_space: bool) -> str:
+        space = f" {self.dialect.space}" if self.dialect.space and has_space else ""
+        return f"<{self.name}t{space}>{written}</{self.name}t>"
 
 
 def add_paragraph(document: SlottedXml, dialect: Dialect, parts: Sequence[Element | Piece], place: str) -> None:

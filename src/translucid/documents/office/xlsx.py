@@ -185,8 +185,7 @@ def _add(document: SlottedXml, item: Element, place: str) -> None:
         return
     first = len(document.segments)
     if text is None:
-        if not _SPECIAL.search(words.replace("\n", "")):
-            add_paragraph(document, _RICH, runs, place)
+        add_paragraph(document, _RICH, runs, place)
     elif text.parts:
         # The space that the model reads for a line end is not written, unless the source has spaces there.
         write = _written if _SPACED.search(words) else _written_closely
@@ -207,9 +206,6 @@ def _key(file: XmlFile, properties: Element) -> str:
 
 def _role(element: Element) -> Role:
     return "alone"
-
-
-_RICH = Dialect("s", {}, _key, space='xml:space="preserve"')
 
 
 def _items(text: str) -> Iterator[Item]:
@@ -235,6 +231,9 @@ def _written(text: str) -> str:
 
 def _written_closely(text: str) -> str:
     return _written(text.strip(" ") or text)
+
+
+_RICH = Dialect("s", {}, _key, space='xml:space="preserve"', split=_items, write=_written)
 
 
 def _cell(reference: str) -> tuple[int, int] | None:

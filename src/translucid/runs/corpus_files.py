@@ -149,7 +149,7 @@ def read_corpora(
         held_out: the pairs that were held out before.
         texts: whether the files contain texts, with labels or without, instead of sentence pairs.
         needs_training_text: whether validation pairs alone are not enough.
-        with_links: whether pairs whose files have word links are `LinkedPair`s.
+        with_links: whether a pair whose file has word links is a `LinkedPair`.
 
     Raises:
         UserError: a file is unreadable, or no pairs of it are left.

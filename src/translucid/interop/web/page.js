@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const translator = new WebTranslator(MODEL);
 const { source, target, search } = translator;
 const link = new URLSearchParams(location.hash.slice(1)); // such as index.html#text=I+like+soccer&view=heads
-let [turn, timer, mode] = [0, null, link.get("view") ?? "attention"];
+let [latest, timer, mode] = [0, null, link.get("view") ?? "attention"];
 
 if (window !== parent) document.body.classList.add("embedded"); // in a page that has a title of its own
 const names = new Intl.DisplayNames(["en"], { type: "language" });
@@ -32,22 +32,22 @@ if ($("text").value) translate();
 // Translate all sentences, and show each as soon as it is there.
 async function translate() {
   clearTimeout(timer);
-  const mine = ++turn;
+  const request = ++latest; // a newer one ends it
   const lines = $("text").value.split("\n").map((line) => line.trim().split(SENTENCE).filter(Boolean));
-  const written = lines.map(() => []);
+  const translations = lines.map(() => []);
   const sentences = [];
   let milliseconds = 0;
   $("problem").textContent = "";
   for (const [number, line] of lines.entries()) {
     for (const text of line) {
       await new Promise((done) => { setTimeout(done); }); // lets the page react between two sentences
-      if (mine !== turn) return;
+      if (request !== latest) return;
       const begun = performance.now();
       const sentence = attempt(text);
       milliseconds += performance.now() - begun;
       if (sentence) sentences.push(sentence);
-      written[number].push(sentence?.text ?? text);
-      $("translation").textContent = written.map((parts) => parts.join(" ")).join("\n").trim();
+      translations[number].push(sentence?.text ?? text);
+      $("translation").textContent = translations.map((parts) => parts.join(" ")).join("\n").trim();
     }
   }
   if (!lines.flat().length) $("translation").textContent = "";
@@ -76,8 +76,8 @@ function translated(source_text, off = []) {
   const output = translator.translate(ids, off);
   const pieces = ids.map((id) => source.pieces[id].replace("<unk>", "⁇"));
   const unknown = ids.flatMap((id, i) => (id === UNKNOWN ? [i] : []));
-  const written = output.tokens.map((token) => target.pieces[token]);
-  const record = recordOf({ pieces, unknown }, written, translator.inspect(ids, output.tokens, off));
+  const targetPieces = output.tokens.map((token) => target.pieces[token]);
+  const record = recordOf({ pieces, unknown }, targetPieces, translator.inspect(ids, output.tokens, off));
   const tree = treeOf(output, search.beam, (token) => target.pieces[token], (tokens) => target.decode(tokens));
   return { source_text, text: output.text, record, tree };
 }

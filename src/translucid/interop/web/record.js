@@ -26,8 +26,8 @@ function merged(map, rows, columns) {
 }
 
 // The record of one sentence, whose `maps` and `logProbs` are those of WebTranslator.inspect.
-export function recordOf({ pieces, unknown }, written, { maps, logProbs }) {
-  const [source, target, fed] = [words(pieces), words(written), words(["<s>", ...written.slice(0, -1)])];
+export function recordOf({ pieces, unknown }, targetPieces, { maps, logProbs }) {
+  const [source, target, fed] = [words(pieces), words(targetPieces), words(["<s>", ...targetPieces.slice(0, -1)])];
   const sides = { cross: [target, source], encoder: [source, source], decoder: [target, fed] };
   const shown = [];
   const show = (name, kind, layer, head, map) => shown.push({ name, kind, layer, head, weights: merged(map, ...sides[kind]) });

@@ -137,7 +137,7 @@ def options_of(model_class: type[CustomModel], options: CustomOptions) -> Any:
 
 
 def place_in_user_code(error: BaseException) -> str:
-    """Return the line of a user's code in which an error occurred, such as `my_model.py, line 30:` and a space, or nothing."""
+    """Return the line of a user's code that failed, as `my_model.py, line 30:` and a space; else nothing."""
     allowed = set(map(str, _allowed().values()))
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{Path(frame.filename).name}, line {frame.lineno}: " for frame in frames if frame.filename in allowed]

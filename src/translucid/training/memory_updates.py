@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from translucid.data.readers.corpus import Pair, sides
+from translucid.data.readers.corpus_names import label, without_languages
 from translucid.ground.atomic import explained, output, write_atomically
 from translucid.ground.errors import UserError
 from translucid.ground.reading import digest
 from translucid.memory.folding import Folded
 from translucid.memory.translation_memory import TranslationMemory
 from translucid.runs.configuration import Configuration, resolve
+from translucid.runs.data_options import DataOptions
+from translucid.runs.directions import model_code
 from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import PAIRS, RunFolder
 
@@ -77,12 +80,13 @@ def prepare_update(
         settings: `key=value` settings, which take precedence.
 
     Raises:
-        UserError: there are too few pairs, or they can't be written.
+        UserError: there are too few pairs, they can't be written, or they need languages.
     """
     if out.resolve() == run.resolve():
         raise UserError("is the run that learns", file=out, fix="Choose another --out.")
     before = RunFolder(run).configuration()
     memory.refuse_other_languages(before.data.languages)
+    suffix = _languages_after_name(memory, before.data)
     since = 0 if again else learned(run, memory)
     change = memory.change
     existed = (out / PAIRS).is_dir()
@@ -104,8 +108,10 @@ def prepare_update(
         begun["training"] |= ADAPTER
     if mix is None:
         mix = _general_corpora(before)
-    overrides: dict[str, Any] = {f"data.{split}": [str(file)] for split, file in files.items()}
+    overrides: dict[str, Any] = {f"data.{split}": [f"{file}{suffix}"] for split, file in files.items()}
     overrides["data.mix"] = dict(mix)
+    # The pairs that are mixed in have to keep all directions of the run.
+    overrides["data.both_directions"] = before.data.both_directions
     general_validation = _existing(before.data.valid_general or before.data.valid)
     if mix and general_validation:
         overrides["data.valid_general"] = general_validation
@@ -142,7 +148,7 @@ def remove_earlier_pairs(out: Path, current: MemoryUpdate) -> None:
     """Remove the pairs of an earlier run in the same folder, once a new run has replaced it."""
     data = current.configuration.data
     for file in (out / PAIRS).glob("*.tsv"):
-        if str(file) not in (*data.train, *data.valid):
+        if str(file) not in without_languages([*data.train, *data.valid]):
             file.unlink()
 
 
@@ -174,6 +180,22 @@ def _write_pairs(pairs: Iterable[Pair], folder: Path, *, reverse: bool) -> tuple
         "valid": new_valid.replace(folder / f"valid-{digest(new_valid)[:12]}.tsv"),
     }
     return files, trained, validated
+
+
+def _languages_after_name(memory: TranslationMemory, data: DataOptions) -> str:
+    """Return what follows the names of the files of a memory's pairs: the languages, if the run has several directions.
+
+    Raises:
+        UserError: the memory has no languages, and the run needs them.
+    """
+    if not data.tokenizer.languages or None not in data.languages:
+        return ""
+    source, target = memory.languages
+    if not source or not target:
+        fix = "Make it by translucid memory add MEMORY FILES --source-language en --target-language es, for instance."
+        raise UserError("the memory has no languages, and the run translates several directions", fix=fix)
+    direction = model_code(source), model_code(target)
+    return f":{label(direction[::-1] if data.reverse else direction)}"
 
 
 def _general_corpora(before: Configuration) -> dict[str, float]:

@@ -138,6 +138,8 @@ def test_marian_has_neither_elmo_nor_languages(tmp_path):
     class Opening:
         source_opening, target_opening = (), (5,)
 
-    with pytest.raises(UserError, match=r"Marian's vocabularies do not tell languages. Use --to huggingface."):
+    with pytest.raises(
+        UserError, match=r"Marian reads no language pieces, and this model is multilingual. Use --to huggingface."
+    ):
         export_marian(build_model(TransformerOptions(**fit), 150, 150), Opening(), tmp_path / "out", beam=5)
     assert [*tmp_path.iterdir()] == []

@@ -62,7 +62,7 @@ def refuse_other_functions(model: SequenceModel, tokenizer: Tokenizer) -> None:
     if options.nonlinearity not in NONLINEARITIES:
         raise UserError(f"Marian has no model.nonlinearity={options.nonlinearity}", fix="Train with relu or swish.")
     if tokenizer.source_opening or tokenizer.target_opening:
-        raise UserError("Marian's vocabularies do not tell languages", fix="Use --to huggingface.")
+        raise UserError("Marian reads no language pieces, and this model is multilingual", fix="Use --to huggingface.")
 
 
 def _save(model: SequenceModel, tokenizer: Tokenizer, folder: Path, beam: int) -> None:

@@ -1,6 +1,7 @@
 """In directions that no pair taught, only pieces of the target language are candidates."""
 
 import math
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from translucid.data.readers.corpus import read_pairs
 from translucid.decoding.constraints import Constraints, Edges, Form, Wanted
 from translucid.decoding.decoding_options import DecodingOptions
 from translucid.engines.target_pieces import of_languages, pieces_file
+from translucid.engines.tuned import load_tuned
 from translucid.ground.special import SPECIAL
 from translucid.runs.run_folder import RunFolder
 
@@ -66,6 +68,15 @@ def test_constraints_may_have_other_pieces(three_languages):
     ((best, *_),) = translator.torch_engine.decode(ids, options, constraints=constraints)
     assert set(best.tokens) <= capitals(translator) | set(phrase) and math.isfinite(best.score)
     assert tuple(phrase) in pairwise(best.tokens)
+
+
+def test_candidates_of_one_direction_are_not_saved_for_all(three_languages, tmp_path, monkeypatch):
+    folder = shutil.copytree(three_languages, tmp_path / "run")
+    monkeypatch.setattr("translucid.engines.choosing.TOLERANCE", -1.0)  # as if the fast engine computed other numbers
+    translator = Translator.load(folder, "cpu", source="es", target="fr")
+    assert translator.engine.name == "torch" and translator.engine.considered == "target-language pieces"
+    tuned = load_tuned(folder)
+    assert (tuned.engine, tuned.considered) == ("torch", "all pieces")
 
 
 def test_trained_directions_have_all_pieces(three_languages):

@@ -82,13 +82,15 @@ def choose_engine(
             f"our graphs for ONNX Runtime do not run on {where}", fix="Use --engine torch, or --device cpu."
         )
     tuned = _tuning_result(run, configuration, listed=listed)
+    # The candidates of one direction are no result of tuning, so `use_torch` must not save them.
+    searching = tuned
     if pieces:
-        tuned = tuned.model_copy(update={"considered": "target-language pieces", "pieces": pieces})
+        searching = tuned.model_copy(update={"considered": "target-language pieces", "pieces": pieces})
 
     # A fast engine asks for this one whenever a rule is beyond it: the model is loaded once.
     @cache
     def narrowed() -> TorchEngine:
-        return torch_engine().narrowed(tuned.considered, tuned.shortlist(run.path), tokenizer)
+        return torch_engine().narrowed(searching.considered, searching.shortlist(run.path), tokenizer)
 
     chosen = tuned.engine if name == "auto" else name
     if chosen == "torch" or not (chosen == "onnx" or ctranslate2_supports(configuration.model)):
@@ -99,12 +101,12 @@ def choose_engine(
     if chosen == "onnx":
         from translucid.engines.onnx.searching import OnnxEngine
 
-        fast = OnnxEngine.of_run(run, configuration, tokenizer, narrowed, tuned, threads=threads, adapter=adapter)
+        fast = OnnxEngine.of_run(run, configuration, tokenizer, narrowed, searching, threads=threads, adapter=adapter)
     else:
         from translucid.engines.ctranslate2.searching import CTranslate2Engine
 
         fast = CTranslate2Engine.of_run(
-            run, configuration, tokenizer, narrowed, tuned, device=where, threads=threads, adapter=adapter
+            run, configuration, tokenizer, narrowed, searching, device=where, threads=threads, adapter=adapter
         )
     if fast.difference <= TOLERANCE:
         return fast

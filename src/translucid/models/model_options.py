@@ -69,7 +69,7 @@ class RecurrentOptions(ContextualOptions):
     """Read the source in both directions, each with half the width."""
     attention: (
         Literal["none", "bahdanau", "luong-dot", "luong-scaled-dot", "luong-general", "luong-concat"]
-        | Annotated[str, Field(pattern=f"^{USER_CLASS}$", max_length=200)]
+        | Annotated[str, Field(pattern="^" + USER_CLASS + "$", max_length=200)]
     ) = "luong-general"
     """No attention, the attention of Bahdanau et al. 2015, or that of Luong et al. 2015 with one of its scores or with
     your own score (`my_scores.py:Cosine`)."""

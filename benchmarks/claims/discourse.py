@@ -52,7 +52,7 @@ class Sizes(NamedTuple):
 
 
 COMMAND = "python benchmarks/claims/discourse.py"
-SIZES = Sizes(sentences=60_000, passages=20_000, tested_sentences=1_000, tested_passages=2_000, updates=4_000)
+SIZES = Sizes(sentences=60_000, passages=40_000, tested_sentences=5_000, tested_passages=2_000, updates=8_000)
 QUICK = Sizes(sentences=2_000, passages=400, tested_sentences=10, tested_passages=40, updates=30)
 CONTEXT = 3
 SYSTEMS = {

@@ -130,8 +130,8 @@ def _extend(
 ) -> None:
     """Add rows for the additional pieces to the weights that have a row for each piece.
 
-    A new row is the mean of the rows of its parts, or of all pieces if it has none. Then no logit of a new piece
-    exceeds those of all former pieces at first, and the translations of greedy search stay.
+    A new row is the mean of the rows of its parts, or of all but special pieces if it has none. Then no logit of a new
+    piece exceeds those of all former pieces at first, and the translations of greedy search stay.
 
     Args:
         tensors: the former weights.

@@ -53,7 +53,7 @@ def test_attention_and_alignment_layer_are_those_of_pytorch(changes):
     first, second = "decoder.0.cross", "decoder.1.cross"
     for names, number, head in [([first, second], None, None), ([first], 0, None), ([second], 1, 2)]:
         expected_norms = norms.cross(names, number, head, "norms")
-        found = pair.weights(AlignmentOptions(layer=number, head=head, method="norms"))
+        found = transformer.weights(pair, AlignmentOptions(layer=number, head=head, method="norms"))
         np.testing.assert_allclose(found, expected_norms, atol=1e-5)
     arrays = {name: weight.numpy() for name, weight in layer.state_dict().items()}
     np.testing.assert_allclose(transformer.aligned(pair, TARGET, arrays), expected.links[0], atol=1e-5)
@@ -61,11 +61,12 @@ def test_attention_and_alignment_layer_are_those_of_pytorch(changes):
 
 def test_the_options_choose_a_layer_and_a_head():
     model = model_of()
-    pair = NumPyTransformer(weights_of(model)).forced(SOURCE, TARGET)
+    transformer = NumPyTransformer(weights_of(model))
+    pair = transformer.forced(SOURCE, TARGET)
     maps = {f"decoder.{layer}.cross": torch.tensor(weights) for layer, weights in enumerate(pair.cross)}
     inspected = Inspected([""] * 5, [""] * 6, maps, [])
     for layer, head, shift in [(None, None, False), (1, None, True), (0, 2, False), (None, 1, False)]:
-        weights = pair.weights(AlignmentOptions(layer=layer, head=head, shift=shift))
+        weights = transformer.weights(pair, AlignmentOptions(layer=layer, head=head, shift=shift))
         np.testing.assert_allclose(weights, inspected.cross(layer, head, shift=shift), atol=1e-6)
     with pytest.raises(UserError, match="no layer 2"):
-        pair.weights(AlignmentOptions(layer=2))
+        transformer.weights(pair, AlignmentOptions(layer=2))

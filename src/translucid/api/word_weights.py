@@ -48,7 +48,7 @@ def word_weights(
     for i, (source, target) in enumerate(pairs):
         context = before[i] if before else []
         pair = transformer.forced([*context, *source], target)
-        weights = pair.weights(options) if layer is None else transformer.aligned(pair, target, layer)
+        weights = transformer.weights(pair, options) if layer is None else transformer.aligned(pair, target, layer)
         of_pair = masked[i] if masked else None
         results.append(_between_words(examiner.tokenizer, source, target, weights[:, len(context) :], of_pair))
     return results

@@ -32,42 +32,6 @@ class ForcedPair(NamedTuple):
     """[T, D], the decoder's last states."""
     states: Floats
     """[S, D], the encoder's last states."""
-    inputs: Floats
-    """[layers, H, S, D], what each head adds where it attends to one source position only."""
-
-    def norms(self, head: int | None) -> Floats:
-        """Return norm-based attention [layers, T, S], of a head or of all; see `inspection.attention_terms`."""
-        layers = []
-        for cross, inputs in zip(self.cross, self.inputs, strict=True):
-            if head is None:
-                norms = np.linalg.norm(np.einsum("hts,hsd->tsd", cross, inputs), axis=-1)
-            else:
-                norms = cross[head] * np.linalg.norm(inputs[head], axis=-1)
-            layers.append(norms / norms.sum(-1, keepdims=True))
-        return np.stack(layers)
-
-    def weights(self, options: AlignmentOptions) -> Floats:
-        """Return the attention [T, S] of the layer and head of the options; see `Inspected.cross`.
-
-        Attention weights take the place of contributions, which are not computed here.
-
-        Raises:
-            UserError: there is no such layer or head.
-        """
-        layers, heads, _, _ = self.cross.shape
-        if (options.layer or 0) >= layers or (options.head or 0) >= heads:
-            what = f"there is no layer {options.layer or 0} with a head {options.head or 0}"
-            raise UserError(what, fix=f"The model has {layers} layers with {heads} heads: change alignment.layer.")
-        if options.method == "norms":
-            of_layers = self.norms(options.head)
-        elif options.head is None:
-            of_layers = self.cross.mean(1)
-        else:
-            of_layers = self.cross[:, options.head]
-        weights: Floats = of_layers.mean(0) if options.layer is None else of_layers[options.layer]
-        if options.shift:
-            return np.concatenate([weights[1:], weights[-1:]])
-        return weights
 
 
 class NumPyTransformer:
@@ -88,12 +52,34 @@ class NumPyTransformer:
             states = self._encoder_block(f"encoder.{layer}", states)
         states = self._final_norm("encoder", states)
         features = self._embedded("target", [SPECIAL.start, *target[:-1]], self.positions[1])
-        maps, inputs = [], []
+        maps = []
         for layer in range(self.options.decoder_layers):
             features, cross = self._decoder_block(f"decoder.{layer}", features, states)
             maps.append(cross)
-            inputs.append(self._inputs(f"decoder.{layer}.cross_attention", states))
-        return ForcedPair(np.stack(maps), self._final_norm("decoder", features), states, np.stack(inputs))
+        return ForcedPair(np.stack(maps), self._final_norm("decoder", features), states)
+
+    def weights(self, pair: ForcedPair, options: AlignmentOptions) -> Floats:
+        """Return the attention [T, S] of the layer and head of the options; see `Inspected.cross`.
+
+        Attention weights take the place of contributions, which are not computed here.
+
+        Raises:
+            UserError: there is no such layer or head.
+        """
+        layers, heads, _, _ = pair.cross.shape
+        if (options.layer or 0) >= layers or (options.head or 0) >= heads:
+            what = f"there is no layer {options.layer or 0} with a head {options.head or 0}"
+            raise UserError(what, fix=f"The model has {layers} layers with {heads} heads: change alignment.layer.")
+        if options.method == "norms":
+            of_layers = self._norms(pair, options.head)
+        elif options.head is None:
+            of_layers = pair.cross.mean(1)
+        else:
+            of_layers = pair.cross[:, options.head]
+        weights: Floats = of_layers.mean(0) if options.layer is None else of_layers[options.layer]
+        if options.shift:
+            return np.concatenate([weights[1:], weights[-1:]])
+        return weights
 
     def aligned(self, pair: ForcedPair, target: Sequence[int], layer: Mapping[str, Floats]) -> Floats:
         """Return the weights [T, S] of a trained alignment layer; see `decoding.maps.AlignmentLayer`."""
@@ -146,6 +132,18 @@ class NumPyTransformer:
         weights = _softmax(scores)
         context = (weights @ self._heads(value)).transpose(1, 0, 2).reshape(len(x), -1)
         return _linear(self.arrays, f"{name}.output", context), weights
+
+    def _norms(self, pair: ForcedPair, head: int | None) -> Floats:
+        """Return norm-based attention [layers, T, S], of a head or of all; see `inspection.attention_terms`."""
+        layers = []
+        for layer, cross in enumerate(pair.cross):
+            inputs = self._inputs(f"decoder.{layer}.cross_attention", pair.states)
+            if head is None:
+                norms = np.linalg.norm(np.einsum("hts,hsd->tsd", cross, inputs), axis=-1)
+            else:
+                norms = cross[head] * np.linalg.norm(inputs[head], axis=-1)
+            layers.append(norms / norms.sum(-1, keepdims=True))
+        return np.stack(layers)
 
     def _inputs(self, name: str, memory: Floats) -> Floats:
         """Return the values of a memory [S, D] in the output of each head [H, S, D]."""

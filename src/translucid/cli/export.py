@@ -189,31 +189,40 @@ def _to_firefox(request: _Request) -> None:
 def _to_web(request: _Request) -> None:
     from translucid.engines.trials import greedy_texts
     from translucid.engines.tuned import Tuned
-    from translucid.interop.web.export import refuse_other_models, rounded
+    from translucid.interop.web.export import rounded
 
     translator = request.translator
-    model, tokenizer = translator.model, translator.tokenizer
+    refuse_for_web(translator, request.run)
     if request.pairs:
-        refuse_other_models(model, tokenizer, translator.configuration.decoding)
-        texts = greedy_texts(rounded(model), tokenizer, request.pairs, Tuned(engine="torch"))
+        texts = greedy_texts(rounded(translator.model), translator.tokenizer, request.pairs, Tuned(engine="torch"))
         request.compare(texts, "the web page", "int8")
     write_web_page(translator, request.run, request.out, request.overwrite)
 
 
-def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool = False) -> None:
-    """Write a folder with a page that translates in the browser.
+def refuse_for_web(translator: Translator, run: Path) -> None:
+    """Check that a page in the browser translates as a run does.
 
     Raises:
-        UserError: the page can't compute the model, or the folder exists already or can't be written.
+        UserError: it can't compute the model, or the equations of the model were edited.
     """
-    from translucid.interop.web.export import export_web, refuse_other_models
+    from translucid.interop.web.export import refuse_other_models
 
-    model, tokenizer, configuration = translator.model, translator.tokenizer, translator.configuration
-    refuse_other_models(model, tokenizer, configuration.decoding)
-    _refuse_edited(translator.torch_engine, tokenizer, run)
+    refuse_other_models(translator.model, translator.tokenizer, translator.configuration.decoding)
+    _refuse_edited(translator.torch_engine, translator.tokenizer, run)
+
+
+def write_web_page(translator: Translator, run: Path, out: Path, overwrite: bool = False) -> None:
+    """Write a folder with a page that translates in the browser, as `refuse_for_web` permits.
+
+    Raises:
+        UserError: the folder exists already or can't be written.
+    """
+    from translucid.interop.web.export import export_web
+
+    configuration = translator.configuration
     export_web(
-        model,
-        tokenizer,
+        translator.model,
+        translator.tokenizer,
         out,
         decoding=configuration.decoding,
         longest=translator.longest,

@@ -18,9 +18,9 @@ from translucid.engines.ctranslate2.conventions import ACTIVATIONS, layer_names
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.ctranslate2_file import Variables, joined_arrays, read_model_file
+from translucid.interop.hub import FAIRSEQ
 from translucid.interop.imported import LONGEST_JSON, Imported, Keys, all_are, read_file, read_json
 from translucid.interop.pieces import (
-    FAIRSEQ,
     Vocabulary,
     adapted_models,
     languages_in,

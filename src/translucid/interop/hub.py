@@ -7,6 +7,8 @@ from pathlib import Path
 
 from translucid.ground.errors import UserError, missing_package
 
+FAIRSEQ = "sentencepiece.bpe.model"
+"""The file name of the SentencePiece model of M2M100 and NLLB."""
 _PREFIX = "hf:"
 _NAME = re.compile(r"hf:(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
 _FILES = (
@@ -19,7 +21,7 @@ _FILES = (
     "target_vocab.json",
     "source.spm",
     "target.spm",
-    "sentencepiece.bpe.model",
+    FAIRSEQ,
     "model.safetensors",
     "model.safetensors.index.json",
     "model-[0-9]*-of-[0-9]*.safetensors",

@@ -12,8 +12,9 @@ from translucid.data.tokenizing.tokenizer import LARGEST, Tokenizer
 from translucid.ground.atomic import write_atomically
 from translucid.ground.reading import read_at_most
 from translucid.ground.special import SPELLED
+from translucid.interop.hub import FAIRSEQ
 from translucid.interop.huggingface_rows import Rows
-from translucid.interop.pieces import FAIRSEQ, model_of, pieces_of
+from translucid.interop.pieces import model_of, pieces_of
 
 _SPECIAL = {"pad_token": SPELLED.pad, "unk_token": SPELLED.unknown, "eos_token": SPELLED.end}
 

@@ -23,8 +23,6 @@ from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL, SPELLED
 from translucid.interop.imported import read_file
 
-FAIRSEQ = "sentencepiece.bpe.model"
-"""The file name of the SentencePiece model of M2M100 and NLLB."""
 NEVER = -100.0
 """The bias of logits that the other model does not have: their probability is 0 in float32."""
 LANGUAGE = re.compile(r">>(?P<marian>[^<>\s]+)<<|__(?P<m2m>[a-z]{2,4})__|(?P<nllb>[a-z]{3}_[A-Z][a-z]{3})")

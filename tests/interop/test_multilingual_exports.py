@@ -115,6 +115,18 @@ def test_an_imported_model_gets_a_language(extended):
         assert outputs[0] == outputs[1]
 
 
+def test_token_log_probabilities_are_without_the_language_token(extended):
+    folder, _ = extended
+    translator = Translator.load(folder / "run", "cpu", "torch", source="en", target="es")
+    translation = translator.translate(TEXTS[0], split=False, **GREEDY)
+    (tokens,) = translator.token_log_probabilities(translation)
+    (hypothesis,) = translation.nbest[0].hypotheses
+    (opening,) = translator.tokenizer.target_opening
+    assert hypothesis.with_end[0] == opening
+    assert [piece for piece, _ in tokens] == translator.tokenizer.target_pieces(hypothesis.with_end[1:])
+    assert sum(value for _, value in tokens) == pytest.approx(hypothesis.log_probability, abs=1e-3)
+
+
 def test_an_added_language_in_an_export(extended, tmp_path, capsys):
     folder, nllb = extended
     code = run_command(["export", f"{folder}/more", str(tmp_path / "out"), "--to", "huggingface"])

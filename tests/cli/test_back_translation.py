@@ -186,11 +186,17 @@ def test_the_other_way_round_sources_are_targets_everywhere(call, corpus, revers
     assert refused.code == 2 and "data.reverse" in refused.err
 
 
-def test_a_run_without_a_tag_can_not_be_begun_from_with_synthetic_pairs(call, corpus, small_run, tmp_path):
+def test_a_run_gets_the_tag_that_it_lacks_unless_it_only_gets_adapters(call, corpus, small_run, tmp_path):
     files = ["--train", corpus / "train.tsv", "--synthetic", corpus / "test.tsv", "--out", tmp_path / "run"]
-    done = call("train", *files, "--init-from", small_run, "--set", *LIMITS)
+    begin = ["train", *files, "--init-from", small_run, "--no-tune", "--set", *LIMITS]
+    done = call(*begin, "training.adapter_rank=2")
     assert done.code == 2 and "no tag" in done.err and done.err.strip().count("\n") == 0
     assert not (tmp_path / "run").exists()
+    done = call(*begin)
+    assert done.code == 0, done.err
+    before, now = RunFolder(small_run).tokenizer(), RunFolder(tmp_path / "run").tokenizer()
+    assert before.tag is None and now.tag == before.source_size
+    assert now.encode_source(TEXT) == before.encode_source(TEXT)
 
 
 def test_target_text_is_learned_from_an_empty_source(call, corpus, tmp_path):

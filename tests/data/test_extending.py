@@ -5,7 +5,7 @@ import sentencepiece
 
 from translucid.corpora.phrasebook import generate
 from translucid.data.readers.corpus import Pair
-from translucid.data.tokenizing.extending import extended, parts_of_new, reserving
+from translucid.data.tokenizing.extending import extended, parts_of_new, reserving, tagging
 from translucid.data.tokenizing.reserved import PLACEHOLDERS, TERM
 from translucid.data.tokenizing.tokenizer import Tokenizer, TokenizerOptions
 
@@ -43,6 +43,18 @@ def test_only_reserved_pieces_that_are_lacking_are_added(options):
     assert more.source_size == some.source_size + len(TERM) and len(set(every)) == len(every)
     assert every[: some.source_size] == some.source_pieces(range(some.source_size))
     assert more.reserves((*PLACEHOLDERS, *TERM)) and not some.reserves(TERM)
+
+
+def test_the_tag_of_synthetic_pairs_follows_all_other_pieces_of_the_source(options):
+    one = Tokenizer.learn(EVERYDAY, options, seed=1)
+    two = Tokenizer.learn(EVERYDAY, options.model_copy(update={"joint": False, "vocabulary": 120}), seed=1)
+    for tokenizer, shared, new in ((one, False, (1, 1)), (two, False, (1, 0)), (two, True, (1, 1))):
+        more = tagging(tokenizer, shared_ids=shared)
+        assert tokenizer.tag is None and more.tag == tokenizer.source_size
+        assert (more.source_size - tokenizer.source_size, more.target_size - tokenizer.target_size) == new
+        assert more.encode_source(["<bt> a cat<bt>"]) == tokenizer.encode_source(["<bt> a cat<bt>"])
+        sources, targets = parts_of_new(tokenizer, more, ["<unk>"])
+        assert (sources, targets) == ([[]], [[]] * new[1])
 
 
 def test_their_parts_are_what_they_were_cut_into(tokenizer):

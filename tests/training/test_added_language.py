@@ -1,11 +1,13 @@
 """A multilingual translator that gets a further language: initial rows, what it learns and keeps, refusals."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
 
 from translucid.api.translator import Translator
+from translucid.data.stores.store import CorpusStore
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
 from translucid.ground.special import SPECIAL
@@ -95,6 +97,19 @@ def test_new_rows_are_means_of_former_ones(extend, run, tmp_path):  # noqa: F811
         for piece, of_piece in parts.items():
             mean = np.mean([old[former.index(part)] for part in of_piece], axis=0)
             np.testing.assert_allclose(new[len(old) + pieces.index(piece)], mean, atol=1e-6)
+
+
+def test_synthetic_pairs_of_one_direction_beside_pairs_of_both(extend, spanish, tmp_path):
+    synthetic = {"data.synthetic": [f"{spanish}/dev-es.tsv:en-es"]}
+    extended = extend(tmp_path / "run", "training.max_steps=2", "data.both_directions=true", **synthetic)
+    tokenizer = extended.tokenizer()
+    tag, spanish_piece = tokenizer.tag, tokenizer.source_pieces(range(tokenizer.source_size)).index(">>es<<")
+    header = (extended.corpus_folder / "index.jsonl").read_text().splitlines()[0]
+    stored = CorpusStore(extended.corpus_folder).open(json.loads(header)["identity"])
+    openings = [stored.pairs.source(i)[:2].tolist() for i in range(len(stored.pairs))]
+    tagged = [opening for opening in openings if tag in opening]
+    lines = (spanish / "dev-es.tsv").read_text().splitlines()
+    assert len(tagged) == len(lines) and all(set(opening) == {tag, spanish_piece} for opening in tagged)
 
 
 def test_an_interrupted_extension_ends_as_one_that_was_not(extend, spanish, tmp_path):

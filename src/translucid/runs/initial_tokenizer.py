@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from translucid.data.filtering import Skipped, keep
 from translucid.data.tokenizing.added_language import with_language
-from translucid.data.tokenizing.extending import extended, reserving
+from translucid.data.tokenizing.extending import extended, reserving, tagging
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.ground.errors import UserError
 from translucid.runs.corpus_files import Corpora
@@ -29,7 +29,7 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
         corpora: the corpora of the run. A vocabulary is extended by words of these, without those that are mixed in.
 
     Raises:
-        UserError: the tokenizer has no tag for synthetic pairs, or lacks reserved pieces and can't be extended.
+        UserError: the tokenizer lacks the tag of synthetic pairs, or reserved pieces, and can't be extended.
     """
     options, pretrained = configuration.training, Pretrained.of(configuration.training)
     if not options.begin_from and not options.teachers and not any(pretrained):
@@ -42,13 +42,16 @@ def initial_tokenizer(configuration: Configuration, learn: Callable[[], Tokenize
         paired = pretrained.tokenizer(None) or pretrained.tokenizer(learn())
         assert paired is not None
         tokenizer = paired
-    if configuration.data.synthetic and tokenizer.tag is None:
-        where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
-        fix = "Begin without it, or give the synthetic pairs with --train, untagged."
-        raise UserError("has no tag for synthetic pairs in its vocabulary", file=where, fix=fix)
     data = configuration.data
+    extensible = options.begin_from and not options.adapter_rank
+    if data.synthetic and tokenizer.tag is None:
+        if not extensible:
+            where = options.begin_from or options.init_encoder or options.elmo or options.teachers[0]
+            fix = "Begin without it, or give the synthetic pairs with --train, untagged."
+            raise UserError("has no tag for synthetic pairs in its vocabulary, and can't get one", file=where, fix=fix)
+        tokenizer = tagging(tokenizer, shared_ids=data.tokenizer.shared_ids)
     if not tokenizer.reserves(data.reserved):
-        if not options.begin_from or options.adapter_rank:
+        if not extensible:
             needing = "placeholders", "terms", "fuzzy_matches", "context"
             names = " and ".join(f"data.{name}" for name in needing if getattr(data, name))
             what = f"the vocabulary lacks the pieces of {names}, and can't get any"

@@ -1,7 +1,7 @@
-"""Extension of a vocabulary: reserved pieces, and words of a new domain that would be cut into many pieces.
+"""Extension of a vocabulary: reserved pieces, the tag of synthetic pairs, and words of a new domain.
 
-A new word is matched wherever a word of a text begins with it; the rest of that word is cut as before. All other pieces
-keep their ids.
+The words are those that the vocabulary would cut into many pieces. A new word is matched wherever a word of a text
+begins with it; the rest of that word is cut as before. All other pieces keep their ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sentencepiece
 from translucid.data.readers.corpus import Pair
 from translucid.data.tokenizing.pieces import SPACE, as_read
 from translucid.data.tokenizing.tokenizer import Tokenizer
-from translucid.ground.special import SPECIAL
+from translucid.ground.special import SPECIAL, TAG
 
 FEWEST = 5
 """The fewest occurrences of a new word."""
@@ -78,6 +78,20 @@ def reserving(tokenizer: Tokenizer, pieces: Sequence[str]) -> Tokenizer:
     return Tokenizer(*models)
 
 
+def tagging(tokenizer: Tokenizer, *, shared_ids: bool) -> Tokenizer:
+    """Return a tokenizer with the tag of synthetic pairs (`Tokenizer.tag`) after all other pieces of the source.
+
+    Args:
+        tokenizer: a tokenizer without the tag.
+        shared_ids: whether a piece has the same id in both languages.
+    """
+    source, *target = tokenizer.models
+    tag = [NewPiece(TAG, 0.0, "CONTROL")]
+    if shared_ids:
+        target = [appended(model, tag) for model in target]
+    return Tokenizer(appended(source, tag), *target)
+
+
 def parts_of_new(
     before: Tokenizer, now: Tokenizer, language_pieces: Iterable[str] = ()
 ) -> tuple[list[list[int]], list[list[int]]]:
@@ -85,7 +99,7 @@ def parts_of_new(
 
     They are the pieces into which the former tokenizer cuts the new piece. Where it lacks a character, they are those
     of the text without accents; if it lacks all characters, there are none. For a language, they are the former
-    language pieces.
+    language pieces. The tag of synthetic pairs has none.
 
     Args:
         before: the former tokenizer.
@@ -107,10 +121,11 @@ def _parts_of_new(before: bytes, now: bytes, language_pieces: list[str]) -> list
     extended_processor = sentencepiece.SentencePieceProcessor(model_proto=now)
     parts = []
     for number in range(former.get_piece_size(), extended_processor.get_piece_size()):
+        piece = extended_processor.id_to_piece(number)
         if extended_processor.is_control(number):
-            parts.append(former.piece_to_id(language_pieces))
+            parts.append([] if piece == TAG else former.piece_to_id(language_pieces))
             continue
-        text = extended_processor.id_to_piece(number).replace(SPACE, " ")
+        text = piece.replace(SPACE, " ")
         ids = former.encode(text)
         if SPECIAL.unknown in ids:
             ids = former.encode(_without_accents(text))

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from translucid.api.translator import Translator
+from translucid.api.validation_fitting import fit_validation_scores
 from translucid.data.stores.store import CorpusStore
 from translucid.ground.console import Console
 from translucid.ground.errors import UserError
@@ -17,6 +19,7 @@ from translucid.runs.initialization import settings_from
 from translucid.runs.run_folder import RunFolder
 from translucid.runs.tensor_file import load_tensors
 from translucid.training.experiment import run_experiment
+from translucid.training.post_training import trained_directions
 
 from ..conftest import SETTINGS
 from .test_directions import WORDS, files, run  # noqa: F401
@@ -74,6 +77,8 @@ def test_it_learns_the_new_direction_and_keeps_the_others(extend, spanish, tmp_p
     expected = {"fr": "BA DI BO", "de": "bo di ba", "es": "ñá ñy ñó"}
     for code, text in expected.items():
         assert Translator.load(folder.path, "cpu", "torch", target=code).translate("ba di bo").text == text
+    # Only the general validation files have pairs of the former directions.
+    assert fit_validation_scores(folder.path, console=Console(quiet=True), device="cpu", source="en", target="de")
     rows = [row for row in folder.metrics() if row["kind"] == "validation"]
     by_direction = [rows[0][f"general_bleu.en-{code}"] for code in GENERAL_FILES]
     assert rows[0]["general_bleu"] == pytest.approx(np.mean(by_direction), rel=1e-4)
@@ -97,6 +102,12 @@ def test_new_rows_are_means_of_former_ones(extend, run, tmp_path):  # noqa: F811
         for piece, of_piece in parts.items():
             mean = np.mean([old[former.index(part)] for part in of_piece], axis=0)
             np.testing.assert_allclose(new[len(old) + pieces.index(piece)], mean, atol=1e-6)
+
+
+def test_without_general_validation_files_only_the_new_direction_is_measured(extend, tmp_path):
+    measured = extend(tmp_path / "more", "training.max_steps=2")
+    assert measured.configuration().data.directions == (("en", "es"), ("en", "fr"), ("en", "de"))
+    assert trained_directions(SimpleNamespace(run=measured)) == [("en", "es")]
 
 
 def test_synthetic_pairs_of_one_direction_beside_pairs_of_both(extend, spanish, tmp_path):

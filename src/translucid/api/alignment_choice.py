@@ -96,7 +96,7 @@ def corpus_of(t: Translator, train: Sequence[str] = (), valid: Sequence[str] = (
         UserError: there are no such files, or they can't be read.
     """
     data = t.configuration.data
-    files = {"train": [*train] or data.train, "valid": [*valid] or data.valid, "weights": None}
+    files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files, "weights": None}
     chosen, held_out = data.model_copy(update=files), RunFolder(Path(t.run)).held_out()
     corpora = read_corpora(chosen, t.configuration.training.seed, held_out, needs_training_text=False)
     sample = reservoir_sample(islice(corpora.kept(data.filter), READ), CORPUS, SEED)

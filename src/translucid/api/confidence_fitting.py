@@ -116,7 +116,7 @@ def _kinds(t: Translator, run: Path, kind: Kind | None, passes: int) -> list[Kin
 def pairs_to_fit(folder: RunFolder, t: Translator, files: Sequence[str]) -> list[Pair]:
     """Return the pairs to fit to, from files or from the run's own validation, without blank texts."""
     data = t.configuration.data
-    chosen = [*files] or data.valid
+    chosen = [*files] or data.validation_files
     if chosen:
         pairs = list(pairs_of(data, *chosen))
     else:

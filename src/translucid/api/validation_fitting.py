@@ -52,7 +52,7 @@ def fit_validation_scores(
     configuration = folder.configuration().between(source, target)
     configuration.refuse_other_reader("text", run)
     data = configuration.data
-    files = {"train": [*train] or data.train, "valid": [*valid] or data.valid}
+    files = {"train": [*train] or data.train, "valid": [*valid] or data.validation_files}
     chosen = data.model_copy(update={**files, "weights": None})
     corpora = read_corpora(chosen, configuration.training.seed, folder.held_out(), needs_training_text=False)
     pairs = [pair for pair in corpora.valid if pair.source.strip()][:SENTENCES]

@@ -209,6 +209,13 @@ class DataOptions(OptionGroup):
         chosen = (None, None) if self.tokenizer.languages else self._chosen
         return list(chain.from_iterable(self._readings(name, chosen) for name in self.valid_general))
 
+    @property
+    def validation_files(self) -> list[str]:
+        """The files with validation pairs of the chosen languages: `valid`, or `valid_general` if only it has any."""
+        if self.tokenizer.languages and not self.corpora(self.valid):
+            return self.valid_general if self.corpora(self.valid_general) else []
+        return self.valid
+
     def _readings(self, name: str, chosen: Languages) -> list[DirectedCorpus]:
         """Return the corpora that the name of a file stands for, only those with the chosen languages."""
         languages = languages_of(name, self.tokenizer.languages)

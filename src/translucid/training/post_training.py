@@ -44,9 +44,14 @@ def show_gain(trainer: Trainer, console: Console) -> None:
 
 
 def trained_directions(trainer: Trainer) -> Sequence[Languages]:
-    """Return the directions of a multilingual run; no languages for another run, which needs no choice of them."""
+    """Return the directions of a multilingual run with validation pairs.
+
+    Another run needs no choice of languages, and has None for both.
+    """
     data = trainer.run.configuration().data
-    return data.directions if data.is_multilingual else [(None, None)]
+    if not data.is_multilingual:
+        return [(None, None)]
+    return [direction for direction in data.directions if data.between(*direction).validation_files]
 
 
 def _has_learned(trainer: Trainer) -> bool:

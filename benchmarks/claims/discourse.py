@@ -2,10 +2,10 @@
 
     python benchmarks/claims/discourse.py [--tico all.en-es.tmx.gz --base RUN] [--quick]
 
-Models with the settings of the demo learn from the phrasebook: from single sentences only; from the same sentences and
-passages whose last sentence depends on an earlier one (docs/phrasebook.md), without context; and from both with up to
-three sentences of context. All have the same number of updates and the same vocabulary size. Runs are cached in
-runs/claims/discourse.
+A model with the settings of the demo learns from single sentences of the phrasebook. Then three models begin from it,
+each with as many further updates: one learns from more single sentences, one also from passages whose last sentence
+depends on an earlier one (docs/phrasebook.md), without context, and one from the same with up to three sentences of
+context. Their vocabularies get the words of the new text. Runs are cached in runs/claims/discourse.
 
 With `--tico`, the run `--base` is fine-tuned on documents of TICO-19 with two sentences of context and without, and
 tested on other documents.
@@ -52,15 +52,20 @@ class Sizes(NamedTuple):
 
 
 COMMAND = "python benchmarks/claims/discourse.py"
-SIZES = Sizes(sentences=60_000, passages=40_000, tested_sentences=5_000, tested_passages=2_000, updates=8_000)
+SIZES = Sizes(sentences=60_000, passages=80_000, tested_sentences=5_000, tested_passages=2_000, updates=8_000)
 QUICK = Sizes(sentences=2_000, passages=400, tested_sentences=10, tested_passages=40, updates=30)
 CONTEXT = 3
-SYSTEMS = {
-    "single sentences": (False, 0),
-    "with passages, without context": (True, 0),
-    f"with passages, {CONTEXT} sentences of context": (True, CONTEXT),
+FIRST = "single sentences"
+CONTINUED = {
+    "single sentences, twice the updates": (False, 0),
+    "then also passages, without context": (True, 0),
+    f"then also passages, {CONTEXT} sentences of context": (True, CONTEXT),
 }
-"""By name: whether the model learns from passages, and its context."""
+"""What begins from the first model, by name: whether it learns from passages, and its context."""
+ADDED = 500
+"""The most words that the vocabulary gets in addition."""
+GENTLY = ["training.learning_rate=0.001", "training.warmup=50"]
+"""Settings for the few documents of TICO-19."""
 
 
 def main() -> None:
@@ -113,15 +118,20 @@ def phrasebook(runs: Path, sizes: Sizes) -> str:
         "valid": [*single["valid"], *passages(200, "valid")],
     }
     file = write_test(runs / "passages.jsonl", sizes.tested_passages)
-    rows, shares = [], {}
-    for name, (with_passages, context) in SYSTEMS.items():
+    settings = [
+        *("data.source_language=en", "data.target_language=es"),
+        *("data.tokenizer.vocabulary=2000", f"training.max_steps={sizes.updates}"),
+    ]
+    first = train_once(runs / "first", resolve(preset="demo", assignments=settings), single["train"], single["valid"])
+    systems = {FIRST: first}
+    settings += [f"training.begin_from={first.path}", f"data.tokenizer.added={ADDED}"]
+    for name, (with_passages, context) in CONTINUED.items():
         corpora = mixed if with_passages else single
-        settings = [
-            *(f"data.context={context}", f"training.max_steps={sizes.updates}", "data.tokenizer.vocabulary=2000"),
-            *("data.source_language=en", "data.target_language=es"),
-        ]
         folder = runs / f"{'mixed' if with_passages else 'single'}-{context}"
-        run = train_once(folder, resolve(preset="demo", assignments=settings), corpora["train"], corpora["valid"])
+        configuration = resolve(preset="demo", assignments=[*settings, f"data.context={context}"])
+        systems[name] = train_once(folder, configuration, corpora["train"], corpora["valid"])
+    rows, shares = [], {}
+    for name, run in systems.items():
         bleu, half, chrf = scored(translations(run, test, beam=5), test)
         shares[name] = contrastive(run, file)
         in_all = shares[name][0]
@@ -180,7 +190,7 @@ def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
     for context in (0, 2):
         run = runs / f"tico-{context}"
         if not (run / "model.safetensors").exists():
-            settings = [f"data.context={context}", f"training.max_steps={updates // 4}"]
+            settings = [f"data.context={context}", f"training.max_steps={updates // 16}", *GENTLY]
             files = ["--train", str(parts["train"]), "--valid", str(parts["valid"])]
             command = ["train", "--init-from", str(base), *files, "--out", str(run)]
             if run_command([*command, *(argument for setting in settings for argument in ("--set", setting))]):
@@ -217,10 +227,10 @@ def page(sections: Sequence[str], sizes: Sizes) -> str:
 Contrastive accuracy (Bawden et al. 2018) is the share of sentences whose right translation is more probable than the
 one that would be right after other sentences, in per cent; chance is 50. The antecedent is in the top {TOP} if it is
 among the {TOP} words of the context that contribute most (ALTI+) to the first token in which the two translations
-differ. Models of the size of the demo, {sizes.updates:,} updates each, one seed.
-
-They learn from {sizes.sentences:,} single sentences and {sizes.passages:,} passages. No test passage combines its
-antecedent and its last sentence as a training passage does. BLEU with its 95 % bootstrap interval.
+differ. Models of the size of the demo; the first one learns {sizes.sentences:,} single sentences for
+{sizes.updates:,} updates. The others begin from it and learn for {sizes.updates:,} more, with up to {ADDED} further
+words in their vocabularies. There are {sizes.passages:,} passages. No test passage combines its antecedent and its last
+sentence as a training passage does. One seed. BLEU with its 95 % bootstrap interval.
 
 {chr(10).join(sections)}
 To reproduce: `{COMMAND}`

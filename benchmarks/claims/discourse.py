@@ -64,8 +64,9 @@ CONTINUED = {
 """What begins from the first model, by name: whether it learns from passages, and its context."""
 ADDED = 500
 """The most words that the vocabulary gets in addition."""
-GENTLY = ["training.learning_rate=0.001", "training.warmup=50"]
+GENTLY = ["training.learning_rate=0.002", "training.warmup=50"]
 """Settings for the few documents of TICO-19."""
+UPDATES_FOR_DOCUMENTS = 1_500
 
 
 def main() -> None:
@@ -81,7 +82,7 @@ def main() -> None:
         sizes = QUICK
     sections = [phrasebook(runs, sizes)]
     if arguments.tico:
-        sections.append(tico(runs, arguments.tico, arguments.base, sizes.updates))
+        sections.append(tico(runs, arguments.tico, arguments.base, min(sizes.updates, UPDATES_FOR_DOCUMENTS)))
     write("21-discourse.md", page(sections, sizes), docs)
 
 
@@ -190,7 +191,7 @@ def tico(runs: Path, file: Path, base: Path, updates: int) -> str:
     for context in (0, 2):
         run = runs / f"tico-{context}"
         if not (run / "model.safetensors").exists():
-            settings = [f"data.context={context}", f"training.max_steps={updates // 16}", *GENTLY]
+            settings = [f"data.context={context}", f"training.max_steps={updates}", *GENTLY]
             files = ["--train", str(parts["train"]), "--valid", str(parts["valid"])]
             command = ["train", "--init-from", str(base), *files, "--out", str(run)]
             if run_command([*command, *(argument for setting in settings for argument in ("--set", setting))]):

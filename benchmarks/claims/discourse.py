@@ -51,7 +51,7 @@ class Sizes(NamedTuple):
     updates: int
 
 
-COMMAND = "python benchmarks/claims/discourse.py"
+COMMAND = "python benchmarks/claims/discourse.py --tico all.en-es.tmx.gz --base RUN"
 SIZES = Sizes(sentences=60_000, passages=80_000, tested_sentences=5_000, tested_passages=2_000, updates=8_000)
 QUICK = Sizes(sentences=2_000, passages=400, tested_sentences=10, tested_passages=40, updates=30)
 CONTEXT = 3

@@ -212,9 +212,12 @@ class DataOptions(OptionGroup):
     @property
     def validation_files(self) -> list[str]:
         """The files with validation pairs of the chosen languages: `valid`, or `valid_general` if only it has any."""
-        if self.tokenizer.languages and not self.corpora(self.valid):
-            return self.valid_general if self.corpora(self.valid_general) else []
-        return self.valid
+        if not self.tokenizer.languages:
+            return self.valid
+        for files in (self.valid, self.valid_general):
+            if self.corpora(files):
+                return files
+        return []
 
     def _readings(self, name: str, chosen: Languages) -> list[DirectedCorpus]:
         """Return the corpora that the name of a file stands for, only those with the chosen languages."""

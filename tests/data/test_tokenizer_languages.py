@@ -13,7 +13,7 @@ from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 
 TEXTS = ["the cat sees the dog", "a dog sees a cat", "cats and dogs", "the sea"] * 3
-EACH_SIDE = "each on its own side"
+EACH_SIDE = "both-sides"
 
 
 def trained(**options):
@@ -64,7 +64,7 @@ def test_the_target_language_stands_in_the_source(plain):
 
 def test_each_language_stands_on_its_own_side(plain):
     (ids,) = plain.encode_source(["the cat"])
-    tokenizer = plain.between("eng_Latn", "spa_Latn", options(told=EACH_SIDE))
+    tokenizer = plain.between("eng_Latn", "spa_Latn", options(language_pieces=EACH_SIDE))
     assert (tokenizer.encode_source(["the cat"]), tokenizer.encode_target(["the cat"])) == ([[4, *ids]], [[5, *ids]])
     again = pickle.loads(pickle.dumps(tokenizer))
     assert (again.encode_source([""]), again.encode_target([""])) == ([[4]], [[5]])
@@ -73,7 +73,7 @@ def test_each_language_stands_on_its_own_side(plain):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "told", "said"),
+    ("source", "target", "language_pieces", "message"),
     [
         ("eng_Latn", None, None, "needs the target language. Give --target-language, one of eng_Latn"),
         ("eng_Latn", "xx", None, "does not have the target language 'xx'"),
@@ -82,9 +82,9 @@ def test_each_language_stands_on_its_own_side(plain):
         ("eng_Latn", "odd", None, "names '▁the', which the tokenizer does not have for a language"),
     ],
 )
-def test_a_language_must_be_known(plain, source, target, told, said):
-    with pytest.raises(UserError, match=said):
-        plain.between(source, target, options(told=told) if told else options())
+def test_a_language_must_be_known(plain, source, target, language_pieces, message):
+    with pytest.raises(UserError, match=message):
+        plain.between(source, target, options(language_pieces=language_pieces) if language_pieces else options())
 
 
 @pytest.mark.parametrize(("count", "more"), [(20, False), (21, True)])

@@ -227,6 +227,6 @@ def test_pieces_that_no_text_has_stay_candidates(run, console):
         return made._unlisted_pieces(TokenizerOptions(**options))
 
     languages = {"languages": {"es": "__es__", "en": "__en__"}}
-    assert unlisted(False, **languages, told="each on its own side") == ["__en__", "__es__"]
-    assert unlisted(False, **languages, told="target in the source") == []
+    assert unlisted(False, **languages, language_pieces="both-sides") == ["__en__", "__es__"]
+    assert unlisted(False, **languages, language_pieces="source-side") == []
     assert unlisted(True) == [SPACE, *PLACEHOLDERS]

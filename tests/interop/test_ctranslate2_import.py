@@ -107,7 +107,7 @@ def test_a_sentencepiece_model_of_others_beside_the_weights(tmp_path, learned):
     model, tokenizer = ours(folder, {"norm": "post", **changes})
     (folder / "tokenizer.model").rename(folder / "sentencepiece.bpe.model")
     found = from_ctranslate2(folder)
-    options = {"joint": True, "shared_ids": False, "languages": {}, "told": "target in the source", "vocabulary": 150}
+    options = {"joint": True, "shared_ids": False, "languages": {}, "language_pieces": "source-side", "vocabulary": 150}
     assert found.settings["data"] == {"tokenizer": options} | ({} if learned else {"max_tokens": 512})
     expected = {"kind": "transformer", **SMALL, "norm": "post", "nonlinearity": "relu", "scale_embeddings": True}
     expected |= {"zero_start": False, "tie_output": True, "share_embeddings": True, **changes}

@@ -275,7 +275,7 @@ def test_the_settings_of_an_import(tmp_path):
                 "joint": True,
                 "shared_ids": False,
                 "languages": {"en": "__en__", "es": "__es__"},
-                "told": "each on its own side",
+                "language_pieces": "both-sides",
                 "vocabulary": len(found.tokenizer.target_vocabulary),
             },
             "max_tokens": 1 << 14,

@@ -85,7 +85,7 @@ def test_the_settings_of_a_marian_model(tmp_path):
     marian_folder(tmp_path / "one", languages=("es", "pt"))
     found = from_huggingface(tmp_path / "one")
     assert found.kind == "MarianMT" and found.settings["decoding"] == {"beam": 5}
-    tokenizer = {"joint": False, "shared_ids": True, "told": "target in the source"}
+    tokenizer = {"joint": False, "shared_ids": True, "language_pieces": "source-side"}
     languages = {"languages": {"es": ">>es<<", "pt": ">>pt<<"}, "vocabulary": len(found.tokenizer.target_vocabulary)}
     assert found.settings["data"] == {"tokenizer": tokenizer | languages, "max_tokens": 600}
     model = found.settings["model"]

@@ -138,7 +138,7 @@ def test_an_added_language_in_an_export(extended, tmp_path, capsys):
 
 
 def test_the_code_of_a_new_language_of_nllb_has_a_script():
-    tokenizer = {"languages": {"eng_Latn": "eng_Latn"}, "told": "each on its own side"}
+    tokenizer = {"languages": {"eng_Latn": "eng_Latn"}, "language_pieces": "both-sides"}
     files = {"data.train": ["x.tsv:en-fr"], "data.valid": ["x.tsv:en-fr"]}
     with pytest.raises(UserError, match="fr is new to the model, whose codes are such as eng_Latn: write its script"):
         resolve(overrides={**files, "data.tokenizer": tokenizer})

@@ -16,11 +16,16 @@ def test_a_run_folder_with_old_names_loads(tmp_path):
     folder.save_configuration(configuration)
     settings = yaml.safe_load(folder.config_file.read_text())
     for old, new in RENAMED.items():
-        group, name = old.split(".")
-        settings[group][name] = settings[group].pop(new.split(".")[1])
+        *groups, name = old.split(".")
+        values = settings
+        for group in groups:
+            values = values[group]
+        values[name] = values.pop(new.split(".")[-1])
+    settings["data"]["tokenizer"]["told"] = "each on its own side"
     folder.config_file.write_text(yaml.safe_dump(settings))
     loaded = folder.configuration()
     assert loaded.model.image_encoder.size == 64 and loaded.training.max_regression == 2
+    assert loaded.data.tokenizer.language_pieces == "both-sides"
 
 
 def test_the_hash_in_a_checkpoint_does_not_change_with_the_names():
@@ -32,3 +37,6 @@ def test_names_are_translated_both_ways():
     old = {"model": {"eye": {"size": 1}}, "training.stay_near": 0.5}
     assert with_original_names({"model": {"image_encoder": {"size": 1}}, "training.l2_sp": 0.5}) == old
     assert with_current_names({"training": {"stay_near": 0.5, "seed": 1}}) == {"training": {"l2_sp": 0.5, "seed": 1}}
+    current = {"data": {"tokenizer": {"language_pieces": "both-sides", "joint": True}}}
+    former = {"data": {"tokenizer": {"told": "each on its own side", "joint": True}}}
+    assert with_original_names(current) == former and with_current_names(former) == current

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from translucid.data.tokenizing.tokenizer_options import TokenizerOptions
 from translucid.ground.errors import UserError
 from translucid.runs.configuration import resolve
 from translucid.serving import catalogue as catalogue_module
@@ -240,13 +241,13 @@ def test_codes_of_languages(code, known):
     assert is_language(code) is known
 
 
-def offered(*label, languages=None, told=None, default=("en", "es")):
+def offered(*label, languages=None, language_pieces="source-side", default=("en", "es")):
     """Return the usual codes that a run offers, with the model's own codes."""
     configuration = resolve()
     source, target = default
     data = configuration.data.model_copy(update={"source_language": source, "target_language": target})
     if languages:
-        tokenizer = SimpleNamespace(languages=languages, told=told)
+        tokenizer = TokenizerOptions(languages={code: code for code in languages}, language_pieces=language_pieces)
         data = SimpleNamespace(tokenizer=tokenizer, languages=default, directions=())
     return offer(SimpleNamespace(data=data), *(label or (None, None)), "runs/x")
 
@@ -268,14 +269,14 @@ NLLB = ["spa_Latn", "eng_Latn", "fra_Latn", "zho_Hant", "made_up"]
 
 
 def test_languages_of_a_run_of_many():
-    told = "each on its own side"
-    sources, targets = offered(languages=NLLB, told=told, default=("fra_Latn", "spa_Latn"))
+    language_pieces = "both-sides"
+    sources, targets = offered(languages=NLLB, language_pieces=language_pieces, default=("fra_Latn", "spa_Latn"))
     codes = {"en": "eng_Latn", "es": "spa_Latn", "fr": "fra_Latn", "made_up": "made_up", "zh-Hant": "zho_Hant"}
     assert dict(sources) == dict(targets) == codes
     assert [*sources][:2] == ["fr", "en"] and [*targets][:2] == ["es", "en"]
-    sources, targets = offered(languages=NLLB, told=told, default=(None, None))
+    sources, targets = offered(languages=NLLB, language_pieces=language_pieces, default=(None, None))
     assert [*sources] == [*targets] == ["en", *sorted(set(codes) - {"en"})]
-    sources, targets = offered("fr", "zh-TW", languages=NLLB, told=told)
+    sources, targets = offered("fr", "zh-TW", languages=NLLB, language_pieces=language_pieces)
     assert (sources, targets) == ({"fr": "fra_Latn"}, {"zh-Hant": "zho_Hant"})
 
 
@@ -293,12 +294,12 @@ def test_codes_that_are_usual_for_two_languages_of_a_model():
 
 
 def test_languages_of_a_run_of_many_targets():
-    sources, targets = offered("en", "*", languages=NLLB, told="the target alone", default=(None, None))
+    sources, targets = offered("en", "*", languages=NLLB, default=(None, None))
     assert sources == {"en": "en"} and len(targets) == 5 and next(iter(targets)) == "en"
-    sources, _ = offered(languages=NLLB, told="the target alone", default=("eng_Latn", None))
+    sources, _ = offered(languages=NLLB, default=("eng_Latn", None))
     assert sources == {"en": "eng_Latn"}
     with pytest.raises(UserError) as error:
-        offered(languages=NLLB, told="the target alone", default=(None, None))
+        offered(languages=NLLB, default=(None, None))
     assert str(error.value) == "runs/x: does not say which language it reads. Write 'en-*=runs/x' (with its code)."
 
 
@@ -319,7 +320,7 @@ def test_a_language_that_a_run_does_not_have():
     for count, more in ((20, ""), (21, ", …")):
         codes = [f"l{i:02}" for i in range(count)]
         with pytest.raises(UserError) as error:
-            offered(None, "xx", languages=codes, told="each on its own side")
+            offered(None, "xx", languages=codes, language_pieces="both-sides")
         assert str(error.value) == f"runs/x: has no language 'xx'. It has {', '.join(codes[:20])}{more}."
 
 

@@ -170,7 +170,7 @@ class Translator(Examiner):
         """
         tokenizer = self.tokenizer
         refuse_mode(mode, tokenizer)
-        listed = term_list(terms, self.languages, inflect, told=tokenizer.marks_terms)
+        listed = term_list(terms, self.languages, inflect, read_by_model=tokenizer.marks_terms)
         steps = [step for step in self.pipeline.steps if not isinstance(step, TermAnnotation)]
         if tokenizer.marks_terms and mode != "constrain":
             # First, as terms are annotated only in a text that no other step has changed.

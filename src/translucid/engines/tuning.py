@@ -162,7 +162,7 @@ class Tuning:
     def _unlisted_pieces(self, options: TokenizerOptions) -> list[str]:
         """Return the target pieces that no text has, but that outputs may need."""
         pieces = []
-        if options.told == "each on its own side":
+        if options.marks_sources:
             pieces += sorted(options.languages.values())
         if self.tokenizer.has_placeholders:
             pieces += [SPACE, *PLACEHOLDERS]

@@ -169,7 +169,7 @@ def _with_vocabulary(
         "joint": tokenizer.joint,
         "shared_ids": shared and not tokenizer.joint,
         "languages": languages,
-        "told": "each on its own side" if each else "target in the source",
+        "language_pieces": "both-sides" if each else "source-side",
     }
     return Imported(
         kind="CTranslate2",

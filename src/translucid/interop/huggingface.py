@@ -64,8 +64,8 @@ def from_huggingface(folder: Path) -> Imported:
     for side in SIDES:
         depths.append(len({name.split(".")[3] for name in tensors if name.startswith(f"model.{side}.layers.")}))
     names = layer_names(depths, pre=model["norm"] == "pre")
-    placement = "target in the source" if marian else "each on its own side"
-    options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "told": placement}
+    placement = "source-side" if marian else "both-sides"
+    options = {"joint": joint, "shared_ids": shared and not joint, "languages": languages, "language_pieces": placement}
     return Imported(
         kind=KINDS[kind],
         settings={

@@ -119,7 +119,7 @@ def _kind(configuration: Configuration) -> str:
         raise UserError("Hugging Face has no translator that reads its source with ELMo", fix="Use the model as it is.")
     if o.decoder == "ssru":
         raise UserError("Hugging Face has no translator with model.decoder=ssru", fix="Use --to onnx or --to marian.")
-    many = configuration.data.tokenizer.told == "each on its own side" and bool(configuration.data.tokenizer.languages)
+    many = configuration.data.tokenizer.marks_sources and bool(configuration.data.tokenizer.languages)
     if o.positions == "sinusoidal-tensor2tensor" and o.norm == "pre" and many:
         kind, first = "m2m_100", 2
     elif o.positions in ("sinusoidal", "sinusoidal-halves") and not many:

@@ -66,7 +66,7 @@ def import_model(
         what = f"is damaged, or of a kind that can't be imported ({type(error).__name__}: {error})"
         raise UserError(what, file=folder, fix="Get the folder again.") from error
     tokenizer = imported.tokenizer
-    if target_language and (source_language or configuration.data.tokenizer.told == "target in the source"):
+    if target_language and (source_language or not configuration.data.tokenizer.marks_sources):
         # Checks that the model has these languages, before the run is written.
         tokenizer.between(source_language, target_language, configuration.data.tokenizer)
     with run.locked(), staged(run, overwrite=overwrite) as new:

@@ -76,7 +76,7 @@ def settings_from(run: Path, preset: str | None) -> dict[str, Any]:
     training: dict[str, Any] = {"begin_from": str(run)}
     if before.model.reads == "text":
         training |= FINE_TUNING
-    if before.data.tokenizer.told == "each on its own side":
+    if before.data.tokenizer.marks_sources:
         # M2M100 and NLLB have no such bias, so a trained one could not be exported to their format.
         training["freeze"] = ["output.bias"]
     settings: dict[str, Any] = {"training": training, "data": data, "model": model}

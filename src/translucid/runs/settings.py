@@ -21,12 +21,17 @@ LONGEST = 1 << 20
 DEEPEST = 20
 """The most nested groups; ours need four."""
 RENAMED = {
+    "data.tokenizer.told": "data.tokenizer.language_pieces",
     "model.eye": "model.image_encoder",
     "training.stay_like": "training.distillation_weight",
     "training.stay_near": "training.l2_sp",
     "training.may_forget": "training.max_regression",
 }
 """The current name of each former name, in the same group, so that existing run folders load and resume."""
+RENAMED_VALUES = {
+    "data.tokenizer.language_pieces": {"target in the source": "source-side", "each on its own side": "both-sides"},
+}
+"""The current value of each former value, by the current name of the setting."""
 
 
 def without_none(settings: Mapping[str, Any]) -> Settings:
@@ -140,28 +145,35 @@ def parse_yaml(text: str) -> Any:
 def with_current_names(settings: Settings) -> Settings:
     """Return the settings of a run folder under their current names."""
     for old, new in RENAMED.items():
-        settings = _renamed(settings, old, new)
+        settings = _renamed(settings, old, new, RENAMED_VALUES.get(new, {}))
     return settings
 
 
 def with_original_names(settings: Settings) -> Settings:
     """Return settings under their former names, also by dotted key, because checkpoints contain hashes of those."""
     for old, new in RENAMED.items():
-        settings = _renamed(settings, new, old)
+        former_values = {value: former for former, value in RENAMED_VALUES.get(new, {}).items()}
+        settings = _renamed(settings, new, old, former_values)
     return settings
 
 
-def _renamed(settings: Settings, before: str, after: str) -> Settings:
-    """Return settings with one of them renamed, whether it is in its group or has a dotted key."""
+def _renamed(settings: Settings, before: str, after: str, values: Mapping[str, str]) -> Settings:
+    """Return settings with one of them renamed, whether it is in its group or has a dotted key.
+
+    Args:
+        settings: all settings, or those of a group.
+        before: the dotted key to replace.
+        after: the dotted key that replaces it, in the same group.
+        values: the new value of each value that changes.
+    """
     changed = dict(settings)
     if before in changed:
-        changed[after] = changed.pop(before)
-    group, name = before.split(".")
-    values = changed.get(group)
-    if isinstance(values, dict) and name in values:
-        values = dict(values)
-        values[after.split(".")[1]] = values.pop(name)
-        changed[group] = values
+        value = changed.pop(before)
+        changed[after] = values.get(value, value) if isinstance(value, str) else value
+    group, _, name = before.partition(".")
+    inner = changed.get(group)
+    if name and isinstance(inner, dict):
+        changed[group] = _renamed(inner, name, after.partition(".")[2], values)
     return changed
 
 

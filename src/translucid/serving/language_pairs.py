@@ -239,7 +239,7 @@ def offer(configuration: Configuration, source: str | None, target: str | None, 
         return {source: None}, {target: None}
     every = _by_usual_code(tokenizer.languages)
     targets = _chosen(every, target, run_target, folder)
-    if tokenizer.told == "each on its own side":
+    if tokenizer.marks_sources:
         return _chosen(every, source, run_source, folder), targets
     trained = {code for code, _ in configuration.data.directions}
     if trained:

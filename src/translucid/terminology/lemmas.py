@@ -30,7 +30,7 @@ class Lemmas:
         if language:
             code, what = short_code(language), f"there is no dictionary of the language {language}"
         if code not in SUPPORTED_LANGUAGES:
-            raise UserError(f"{what}, so forms of a word can't be told", fix="Ask for terms as they stand.")
+            raise UserError(f"{what}, so the forms of a word can't be recognised", fix="Ask for terms as they stand.")
         self.language = code
         self._of = cache(lambda word: simplemma.lemmatize(word, lang=code))
 

@@ -229,7 +229,7 @@ def term_list(
     languages: Languages,
     inflect: bool,
     *,
-    told: bool = False,
+    read_by_model: bool = False,
 ) -> TermList:
     """Return a term list for terms in any of these forms.
 
@@ -237,7 +237,7 @@ def term_list(
         terms: a file; or terms, each a `Term` or its fields as in the lines of a file.
         languages: the source and the target language.
         inflect: whether other forms of the words match too.
-        told: whether the model reads the terms in the source, and so may write other forms.
+        read_by_model: whether the model reads the terms in the source, and so may write other forms.
 
     Raises:
         UserError: a term is invalid, or a language has no dictionary.
@@ -253,4 +253,4 @@ def term_list(
         else:
             plain += terms_of([term])
     source, target = languages
-    return TermList(plain, Lemmas(source) if inflect else None, Lemmas(target) if inflect or told else None)
+    return TermList(plain, Lemmas(source) if inflect else None, Lemmas(target) if inflect or read_by_model else None)

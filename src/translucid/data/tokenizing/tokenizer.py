@@ -88,7 +88,7 @@ class Tokenizer:
         if not options.languages:
             return self
         opened = copy.copy(self)
-        if options.told == "each on its own side":
+        if options.marks_sources:
             opened.source_opening = [_language(source, options.languages, self._source, "source")]
             opened.target_opening = [_language(target, options.languages, self._target, "target")]
         else:

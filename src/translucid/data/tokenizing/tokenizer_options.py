@@ -10,7 +10,7 @@ from translucid.ground.option_group import OptionGroup
 
 
 class TokenizerOptions(OptionGroup):
-    """How text is cut into subwords."""
+    """How text is segmented into subwords."""
 
     kind: Literal["bpe", "unigram"] = "bpe"
     """Byte-pair encoding (Sennrich et al. 2016), or a unigram language model over pieces (Kudo 2018)."""
@@ -32,9 +32,9 @@ class TokenizerOptions(OptionGroup):
     languages: dict[str, str] = Field(default_factory=dict, max_length=10_000)
     """The piece that stands for each language of a multilingual model, by its code; a training with several directions
     sets it."""
-    told: Literal["target in the source", "each on its own side"] = "target in the source"
-    """Where such a piece is put: that of the target language before the source (Johnson et al. 2017, our training and
-    Marian), or that of each language before its text (M2M100 and NLLB)."""
+    language_pieces: Literal["source-side", "both-sides"] = "source-side"
+    """Where these pieces are put: that of the target language before the source (Johnson et al. 2017, our training and
+    Marian), or that of each language before its own text (M2M100 and NLLB)."""
     added: int = Field(0, ge=0, le=100_000)
     """For fine-tuning: the most pieces that are added for words that are frequent in the training text and that the
     vocabulary cuts into three or more; the embedding of a word starts as the mean of theirs. If the files have
@@ -44,4 +44,4 @@ class TokenizerOptions(OptionGroup):
     @property
     def marks_sources(self) -> bool:
         """Whether the source language has a piece too, not only the target language."""
-        return self.told == "each on its own side"
+        return self.language_pieces == "both-sides"

@@ -63,16 +63,16 @@ class ConfidenceFeatures:
             # The sources are without annotations.
             pairs = [(piece.ids, hypothesis.with_end) for piece, hypothesis in parts]
             before = [self.stages.pipeline.context_ids(piece) for piece, _ in parts]
-            seen = list(map(self.with_attention, parts, self._inspected(pairs, before=before)))
+            measurements = list(map(self.with_attention, parts, self._inspected(pairs, before=before)))
         elif set(kinds) == {"search"}:
-            seen = [self._seen(part, None) for part in parts]
+            measurements = [self._measurements(part, None) for part in parts]
         else:
-            seen = list(map(self._seen, parts, self.token_log_probs(parts)))
+            measurements = list(map(self._measurements, parts, self.token_log_probs(parts)))
         if "dropout" not in kinds:
-            return seen
+            return measurements
         return [
             replace(sentence, dropped=figures)
-            for sentence, figures in zip(seen, self._dropped(parts, passes), strict=True)
+            for sentence, figures in zip(measurements, self._dropped(parts, passes), strict=True)
         ]
 
     def with_attention(self, part: Part, inspected: Inspected) -> Measurements:
@@ -82,9 +82,9 @@ class ConfidenceFeatures:
             # Only the sentence itself counts, and not what the model has read before it.
             attention = attention / np.maximum(attention.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
         log_probs = np.array(inspected.log_probs[self._prefix_length :], np.float64)
-        return replace(self._seen(part, log_probs), attention=attention)
+        return replace(self._measurements(part, log_probs), attention=attention)
 
-    def _seen(self, part: Part, log_probs: Figures | None) -> Measurements:
+    def _measurements(self, part: Part, log_probs: Figures | None) -> Measurements:
         piece, hypothesis = part
         return Measurements(
             piece.text,
@@ -97,8 +97,8 @@ class ConfidenceFeatures:
 
     def confidences(self, estimator: Estimator, texts: Sequence[Sequence[Part]]) -> list[float | None]:
         """Return the lowest confidence of the parts of each text; None where it has none."""
-        seen = self.observed(list(chain.from_iterable(texts)), [estimator.kind], estimator.passes)
-        values: Iterator[float] = iter(estimator(seen).tolist())
+        measurements = self.observed(list(chain.from_iterable(texts)), [estimator.kind], estimator.passes)
+        values: Iterator[float] = iter(estimator(measurements).tolist())
         confidences: list[float | None] = []
         for parts in texts:
             confidences.append(min(islice(values, len(parts)), default=None))

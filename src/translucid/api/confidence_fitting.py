@@ -89,8 +89,8 @@ def fit_confidence(
     if min(bad, len(chrf) - bad) < FEWEST:
         what = f"of {len(chrf):,} translations {bad:,} have a chrF under {threshold:g}: too few to tell good from bad"
         raise UserError(what, fix="Give more pairs with --valid, or another --threshold.")
-    seen, costs = _looked_at(t, parts, kinds, passes, spent, console)
-    fitted = estimator(seen, chrf, threshold, kinds, passes=passes)
+    measurements, costs = _measured(t, parts, kinds, passes, spent, console)
+    fitted = estimator(measurements, chrf, threshold, kinds, passes=passes)
     save_confidence(RunFolder(run), t.tokenizer, t.configuration.data.chosen_languages, fitted)
     return Fitted(fitted, costs)
 
@@ -127,22 +127,22 @@ def pairs_to_fit(folder: RunFolder, t: Translator, files: Sequence[str]) -> list
     return kept
 
 
-def _looked_at(
+def _measured(
     t: Translator, parts: Sequence[Part], kinds: Sequence[Kind], passes: int, spent: float, console: Console
 ) -> tuple[list[Measurements], dict[Kind, float]]:
     """Return the figures of translations; each kind is computed separately, so that its cost is known."""
     costs: dict[Kind, float] = {}
-    seen: list[Measurements] = []
+    measurements: list[Measurements] = []
     for kind in kinds:
         started = time.perf_counter()
-        now: list[Measurements] = []
+        of_kind: list[Measurements] = []
         with counting(console, f"looking: {kind}", len(parts)) as advance:
             for first in range(0, len(parts), PART):
                 some = parts[first : first + PART]
-                now += t.observer.observed(some, [kind], passes)
+                of_kind += t.observer.observed(some, [kind], passes)
                 advance(len(some))
         costs[kind] = 1 + (time.perf_counter() - started) / spent
-        if seen:
-            now = [one.merged_with(other) for one, other in zip(seen, now, strict=True)]
-        seen = now
-    return seen, costs
+        if measurements:
+            of_kind = [earlier.merged_with(new) for earlier, new in zip(measurements, of_kind, strict=True)]
+        measurements = of_kind
+    return measurements, costs

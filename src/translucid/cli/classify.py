@@ -41,8 +41,8 @@ def classify(
     refuse_other_texts(texts, input_file)
     refuse_to_replace(output, overwrite)
     others = tuple(ensemble or ())
-    for each in (run, *others):
-        configuration_of(each, "texts with labels")
+    for classifier_run in (run, *others):
+        configuration_of(classifier_run, "texts with labels")
     job = ClassifyJob(run, others, device=device, form=output_format)
     lines, executor = lines_of(texts, input_file), executor_of(job, workers)
     bad = run_with_progress(job, lines, output, executor, "classifying", hidden=bool(texts))

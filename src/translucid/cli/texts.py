@@ -67,9 +67,9 @@ def evaluate_labels(runs: Sequence[Path], test: Sequence[str], report: Report, d
     with counting(Console(stderr=True), "classifying", len(texts)) as advance:
         classified = list(classifier.stream(sources_of(texts), advance))
     truth = np.array([classifier.labels.index(text.target) for text in texts])
-    probabilities = np.array([list(each.probabilities.values()) for each in classified])
+    probabilities = np.array([list(classification.probabilities.values()) for classification in classified])
     scores = classification_scores(probabilities, truth, classifier.labels)
-    report.save([f"{each.label}\t{each.probability:.6f}" for each in classified])
+    report.save([f"{classification.label}\t{classification.probability:.6f}" for classification in classified])
     if report.as_json:
         print_json(scores.to_json())
         return

@@ -34,11 +34,11 @@ class Problem:
     candidates: Tensor | None = None
     """[B, V] boolean, the tokens that share the probability for each sentence; None for all."""
 
-    def begin(self, each: int = 1) -> tuple[Rows, State]:
-        """Return `each` empty rows for every sentence, and the model's state before their start tokens."""
-        rows = Rows.begin(len(self.limits), each, self.model.bos, self.limits.device)
+    def begin(self, per_sentence: int = 1) -> tuple[Rows, State]:
+        """Return `per_sentence` empty rows for every sentence, and the model's state before their start tokens."""
+        rows = Rows.begin(len(self.limits), per_sentence, self.model.bos, self.limits.device)
         state: State = self.model.start(self.memory)
-        return rows, state if each == 1 else state.select(rows.sentence)
+        return rows, state if per_sentence == 1 else state.select(rows.sentence)
 
     def predict(self, rows: Rows, state: State) -> tuple[Tensor, State, Tensor]:
         """Return the log-probabilities of the next token of each row.

@@ -30,12 +30,12 @@ class Rows:
     """[N] their sum, unless constraints change the adjusted scores of tokens."""
 
     @classmethod
-    def begin(cls, sentences: int, each: int, start: int, device: torch.device) -> Self:
-        """Return `each` rows for every sentence, with the start token alone."""
-        number = torch.arange(sentences * each, device=device)
+    def begin(cls, sentences: int, per_sentence: int, start: int, device: torch.device) -> Self:
+        """Return `per_sentence` rows for every sentence, with the start token alone."""
+        number = torch.arange(sentences * per_sentence, device=device)
         log_prob = torch.zeros(len(number), device=device)
         tokens = torch.full_like(number, start)[:, None]
-        return cls(number // each, number % each, tokens, log_prob[:, None][:, :0], log_prob)
+        return cls(number // per_sentence, number % per_sentence, tokens, log_prob[:, None][:, :0], log_prob)
 
     def __len__(self) -> int:
         """Return N."""
@@ -109,19 +109,21 @@ class Finished:
         if not self.chunks:
             return
         longest = max(rows.length for rows, _ in self.chunks)
-        whole, decimal = [], []
+        integers, floats = [], []
         for rows, score in self.chunks:
             padding = 0, longest - rows.length
-            whole.append(F.pad(torch.cat([rows.sentence[:, None], rows.tokens], 1), padding))
-            decimal.append(F.pad(torch.cat([score[:, None], rows.log_prob[:, None], rows.token_log_probs], 1), padding))
-        numbers = torch.cat(whole).int()  # [M, longest + 2]
+            integers.append(F.pad(torch.cat([rows.sentence[:, None], rows.tokens], 1), padding))
+            floats.append(F.pad(torch.cat([score[:, None], rows.log_prob[:, None], rows.token_log_probs], 1), padding))
+        numbers = torch.cat(integers).int()  # [M, longest + 2]
         # The float32 numbers are copied as the integers with the same bits.
-        both = torch.cat([numbers, torch.cat(decimal).view(torch.int32)], 1).cpu()
-        sentences, tokens = both[:, 0].tolist(), both[:, 2 : longest + 1].tolist()
-        figures = both[:, longest + 2 :].contiguous().view(torch.float32).tolist()
+        packed = torch.cat([numbers, torch.cat(floats).view(torch.int32)], 1).cpu()
+        sentences, tokens = packed[:, 0].tolist(), packed[:, 2 : longest + 1].tolist()
+        figures = packed[:, longest + 2 :].contiguous().view(torch.float32).tolist()
         lengths = chain.from_iterable([rows.length] * len(rows) for rows, _ in self.chunks)
-        for sentence, ids, (score, log_prob, *each), length in zip(sentences, tokens, figures, lengths, strict=True):
-            yield sentence, Hypothesis(ids[: length - 1], log_prob, score, each[:length])
+        for sentence, ids, (score, log_prob, *log_probs), length in zip(
+            sentences, tokens, figures, lengths, strict=True
+        ):
+            yield sentence, Hypothesis(ids[: length - 1], log_prob, score, log_probs[:length])
 
 
 def places_by_kind(kind: Tensor, count: int, *flags: Tensor) -> tuple[list[Tensor], list[bool]]:

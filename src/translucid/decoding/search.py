@@ -162,13 +162,13 @@ class TorchEngine:
             candidates = self._listed(*map(_pieces_of, constraints.wanted))
         elif self.shortlist and not constraints:
             # An output layer that has only the candidates of the batch; its tokens are places among them.
-            listed, each = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
+            listed, of_sentences = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
             places = torch.from_numpy(listed)
             model, prefix = Narrowed(model, upload(places, self.device)), np.searchsorted(listed, prefix).tolist()
             if word_starts is not None:
                 word_starts = word_starts[places.to(word_starts.device)]
-            if each is not None:
-                candidates = upload(torch.from_numpy(each), self.device)
+            if of_sentences is not None:
+                candidates = upload(torch.from_numpy(of_sentences), self.device)
         nbest_lists = search(
             model,
             source,

@@ -51,11 +51,11 @@ class Shortlist:
         listed = np.union1d(self.pieces(sentences), first)
         if not self.by_source:
             return listed, None
-        each = np.zeros((len(sentences), len(listed)), np.bool_)
-        each[:, np.searchsorted(listed, first)] = True
-        for row, sentence in zip(each, sentences, strict=True):
+        of_sentences = np.zeros((len(sentences), len(listed)), np.bool_)
+        of_sentences[:, np.searchsorted(listed, first)] = True
+        for row, sentence in zip(of_sentences, sentences, strict=True):
             row[np.searchsorted(listed, self.pieces([sentence]))] = True
-        return listed, each
+        return listed, of_sentences
 
 
 def read_shortlist(file: Path, tokenizer: Tokenizer) -> Shortlist:

@@ -53,12 +53,12 @@ class Bounds(NamedTuple):
         Of those whose score is at most `allowed` below that of the best, it is the one with the shortest time for a
         sentence.
         """
-        within = [each for each in measurements.systems if each.role == "student" and self.met_by(each)]
+        within = [system for system in measurements.systems if system.role == "student" and self.met_by(system)]
         if not within:
             return None
         least = max(map(measurements.score, within)) - allowed
-        good = [each for each in within if measurements.score(each) >= least]
-        return min(good, key=lambda each: each.milliseconds)
+        good = [system for system in within if measurements.score(system) >= least]
+        return min(good, key=lambda system: system.milliseconds)
 
 
 def _read(text: str, units: dict[str, float], option: str, example: str) -> float:

@@ -86,17 +86,17 @@ class Measured(BaseModel):
     @property
     def milliseconds(self) -> float:
         """The time for one sentence: the median of the rounds."""
-        return median(each.milliseconds for each in self.rounds)
+        return median(figures.milliseconds for figures in self.rounds)
 
     @property
     def sentences_per_second(self) -> float:
         """The throughput in sentences: the median of the rounds."""
-        return median(each.sentences_per_second for each in self.rounds)
+        return median(figures.sentences_per_second for figures in self.rounds)
 
     @property
     def words_per_second(self) -> float:
         """The throughput in source words: the median of the rounds."""
-        return median(each.words_per_second for each in self.rounds)
+        return median(figures.words_per_second for figures in self.rounds)
 
 
 CANDIDATES: dict[CandidateVocabulary, str] = {

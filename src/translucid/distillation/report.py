@@ -39,7 +39,7 @@ def pareto_front(systems: Sequence[Measured], measurements: Measurements) -> lis
     """
     front: list[Measured] = []
     # The better of two equally fast ones comes first.
-    for system in sorted(systems, key=lambda each: (each.milliseconds, -measurements.score(each))):
+    for system in sorted(systems, key=lambda system: (system.milliseconds, -measurements.score(system))):
         if not front or measurements.score(system) > measurements.score(front[-1]):
             front.append(system)
     return front

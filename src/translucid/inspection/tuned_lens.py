@@ -84,7 +84,7 @@ def divergences(
         tokens += len(last)
         for layer, state in enumerate(states):
             sums[layer] += _divergence(model, state, layer, lens, last).item() * len(last)
-    return [each / tokens for each in sums]
+    return [total / tokens for total in sums]
 
 
 @torch.no_grad()

@@ -163,13 +163,13 @@ def _with_vocabulary(
         if "max_length" not in model:
             data["max_tokens"] = 512
     # Marian's `>>de<<` names the target language in the source; M2M100's and NLLB's tokens stand on their own side.
-    each = bool(languages) and not any(name.startswith(">>") for name in languages.values())
+    both_sides = bool(languages) and not any(name.startswith(">>") for name in languages.values())
     options = {
         "vocabulary": tokenizer.target_size,
         "joint": tokenizer.joint,
         "shared_ids": shared and not tokenizer.joint,
         "languages": languages,
-        "language_pieces": "both-sides" if each else "source-side",
+        "language_pieces": "both-sides" if both_sides else "source-side",
     }
     return Imported(
         kind="CTranslate2",

@@ -143,8 +143,8 @@ class AgentTools:
         Raises:
             UserError: there is no term list for these languages.
         """
-        for each in (text, translation):
-            self._check_length(each, self.context.options.characters)
+        for written in (text, translation):
+            self._check_length(written, self.context.options.characters)
         served = await self._served(text, source, target)
         terms = None if isinstance(served, ServedPivot) else served.translator.terms
         if isinstance(served, ServedPivot) or not terms:

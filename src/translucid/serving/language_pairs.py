@@ -205,8 +205,8 @@ def pivot_pairs(models: Sequence[LanguagePairs]) -> list[PivotPairs]:
         sources: dict[str, str | None] = {}
         targets: dict[str, str | None] = {}
         for source, target in product(first.sources, second.targets):
-            alone = any(each.learned(source, target) for each in models)
-            is_new = not alone and not any(each.offered(source, target) for each in pivots)
+            alone = any(pairs.learned(source, target) for pairs in models)
+            is_new = not alone and not any(pairs.offered(source, target) for pairs in pivots)
             both = first.learned(source, pivot) and second.learned(pivot, target)
             if is_new and both and source != target and pivot not in (source, target):
                 sources[source], targets[target] = first.sources[source], second.targets[target]

@@ -116,7 +116,7 @@ def make_server(tools: AgentTools) -> MCPServer[Any]:
 def _instructions(catalogue: Catalogue) -> str:
     """Return what a program should know: the languages."""
     pairs = []
-    for each in catalogue:
-        source, target = (", ".join(side) for side in each.sides)
+    for language_pairs in catalogue:
+        source, target = (", ".join(side) for side in language_pairs.sides)
         pairs.append(f"{source} to {target}")
     return f"Translates on this machine, without the network. Languages: {'; '.join(pairs)}."

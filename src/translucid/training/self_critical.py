@@ -49,11 +49,11 @@ class SelfCritical:
         training = model.training
         model.eval()  # without dropout, so that the gradient is that of the distribution that was sampled from
         memory = model.encode(batch.source)
-        drawn = draw(model, memory, self.samples, LONGER * batch.labels.size(1))
-        rewards = self.rewards(drawn, batch.labels)
-        places = drawn.flatten().ne(model.pad).nonzero().squeeze(1)
+        samples = draw(model, memory, self.samples, LONGER * batch.labels.size(1))
+        rewards = self.rewards(samples, batch.labels)
+        places = samples.flatten().ne(model.pad).nonzero().squeeze(1)
         device = memory.states.device
-        labels, places = upload(drawn, device), upload(places, device)
+        labels, places = upload(samples, device), upload(places, device)
         targets_in = torch.cat([torch.full_like(labels[:, :1], model.bos), labels[:, :-1]], 1)
         features = model.features(memory, targets_in)
         model.train(training)
@@ -66,9 +66,9 @@ class SelfCritical:
         correct = (logits.argmax(-1) == tokens).sum()
         return Loss(loss, -log_p.sum().detach(), correct, len(tokens), rewards.sum().item(), rewards.numel())
 
-    def rewards(self, drawn: Tensor, references: Tensor) -> Tensor:
+    def rewards(self, samples: Tensor, references: Tensor) -> Tensor:
         """Return the rewards [B, K] for captions [K B, T] and references [k B, T']."""
-        captions = _captions(drawn, self.samples, self.model.pad)
+        captions = _captions(samples, self.samples, self.model.pad)
         references_of_images = _captions(references, len(references) // len(captions), self.model.pad)
         return torch.tensor(list(map(self.reward, captions, references_of_images)))
 
@@ -80,33 +80,33 @@ def advantages(rewards: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def draw(model: SequenceModel, memory: Memory, each: int, longest: int) -> Tensor:
-    """Sample `each` captions of every image at temperature 1.
+def draw(model: SequenceModel, memory: Memory, per_image: int, longest: int) -> Tensor:
+    """Sample `per_image` captions of every image at temperature 1.
 
     A GPU is waited for once a token, to learn which captions have ended.
 
     Returns:
-        Ids [each B, T] on the CPU, those of an image in consecutive rows, right-padded, end tokens included. A caption
-        without an end after `longest` tokens is truncated.
+        Ids [per_image B, T] on the CPU, those of an image in consecutive rows, right-padded, end tokens included. A
+        caption without an end after `longest` tokens is truncated.
     """
     device = memory.states.device
-    row = torch.arange(each * len(memory.states))
-    state = model.start(memory).select(upload(row // each, device))
-    drawn = torch.full((len(row), longest), model.pad)
+    row = torch.arange(per_image * len(memory.states))
+    state = model.start(memory).select(upload(row // per_image, device))
+    samples = torch.full((len(row), longest), model.pad)
     last, options = torch.full((len(row),), model.bos, device=device), DecodingOptions()
     for step in range(longest):
         logits, state = model.step(last, state)
         last = draw_tokens(allowed(model, logits), torch.rand(len(row), device=device), options)
         tokens = last.cpu()
-        drawn[row, step] = tokens
+        samples[row, step] = tokens
         unfinished = tokens.ne(model.eos).nonzero().squeeze(1)
         if not len(unfinished):
-            return drawn[:, : step + 1]
+            return samples[:, : step + 1]
         if len(unfinished) < len(row):  # drop finished captions, and remember the rows of the others
             row = row[unfinished]
             kept = upload(unfinished, device)
             last, state = last[kept], state.select(kept)
-    return drawn
+    return samples
 
 
 def allowed(model: SequenceModel, logits: Tensor) -> Tensor:
@@ -116,10 +116,10 @@ def allowed(model: SequenceModel, logits: Tensor) -> Tensor:
     return logits.float().index_fill(-1, upload(never, logits.device), -torch.inf)
 
 
-def _captions(ids: Tensor, each: int, pad: int) -> list[list[list[int]]]:
-    """Return the captions of each image, given ids [each B, T], without padding and without empty captions."""
+def _captions(ids: Tensor, per_image: int, pad: int) -> list[list[list[int]]]:
+    """Return the captions of each image, given ids [per_image B, T], without padding and without empty captions."""
     images = []
-    for rows in ids.unflatten(0, (-1, each)).tolist():
+    for rows in ids.unflatten(0, (-1, per_image)).tolist():
         captions = [[token for token in row if token != pad] for row in rows]
         images.append(list(filter(None, captions)))
     return images

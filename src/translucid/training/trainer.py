@@ -47,7 +47,7 @@ PATIENCE_WITH_NAN = 5
 """The number of consecutive updates without a finite loss after which the training stops."""
 
 
-class _Made(NamedTuple):
+class _Update(NamedTuple):
     """An update whose figures may not have reached the host yet."""
 
     step: int
@@ -95,7 +95,7 @@ class Trainer:
             self.critical = SelfCritical(self.weights.model, reward)
         self.progress, self.precision = Progress(begins_ready=begins_ready), precision
         self.recent, self.skipped_in_a_row = Recent(), 0
-        self._unread: deque[_Made] = deque()
+        self._unread: deque[_Update] = deque()
         """The last updates, whose figures may not have reached the host yet."""
         self._started, self._interrupt = time.monotonic(), Interrupt()
         self._agreed = [0.0, 0.0]
@@ -207,15 +207,15 @@ class Trainer:
         figures = self.workers.sum_tensor(sums(losses, self.device, *self._clock_and_signal()))
         norm = self.weights.clip(self.options.clip_norm)
         finite = figures[0].isfinite() & norm.isfinite()
-        made = _Made(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
+        update = _Update(self.progress.step + 1, tokens, Download(torch.cat([figures, norm[None].to(figures)])))
         share = sum(batch.rate for batch in batches) / len(batches)
         if self.optimizer.skips_on_device:
             # The host reads one update later whether this one was skipped; the average then repeats the old weights.
-            self._unread.append(made)
+            self._unread.append(update)
             self.optimizer.step(rate * share, finite)
             self._average()
             self._read(display, unread=1)
-        elif self._take(made, display):
+        elif self._take(update, display):
             self.optimizer.step(rate * share)
             self._average()
         else:
@@ -226,18 +226,18 @@ class Trainer:
         while len(self._unread) > unread:
             self._take(self._unread.popleft(), display)
 
-    def _take(self, made: _Made, display: Display) -> bool:
+    def _take(self, update: _Update, display: Display) -> bool:
         """Record the figures of an update; return whether they are finite, without which the update is skipped.
 
         Raises:
             UserError: too many consecutive updates were skipped.
         """
-        entropy, correct, tokens, reward, drawn, *self._agreed, norm = made.figures.read().tolist()
+        entropy, correct, tokens, reward, samples, *self._agreed, norm = update.figures.read().tolist()
         if not (math.isfinite(entropy) and math.isfinite(norm)):
-            self._skip(made.step, entropy / made.tokens, norm, display)
+            self._skip(update.step, entropy / update.tokens, norm, display)
             return False
         self.skipped_in_a_row = 0
-        self.recent.add(entropy, int(correct), int(tokens), reward / drawn if drawn else None)
+        self.recent.add(entropy, int(correct), int(tokens), reward / samples if samples else None)
         return True
 
     def _skip(self, step: int, loss: float, norm: float, display: Display) -> None:

@@ -115,7 +115,9 @@ class Subtitles:
         else:
             whole = target.marked.in_one_line.whole
             parts = split(whole, [len(spoken.span.marked.text) for spoken in group])
-            texts = [in_lines(TaggedText(part), each.lines, self._end) for each, part in zip(group, parts, strict=True)]
+            texts = [
+                in_lines(TaggedText(part), spoken.lines, self._end) for spoken, part in zip(group, parts, strict=True)
+            ]
         for spoken, marked in zip(group, texts, strict=True):
             spans = Spans(self._file.text)
             spans.add(0, spoken.span, self._written)

@@ -74,9 +74,9 @@ class State:
             id first; and the log-probability of the end token [B, K].
         """
         if tokens.shape != self._shape:
-            self._shape = rows, each = tokens.shape
-            bias = _for_each_query(self.mask, each)
-            feeds = {"mask": self.mask[:, None], "bias": bias, "grid": np.array([rows, each, -1])}
+            self._shape = rows, per_sentence = tokens.shape
+            bias = _for_each_query(self.mask, per_sentence)
+            feeds = {"mask": self.mask[:, None], "bias": bias, "grid": np.array([rows, per_sentence, -1])}
             self._by_shape = {name: value for name, value in feeds.items() if name in self.model.inputs}
         values = {
             "tokens": tokens.reshape(-1),

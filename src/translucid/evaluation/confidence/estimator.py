@@ -64,10 +64,10 @@ class Detached(_Record):
     limit: Bounded
     """The difference from the usual entropy that is rare."""
 
-    def about(self, seen: Measurements) -> list[str]:
+    def about(self, translation: Measurements) -> list[str]:
         """Return a warning if the attention of a translation is detached from its source."""
-        assert seen.attention is not None
-        usual, actual = self.offset + self.slope * math.log(seen.attention.shape[1]), entropy(seen)
+        assert translation.attention is not None
+        usual, actual = self.offset + self.slope * math.log(translation.attention.shape[1]), entropy(translation)
         if actual - usual <= self.limit:
             return []
         return [f"detached attention: it is spread over the source (entropy {actual:.1f}, {usual:.1f} is usual)"]
@@ -97,11 +97,11 @@ class Estimator(_Record):
     detached: Detached | None = None
     """None if the model has no attention."""
 
-    def __call__(self, seen: Sequence[Measurements]) -> Figures:
-        """Return the probability [n] that each translation is good; `seen` has what `kind` needs."""
+    def __call__(self, translations: Sequence[Measurements]) -> Figures:
+        """Return the probability [n] that each translation is good; `translations` has what `kind` needs."""
         rows = [(weight.mean, weight.deviation, weight.weight) for weight in self.weights.values()]
         mean, deviation, weight = map(np.array, zip(*rows, strict=True))
-        score = (measured(seen, list(self.weights)) - mean) / deviation @ weight + self.offset
+        score = (measured(translations, list(self.weights)) - mean) / deviation @ weight + self.offset
         return sigmoid(self.slope * score + self.shift)
 
     def whole(self) -> bool:

@@ -55,55 +55,55 @@ def _words(text: str) -> int:
     return max(len(text.split()), 1)
 
 
-def _tokens(seen: Measurements) -> Figures:
-    assert seen.token_log_probs is not None
-    return seen.token_log_probs
+def _tokens(translation: Measurements) -> Figures:
+    assert translation.token_log_probs is not None
+    return translation.token_log_probs
 
 
-def _looks(seen: Measurements) -> Figures:
+def _attention(translation: Measurements) -> Figures:
     """Return the attention of all target tokens except the end token, if there are others."""
-    assert seen.attention is not None
-    return seen.attention[:-1] if len(seen.attention) > 1 else seen.attention
+    assert translation.attention is not None
+    return translation.attention[:-1] if len(translation.attention) > 1 else translation.attention
 
 
-def _dropped(seen: Measurements) -> Figures:
-    assert seen.dropped is not None
-    return seen.dropped / seen.tokens
+def _dropped(translation: Measurements) -> Figures:
+    assert translation.dropped is not None
+    return translation.dropped / translation.tokens
 
 
-def entropy(seen: Measurements) -> float:
+def entropy(translation: Measurements) -> float:
     """Return the mean entropy of the attention of the target tokens, in nats."""
-    weights = _looks(seen)
+    weights = _attention(translation)
     return float(-(weights * np.log(np.maximum(weights, 1e-12))).sum(1).mean())
 
 
-def _coverage(seen: Measurements) -> float:
+def _coverage(translation: Measurements) -> float:
     """Return the share of source tokens that are not ignored; 1 if the source has no words."""
-    got = _looks(seen)[:, seen.opening : -1].sum(0)
-    return float((got >= IGNORED).mean()) if got.size else 1.0
+    received = _attention(translation)[:, translation.opening : -1].sum(0)
+    return float((received >= IGNORED).mean()) if received.size else 1.0
 
 
-def _elsewhere(seen: Measurements) -> float:
+def _elsewhere(translation: Measurements) -> float:
     """Return the mean attention of the target tokens that is on no word of the source."""
-    weights = _looks(seen)
-    return float((weights[:, : seen.opening].sum(1) + weights[:, -1]).mean())
+    weights = _attention(translation)
+    return float((weights[:, : translation.opening].sum(1) + weights[:, -1]).mean())
 
 
 FEATURES: Mapping[str, Callable[[Measurements], float]] = {
-    "mean": lambda seen: seen.log_probability / seen.tokens,
-    "length": lambda seen: math.log(seen.tokens),
-    "length_ratio": lambda seen: math.log(seen.tokens / _words(seen.source)),
-    "letters_ratio": lambda seen: math.log(max(len(seen.target), 1) / max(len(seen.source), 1)),
-    "pieces_a_word": lambda seen: math.log(seen.tokens / _words(seen.target)),
-    "mean_probability": lambda seen: float(np.exp(_tokens(seen)).mean()),
-    "lowest": lambda seen: float(_tokens(seen).min()),
-    "spread": lambda seen: float(_tokens(seen).std()),
-    "unsure": lambda seen: float((np.exp(_tokens(seen)) < UNSURE).mean()),
+    "mean": lambda translation: translation.log_probability / translation.tokens,
+    "length": lambda translation: math.log(translation.tokens),
+    "length_ratio": lambda translation: math.log(translation.tokens / _words(translation.source)),
+    "letters_ratio": lambda translation: math.log(max(len(translation.target), 1) / max(len(translation.source), 1)),
+    "pieces_a_word": lambda translation: math.log(translation.tokens / _words(translation.target)),
+    "mean_probability": lambda translation: float(np.exp(_tokens(translation)).mean()),
+    "lowest": lambda translation: float(_tokens(translation).min()),
+    "spread": lambda translation: float(_tokens(translation).std()),
+    "unsure": lambda translation: float((np.exp(_tokens(translation)) < UNSURE).mean()),
     "entropy": entropy,
     "coverage": _coverage,
     "elsewhere": _elsewhere,
-    "dropout_mean": lambda seen: float(_dropped(seen).mean()),
-    "dropout_spread": lambda seen: float(_dropped(seen).std()),
+    "dropout_mean": lambda translation: float(_dropped(translation).mean()),
+    "dropout_spread": lambda translation: float(_dropped(translation).std()),
 }
 """The features by name: mean log-probability of tokens; number of tokens; tokens per source word; characters per source
 character; tokens per word; mean probability of tokens; lowest log-probability; standard deviation of log-probabilities;
@@ -124,13 +124,13 @@ KINDS: Mapping[Kind, Sequence[str]] = {
 """The features of each kind, the cheapest first."""
 
 
-def measured(seen: Sequence[Measurements], names: Sequence[str]) -> Figures:
+def measured(translations: Sequence[Measurements], names: Sequence[str]) -> Figures:
     """Return features of translations [n, k].
 
     Raises:
         KeyError: there is no feature of that name.
     """
-    features = np.empty((len(seen), len(names)), np.float64)
+    features = np.empty((len(translations), len(names)), np.float64)
     for column, name in enumerate(names):
-        features[:, column] = list(map(FEATURES[name], seen))
+        features[:, column] = list(map(FEATURES[name], translations))
     return features

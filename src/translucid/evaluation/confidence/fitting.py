@@ -85,24 +85,24 @@ def cheapest(fits: Sequence[Fit]) -> Fit:
 
 
 def estimator(
-    seen: Sequence[Measurements], chrf: Figures, threshold: float, kinds: Sequence[Kind], *, passes: int = 0
+    translations: Sequence[Measurements], chrf: Figures, threshold: float, kinds: Sequence[Kind], *, passes: int = 0
 ) -> Estimator:
     """Fit kinds of features to translations, and return the cheapest that is as good as the best.
 
     Args:
-        seen: the translations, with what the kinds need.
+        translations: the translations, with what the kinds need.
         chrf: the chrF of each translation against its reference, 0 to 100.
         threshold: the chrF from which a translation is good; there must be good and bad ones.
         kinds: the kinds of features, the cheapest first.
         passes: the number of passes with dropout, for the kind that has them.
     """
     good = chrf >= threshold
-    folds = folds_of([translation.source for translation in seen])
-    fits = [fit(kind, measured(seen, KINDS[kind]), good, folds) for kind in kinds]
+    folds = folds_of([translation.source for translation in translations])
+    fits = [fit(kind, measured(translations, KINDS[kind]), good, folds) for kind in kinds]
     best = cheapest(fits)
     return Estimator(
         threshold=threshold,
-        pairs=len(seen),
+        pairs=len(translations),
         bad=int((~good).sum()),
         kind=best.kind,
         passes=passes if best.kind == "dropout" else 0,
@@ -112,7 +112,7 @@ def estimator(
         shift=best.shift,
         figures=[fitted.figure(good) for fitted in fits],
         reliability=bins(best.confidence, good),
-        detached=detached(seen),
+        detached=detached(translations),
     )
 
 

@@ -67,7 +67,7 @@ def write_graphs(model: SequenceModel, flat: Flat[Any], folder: Path) -> None:
         _write(encoder, (ids,), ({0: "rows", 1: "source"},), [IDS], flat.names, folder / ENCODER)
         shapes = {0: "rows"}, [part.varying for part in flat.parts]
         carried = [AFTER + part.name for part in flat.carried]
-        inputs = tokens, [each.contiguous() for each in flat.tensors(state)]
+        inputs = tokens, [tensor.contiguous() for tensor in flat.tensors(state)]
         _write(decoder, inputs, shapes, [TOKENS, *flat.names], [LOGITS, *carried], folder / DECODER)
 
 

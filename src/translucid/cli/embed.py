@@ -54,18 +54,18 @@ def embed(
     if out is None:
         raise UserError("no --out was given", fix="Name the file to write, such as --out vectors.npz.")
     refuse_to_replace(out, overwrite, ENDINGS)
-    wanted = layer_of(layer)
+    chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)
-    embedder.check(wanted)
+    embedder.check(chosen_layer)
     named = files or [input_file or Path("-")]
     coming = _lines() if named == [Path("-")] else (text.source for text in read_texts(*named))
     words: list[str] = []
     counts: list[int] = []
     # No words at first, so that a file of no texts has vectors of the right width.
-    parts = [embedder.embed([""], wanted)[0]]
+    parts = [embedder.embed([""], chosen_layer)[0]]
     with counting(Console(stderr=True), "embedding", None) as advance:
         for texts in batched(coming, TOGETHER):
-            parts += embedder.embed(texts, wanted)
+            parts += embedder.embed(texts, chosen_layer)
             for text in texts:
                 words_of_text = text.split()
                 words += words_of_text

@@ -45,11 +45,11 @@ def nearest(
     from translucid.api.embedder import Embedder
     from translucid.data.readers.texts import read_texts
 
-    wanted = layer_of(layer)
+    chosen_layer = layer_of(layer)
     embedder = Embedder.load(run, device)
     texts = (text.source for text in read_texts(*among))
     with counting(Console(stderr=True), "reading", None) as advance:
-        neighbours = embedder.nearest(sentence, word, texts, layer=wanted, top=top, same=same, on_done=advance)
+        neighbours = embedder.nearest(sentence, word, texts, layer=chosen_layer, top=top, same=same, on_done=advance)
     if jsonl:
         for neighbour in neighbours:
             record = {

@@ -51,7 +51,7 @@ class Skipped:
         return f"{self.kept:,} {unit}; skipped {total:,}: {counts}"
 
 
-def fault(pair: Pair, wanted: Filter) -> str | None:
+def fault(pair: Pair, pair_filter: Filter) -> str | None:
     """Return why a pair is skipped, or None if it is kept."""
     target = len(pair.target.strip())
     # The source of a `TargetText` is empty on purpose.
@@ -59,17 +59,17 @@ def fault(pair: Pair, wanted: Filter) -> str | None:
     shorter, longer = sorted((source, target))
     if not shorter:
         return "empty"
-    if longer > wanted.max_characters:
+    if longer > pair_filter.max_characters:
         return "too long"
-    if longer > wanted.max_ratio * shorter + wanted.ratio_slack:
+    if longer > pair_filter.max_ratio * shorter + pair_filter.ratio_slack:
         return "unequal"
     return None
 
 
-def keep(pairs: Iterable[Pair], wanted: Filter, skipped: Skipped) -> Iterator[Pair]:
+def keep(pairs: Iterable[Pair], pair_filter: Filter, skipped: Skipped) -> Iterator[Pair]:
     """Yield the pairs without a fault; count those and the others in `skipped`."""
     for pair in pairs:
-        if reason := fault(pair, wanted):
+        if reason := fault(pair, pair_filter):
             skipped.reasons[reason] += 1
         else:
             skipped.kept += 1

@@ -160,11 +160,11 @@ def parts(code: str) -> list[str]:
     return code.lower().replace("_", "-").split("-")
 
 
-def same_language(one: str, other: str) -> bool:
+def same_language(first: str, second: str) -> bool:
     """Whether two codes may mean the same language; a code without a region stands for all regions.
 
     >>> same_language("en", "en_US"), same_language("zh-CN", "zh-TW")
     (True, False)
     """
-    a, b = parts(one), parts(other)
+    a, b = parts(first), parts(second)
     return a == b or (a[0] == b[0] and 1 in (len(a), len(b)))

@@ -140,7 +140,7 @@ class SplitStatistics:
     seen_sources: set[int] = field(default_factory=set)
     seen_targets: set[int] = field(default_factory=set)
 
-    def read(self, pairs: Iterable[Pair], wanted: Filter) -> Iterator[int]:
+    def read(self, pairs: Iterable[Pair], pair_filter: Filter) -> Iterator[int]:
         """Count all pairs; yield 1 for each, for a progress bar."""
         last = None
         for line, pair in enumerate(pairs, 1):
@@ -150,7 +150,7 @@ class SplitStatistics:
                 self.documents += 1
             self.source.add(pair.source, line)
             self.target.add(pair.target, line)
-            if reason := fault(pair, wanted):
+            if reason := fault(pair, pair_filter):
                 self.faults[reason] += 1
             both, source = digest_pair(pair), digest(pair.source)
             self.duplicate_pairs += both in self.seen_pairs

@@ -38,8 +38,8 @@ def beam_search(
     constraint = constrain(rows)
     if trace is not None:
         trace.begin(problem.model.bos)
-    lacking = Finished(sentences)
-    finished = Finished(sentences, lacking)
+    incomplete = Finished(sentences)
+    finished = Finished(sentences, incomplete)
     bound = PruningBound.begin(sentences, beam, nbest, device)
     rank = torch.arange(beam, device=device)  # [K]
     longest_penalty = problem.penalties[problem.limits + 1][:, None]  # [B, 1]
@@ -47,11 +47,11 @@ def beam_search(
     while len(rows):
         log_probs, state, finite = problem.predict(rows, state)
         choices = constraint.choices(rows, log_probs, *likeliest(log_probs, beam))  # [N, M]
-        total, parent, place = merge(
+        total, parent, choice = merge(
             rows, rows.log_prob[:, None] + choices.adjusted_score, sentences, beam, choices.shares
         )
         token, gain, adjusted = (
-            part[parent, place] for part in (choices.token, choices.gain, choices.adjusted_score)
+            part[parent, choice] for part in (choices.token, choices.gain, choices.adjusted_score)
         )  # [B, K]
         # A candidate that can't be among the n best takes no slot when it ends, or what is dropped would matter.
         kept = (total > -torch.inf) & (rank < bound.width[:, None]) & (total / longest_penalty >= bound.worst)
@@ -59,7 +59,7 @@ def beam_search(
         live, unsatisfied, score = kept & ~ends, torch.zeros_like(ends), total
         if not known_empty(ends):
             score = total / problem.penalties[rows.length + 1]
-            unsatisfied = ends & constraint.unsatisfied(rows.sentence[parent], parent, place)
+            unsatisfied = ends & constraint.unsatisfied(rows.sentence[parent], parent, choice)
             ends = ends & ~unsatisfied
             bound = bound.after(ends, score)
             live &= total / longest_penalty >= bound.worst
@@ -69,23 +69,23 @@ def beam_search(
         if trace is not None:
             trace.step(total, parent, token, ends, live)
         columns = [part.flatten() for part in (parent, token, gain, adjusted)]
-        going_on, ending, ending_without = places
-        for finds, where in ((finished, ending), (lacking, ending_without)):
+        continuing, ending, ending_unsatisfied = places
+        for collection, candidates in ((finished, ending), (incomplete, ending_unsatisfied)):
             # Few steps finish a hypothesis, and an empty chunk would be padded and copied at the end.
-            if len(where):
-                finds.add(_moved(rows, columns, where), score.flatten()[where])
-        moved = columns[0][going_on]  # [N] of the next step
+            if len(candidates):
+                collection.add(_moved(rows, columns, candidates), score.flatten()[candidates])
+        moved = columns[0][continuing]  # [N] of the next step
         # On a CPU, comparing the numbers costs less than copying the state; a GPU would have to be waited for.
         if moved.device.type != "cpu" or not torch.equal(moved, torch.arange(len(rows))):
             state = state.select(moved)
-        rows = replace(_moved(rows, columns, going_on), slot=going_on % beam)
-        constraint.follow(rows, moved, place.flatten()[going_on])
+        rows = replace(_moved(rows, columns, continuing), slot=continuing % beam)
+        constraint.follow(rows, moved, choice.flatten()[continuing])
     return finished
 
 
-def _moved(rows: Rows, columns: Sequence[Tensor], where: Tensor) -> Rows:
-    """Return the rows that the candidates `where` extend; `columns`: parent, token and scores of all [B K]."""
-    parent, token, gain, adjusted = (column[where] for column in columns)
+def _moved(rows: Rows, columns: Sequence[Tensor], candidates: Tensor) -> Rows:
+    """Return the rows that some candidates extend: `candidates` are indices into `columns`, each [B K]."""
+    parent, token, gain, adjusted = (column[candidates] for column in columns)
     return rows.select(parent).extended(token, gain, adjusted)
 
 
@@ -159,18 +159,18 @@ def merge(
 
     Returns:
         For each sentence [B, K], the most probable first, of equal ones that of the earlier slot, then the earlier one:
-        the log-probability (-inf where there are fewer than K), the row, and the place among the row's k.
+        the log-probability (-inf where there are fewer than K), the row, and the choice among the row's k.
     """
     n, k = totals.shape
     table = totals.new_full((sentences, beam, k), -torch.inf)
     table[rows.sentence, rows.slot] = totals
     row = rows.slot.new_zeros(sentences, beam)
     row[rows.sentence, rows.slot] = torch.arange(n, device=row.device)
-    best, place = table.flatten(1).sort(dim=1, descending=True, stable=True)
+    best, choice = table.flatten(1).sort(dim=1, descending=True, stable=True)
     if shares is not None:
         bank = shares.bank.new_zeros(sentences, beam, k)
         bank[rows.sentence, rows.slot] = shares.bank
-        turns = by_turns(bank.flatten(1).gather(1, place), best > -torch.inf, shares.banks)
-        best, place = best.gather(1, turns), place.gather(1, turns)
-    best, place = best[:, :beam], place[:, :beam]
-    return best, row.gather(1, place // k), place % k
+        turns = by_turns(bank.flatten(1).gather(1, choice), best > -torch.inf, shares.banks)
+        best, choice = best.gather(1, turns), choice.gather(1, turns)
+    best, choice = best[:, :beam], choice[:, :beam]
+    return best, row.gather(1, choice // k), choice % k

@@ -1,6 +1,6 @@
 """Constrained beam search: phrases that the output must contain (Post and Vilar 2018, arXiv 1804.06609).
 
-A partial output that has more of the wanted phrases is less probable than one that has not begun them, and would lose
+A partial output that has more of the required phrases is less probable than one that has not begun them, and would lose
 its place to it. So the places of a beam are distributed among banks, by how many phrases a partial output has (section
 3.2): the best of each bank, then the second of each, and so on, the fullest bank first (as in Hu et al. 2019, N19-1090,
 section 3.1, without a loop over sentences). There is a bank for each number of complete phrases, and another for that
@@ -61,17 +61,17 @@ class Constraint(Protocol):
             token: [N, k] the most probable tokens.
         """
 
-    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, choice: Tensor) -> Tensor:
         """Return whether outputs [B, K] would end without satisfying the constraint.
 
         Args:
             sentence: [B, K] the sentence of each.
             parent: [B, K] the row that each extends.
-            place: [B, K] its last token, as a place among the choices of that row.
+            choice: [B, K] the index of its last token among the choices of that row.
         """
 
-    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
-        """Note the rows that go on: the rows [N] that they extend, and the places [N] of their last tokens."""
+    def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
+        """Note the rows that continue: the rows [N] that they extend, and the choices [N] of their last tokens."""
 
 
 class Unconstrained:
@@ -84,11 +84,11 @@ class Unconstrained:
         """Return the most probable tokens."""
         return Choices(token, gain, gain)
 
-    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, choice: Tensor) -> Tensor:
         """Return False for all outputs."""
         return torch.zeros_like(parent, dtype=torch.bool)
 
-    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
+    def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
         """Do nothing: there is no progress to note."""
 
 
@@ -117,7 +117,7 @@ class Form(NamedTuple):
     """The first tokens of what the model would choose instead of the phrase."""
 
 
-class Wanted(NamedTuple):
+class RequiredPhrase(NamedTuple):
     """A phrase that an output must contain."""
 
     forms: tuple[Form, ...]
@@ -129,37 +129,37 @@ class Wanted(NamedTuple):
 class Edges(NamedTuple):
     """Where words begin and end among the pieces of a vocabulary."""
 
-    goes_on: Tensor
+    continues_word: Tensor
     """[V] boolean, True where a piece continues the word before it: a phrase in front of it is not whole words."""
-    opens: Tensor
+    opens_word: Tensor
     """[V] boolean, True where a word may begin right behind a piece, as behind a bracket."""
 
 
 class Constraints(NamedTuple):
     """The phrases that the outputs of B sentences must contain."""
 
-    wanted: Sequence[Sequence[Wanted]]
+    phrases: Sequence[Sequence[RequiredPhrase]]
     """The phrases of each sentence."""
     edges: Edges
 
     def of(self, sentences: Sequence[int]) -> Constraints:
         """Return the constraints of some of the sentences."""
-        return Constraints([self.wanted[i] for i in sentences], self.edges)
+        return Constraints([self.phrases[i] for i in sentences], self.edges)
 
 
-class Met(NamedTuple):
+class PhraseProgress(NamedTuple):
     """The progress of N partial outputs."""
 
     times: Tensor
-    """[N, C] the occurrences of each phrase, at most as many as wanted."""
+    """[N, C] the occurrences of each phrase, at most as many as required."""
     fresh: Tensor
-    """[N, C] boolean, whether the last token completed an occurrence: it does not count if the word goes on."""
+    """[N, C] boolean, whether the last token completed an occurrence: it does not count if the word continues."""
     progress: Tensor
     """[N, P] the number of pieces of each form that the output ends in, less than all."""
 
 
 @dataclass
-class Phrases:
+class PhraseConstraint:
     """The `Constraint` of one beam search: phrases as tensors, for B sentences with at most P forms of C phrases."""
 
     forms: Tensor
@@ -170,59 +170,59 @@ class Phrases:
     """[B, P] boolean, whether a form has no space in front."""
     of: Tensor
     """[B, P, C] 1 where a form belongs to a phrase, float32."""
-    wanted: Tensor
-    """[B, C] the wanted occurrences of each phrase."""
+    required: Tensor
+    """[B, C] the required occurrences of each phrase."""
     instead: Tensor
     """[B, P, R] the tokens that each form may replace; -1 behind the end."""
     edges: Edges
     eos: int
     banks: int
     """The number of banks."""
-    met: Met
+    met: PhraseProgress
     """The progress of the rows before their next tokens."""
     times: Tensor = field(init=False)
-    """[N, M, C] the occurrences of each phrase with each of the choices; see `Met`."""
+    """[N, M, C] the occurrences of each phrase with each of the choices; see `PhraseProgress`."""
     fresh: Tensor = field(init=False)
     """[N, M, C] boolean, whether each of the choices completes an occurrence."""
 
     @classmethod
-    def by(cls, constraints: Constraints, bos: int, eos: int, rows: Rows) -> Phrases:
+    def by(cls, constraints: Constraints, bos: int, eos: int, rows: Rows) -> PhraseConstraint:
         """Convert constraints to tensors, and begin with the first rows of a search."""
-        phrases, device = list(map(_numbered_forms, constraints.wanted)), rows.tokens.device
+        phrases, device = list(map(_numbered_forms, constraints.phrases)), rows.tokens.device
         every = [form for _, form in chain.from_iterable(phrases)]
-        b, c = len(phrases), max(1, *map(len, constraints.wanted))
+        b, c = len(phrases), max(1, *map(len, constraints.phrases))
         p = max(1, *map(len, phrases))
         longest = max((len(form.pieces) for form in every), default=1)
         most = max((len(form.instead) for form in every), default=0)
         forms, instead = torch.full((b, p, longest), -1), torch.full((b, p, max(1, most)), -1)
         lengths, inside = torch.zeros(b, p, dtype=torch.long), torch.zeros(b, p, dtype=torch.bool)
-        of, wanted = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
+        of, required = torch.zeros(b, p, c), torch.zeros(b, c, dtype=torch.long)
         for sentence, of_sentence in enumerate(phrases):
-            for phrase, constraint in enumerate(constraints.wanted[sentence]):
-                wanted[sentence, phrase] = constraint.times
-            for place, (phrase, form) in enumerate(of_sentence):
-                forms[sentence, place, : len(form.pieces)] = torch.tensor(form.pieces)
-                lengths[sentence, place], inside[sentence, place] = len(form.pieces), form.inside
-                of[sentence, place, phrase] = 1
-                instead[sentence, place, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
-        goes_on, opens = constraints.edges.goes_on, constraints.edges.opens.clone()
-        opens[bos] = True  # a form without a space may begin an output
+            for phrase, constraint in enumerate(constraints.phrases[sentence]):
+                required[sentence, phrase] = constraint.times
+            for number, (phrase, form) in enumerate(of_sentence):
+                forms[sentence, number, : len(form.pieces)] = torch.tensor(form.pieces)
+                lengths[sentence, number], inside[sentence, number] = len(form.pieces), form.inside
+                of[sentence, number, phrase] = 1
+                instead[sentence, number, : len(form.instead)] = torch.tensor(form.instead, dtype=torch.long)
+        continues_word, opens_word = constraints.edges.continues_word, constraints.edges.opens_word.clone()
+        opens_word[bos] = True  # a form without a space may begin an output
         times = torch.zeros(len(rows), c, dtype=torch.long, device=device)
         return cls(
             upload(forms, device),
             upload(lengths, device),
             upload(inside, device),
             upload(of, device),
-            upload(wanted, device),
+            upload(required, device),
             upload(instead, device),
-            Edges(upload(goes_on, device), upload(opens, device)),
+            Edges(upload(continues_word, device), upload(opens_word, device)),
             eos,
-            2 * int(wanted.sum(1).max()) + 1,
-            Met(times, times.bool(), times.new_zeros(len(rows), p)),
+            2 * int(required.sum(1).max()) + 1,
+            PhraseProgress(times, times.bool(), times.new_zeros(len(rows), p)),
         )
 
     def choices(self, rows: Rows, log_probs: Tensor, gain: Tensor, token: Tensor) -> Choices:
-        """Add to the most probable tokens of each row those that begin or continue a wanted phrase.
+        """Add to the most probable tokens of each row those that begin or continue a required phrase.
 
         Args:
             rows: the N rows.
@@ -232,14 +232,14 @@ class Phrases:
         """
         met = self.met
         forms, lengths, of = self.forms[rows.sentence], self.lengths[rows.sentence], self.of[rows.sentence]
-        wanted = self.wanted[rows.sentence]
-        missing = (met.times < wanted)[:, None].logical_and(of > 0).any(-1)  # [N, P]
-        may_begin = ~self.inside[rows.sentence] | self.edges.opens[rows.last][:, None]
+        required = self.required[rows.sentence]
+        missing = (met.times < required)[:, None].logical_and(of > 0).any(-1)  # [N, P]
+        may_begin = ~self.inside[rows.sentence] | self.edges.opens_word[rows.last][:, None]
         following = forms.gather(2, met.progress[:, :, None])[:, :, 0]  # [N, P] the next piece of each form
         open_ = (lengths > 0) & ((met.progress > 0) | may_begin)
 
         # An output that lacks a phrase may end only if no other token is possible, as at its limit.
-        lacking = (met.times < wanted).any(1)
+        lacking = (met.times < required).any(1)
         others = torch.where(token == self.eos, -torch.inf, gain).amax(1) > -torch.inf
         gain = gain.masked_fill((token == self.eos) & (lacking & others)[:, None], -torch.inf)
 
@@ -252,17 +252,17 @@ class Phrases:
 
         hit = (token[:, :, None] == following[:, None]) & open_[:, None]  # [N, M, P]
         whole = hit & (met.progress + 1 == lengths)[:, None]
-        broken = met.fresh[:, None] & self.edges.goes_on[token][:, :, None]  # [N, M, C]
+        broken = met.fresh[:, None] & self.edges.continues_word[token][:, :, None]  # [N, M, C]
         exchanged = ((self.instead[rows.sentence][:, :, :1] >= 0) & (of > 0)).any(1)  # [N, C]
         # Otherwise a phrase could take the place of other tokens and then become part of a longer word.
         gain = gain.masked_fill((broken & exchanged[:, None]).any(-1), -torch.inf)
         adjusted_score = self._adjusted_scores(rows, log_probs, gain, token, following, missing & open_)
         before = met.times[:, None] - broken.long()
-        fresh = (whole.float() @ of > 0) & (before < wanted[:, None])
+        fresh = (whole.float() @ of > 0) & (before < required[:, None])
         times = before + fresh
         begun = (token[:, :, None] == forms[:, None, :, 0]) & may_begin[:, None]
         partly = ((hit | begun) & ~whole & (lengths > 0)[:, None]).float() @ of > 0
-        bank = 2 * times.sum(-1) + (partly & (times < wanted[:, None])).any(-1)
+        bank = 2 * times.sum(-1) + (partly & (times < required[:, None])).any(-1)
         self.times, self.fresh = times, fresh
         return Choices(token, gain, adjusted_score, Shares(bank, self.banks))
 
@@ -303,23 +303,23 @@ class Phrases:
         replaced = (token[:, :, None, None] == instead[:, None]).any(-1) & begins[:, None] & ~itself[:, :, None]
         return torch.minimum(gain, score[:, None].masked_fill(~replaced, torch.inf).amin(-1))
 
-    def unsatisfied(self, sentence: Tensor, parent: Tensor, place: Tensor) -> Tensor:
+    def unsatisfied(self, sentence: Tensor, parent: Tensor, choice: Tensor) -> Tensor:
         """Return whether outputs [B, K] would end without all of their phrases."""
-        return (self.times[parent, place] < self.wanted[sentence]).any(-1)
+        return (self.times[parent, choice] < self.required[sentence]).any(-1)
 
-    def follow(self, rows: Rows, parent: Tensor, place: Tensor) -> None:
-        """Note the progress of the rows that go on."""
+    def follow(self, rows: Rows, parent: Tensor, choice: Tensor) -> None:
+        """Note the progress of the rows that continue."""
         forms, lengths, inside = self.forms[rows.sentence], self.lengths[rows.sentence], self.inside[rows.sentence]
         progress = torch.zeros_like(lengths)
         # The longest beginning of a form that the output ends in counts: later lengths overwrite earlier ones.
         for length in range(1, min(forms.size(2) - 1, rows.length) + 1):
             alike = (forms[:, :, :length] == rows.tokens[:, None, -length:]).all(-1)
-            begins = ~inside | self.edges.opens[rows.tokens[:, -length - 1]][:, None]
+            begins = ~inside | self.edges.opens_word[rows.tokens[:, -length - 1]][:, None]
             progress = torch.where(alike & begins & (length < lengths), length, progress)
-        self.met = Met(self.times[parent, place], self.fresh[parent, place], progress)
+        self.met = PhraseProgress(self.times[parent, choice], self.fresh[parent, choice], progress)
 
 
-def _numbered_forms(phrases: Sequence[Wanted]) -> list[tuple[int, Form]]:
+def _numbered_forms(phrases: Sequence[RequiredPhrase]) -> list[tuple[int, Form]]:
     """Return the forms of all phrases of a sentence, each with the number of its phrase."""
     numbered = []
     for number, phrase in enumerate(phrases):

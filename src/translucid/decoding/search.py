@@ -22,7 +22,7 @@ from torch import Tensor
 from translucid.data.batching import batches, padded
 from translucid.data.tokenizing.tokenizer import Tokenizer
 from translucid.decoding.beam import beam_search
-from translucid.decoding.constraints import Constraint, Constraints, Phrases, Unconstrained, Wanted
+from translucid.decoding.constraints import Constraint, Constraints, PhraseConstraint, RequiredPhrase, Unconstrained
 from translucid.decoding.decoding_options import CandidateVocabulary, DecodingOptions
 from translucid.decoding.hypothesis import Hypothesis, empty_hypothesis
 from translucid.decoding.limits import length_limit
@@ -159,7 +159,7 @@ class TorchEngine:
         source, listed = upload(padded(ids, self.model.pad), self.device), None
         model, prefix, word_starts, candidates = self.model, self.opening, self.word_starts, None
         if self.shortlist and constraints and not self.shortlist.by_source:
-            candidates = self._listed(*map(_pieces_of, constraints.wanted))
+            candidates = self._listed(*map(_pieces_of, constraints.phrases))
         elif self.shortlist and not constraints:
             # An output layer that has only the candidates of the batch; its tokens are places among them.
             listed, of_sentences = self.shortlist.of_batch(ids, self.opening)  # [n], [B, n]
@@ -271,12 +271,12 @@ def search(
     else:
         constrain: Callable[[Rows], Constraint] = Unconstrained
         if constraints:
-            constrain = partial(Phrases.by, constraints, model.bos, model.eos)
+            constrain = partial(PhraseConstraint.by, constraints, model.bos, model.eos)
         finished = beam_search(problem, options.beam, options.nbest, trace, constrain)
     best = finished.best(options.nbest)
     if constraints:
-        for i, wanted in enumerate(constraints.wanted):
-            if wanted:
+        for i, phrases in enumerate(constraints.phrases):
+            if phrases:
                 best[i] = problem.rescored(best[i])
     return best
 
@@ -331,9 +331,9 @@ def evaluating(model: SequenceModel) -> Iterator[None]:
             model.train()
 
 
-def _pieces_of(wanted: Iterable[Wanted]) -> Iterator[int]:
+def _pieces_of(phrases: Iterable[RequiredPhrase]) -> Iterator[int]:
     """Yield the target ids of all forms of phrases."""
-    for phrase in wanted:
+    for phrase in phrases:
         for form in phrase.forms:
             yield from form.pieces
 

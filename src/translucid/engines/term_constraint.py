@@ -203,7 +203,7 @@ class TermConstraint:
                     instead.append([])
                 if use.outcome == "missing":
                     instead[-1] += [word.token for word in of_term]
-            if phrases := self._forms.wanted(constrained, instead):
+            if phrases := self._forms.constraints(constrained, instead):
                 wanted[i] = phrases
         hypotheses = defaultdict[int, list[Hypothesis]](list)
         if wanted:

@@ -112,7 +112,7 @@ def tune_cpu() -> None:
         os.environ.setdefault(name, str(KEPT))
 
 
-def round_to_tf32(wanted: bool) -> None:
+def round_to_tf32(enabled: bool) -> None:
     """Choose whether products, convolutions and recurrent layers of float32 on CUDA GPUs round their factors to TF32.
 
     TF32 has 10 binary digits instead of 23, and an H100 multiplies such numbers about eight times as fast. CPUs keep
@@ -122,21 +122,21 @@ def round_to_tf32(wanted: bool) -> None:
 
     if not torch.cuda.is_available():
         return
-    precision = "tf32" if wanted else "ieee"
+    precision = "tf32" if enabled else "ieee"
     backends: Any = torch.backends  # PyTorch's stubs lack these attributes
     for operation in (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn):
         operation.fp32_precision = precision
 
 
 @contextmanager
-def fixed_order(wanted: bool) -> Iterator[None]:
+def fixed_order(enabled: bool) -> Iterator[None]:
     """Make GPUs add in a fixed order, if wanted; PyTorch warns of operations that have no deterministic form."""
     import torch
 
     name = "CUBLAS_WORKSPACE_CONFIG"  # cuBLAS is deterministic only with this setting
-    missing = wanted and name not in os.environ
+    missing = enabled and name not in os.environ
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    if wanted:
+    if enabled:
         os.environ.setdefault(name, ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
     try:

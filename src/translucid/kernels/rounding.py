@@ -24,29 +24,29 @@ from torch import Tensor
 from translucid.kernels.dispatch import uses_reference
 from translucid.kernels.onednn import bfloat16_gain
 
-_wanted: ContextVar[bool] = ContextVar("wanted", default=False)
+_enabled: ContextVar[bool] = ContextVar("wanted", default=False)
 
 
-def mixed_precision(device: torch.device, *, wanted: bool) -> AbstractContextManager[object]:
+def mixed_precision(device: torch.device, *, enabled: bool) -> AbstractContextManager[object]:
     """Compute products in bfloat16, if wanted: large ones on a CPU, those of PyTorch's autocast on a GPU."""
     if device.type == "cpu":  # where autocast is slower than float32
-        return rounded_products(wanted)
-    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+        return rounded_products(enabled)
+    return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
 
 
 @contextmanager
-def rounded_products(wanted: bool = True) -> Iterator[None]:
+def rounded_products(enabled: bool = True) -> Iterator[None]:
     """Round the factors of large products on a CPU to bfloat16, if wanted, where gradients are computed."""
-    before = _wanted.set(wanted)
+    before = _enabled.set(enabled)
     try:
         yield
     finally:
-        _wanted.reset(before)
+        _enabled.reset(before)
 
 
 def rounding() -> bool:
     """Whether the factors of large products are rounded now."""
-    return not uses_reference("linear") and _wanted.get()
+    return not uses_reference("linear") and _enabled.get()
 
 
 def factor(x: Tensor) -> Tensor:

@@ -71,9 +71,9 @@ class Corpora:
             return nullcontext()
         return self.bad.written_to(file)
 
-    def kept(self, wanted: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
+    def kept(self, pair_filter: Filter, skipped: Skipped | None = None) -> Iterator[Pair]:
         """Yield the training pairs that pass the filter, corpus after corpus."""
-        return keep(chain.from_iterable(self.train), wanted, skipped or Skipped())
+        return keep(chain.from_iterable(self.train), pair_filter, skipped or Skipped())
 
 
 class _Files:

@@ -56,7 +56,7 @@ class Lemmas:
                 forms.setdefault(lemma, []).append(form)
         return forms
 
-    def same(self, one: str, other: str) -> bool:
+    def same(self, first: str, second: str) -> bool:
         """Whether two words are forms of the same word."""
-        one, other = one.casefold(), other.casefold()
-        return one == other or bool({one, self.of(one)} & {other, self.of(other)})
+        first, second = first.casefold(), second.casefold()
+        return first == second or bool({first, self.of(first)} & {second, self.of(second)})

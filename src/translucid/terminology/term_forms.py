@@ -14,7 +14,7 @@ from translucid.ground.special import SPECIAL
 from translucid.terminology.matching import Match
 
 if TYPE_CHECKING:
-    from translucid.decoding.constraints import Edges, Wanted
+    from translucid.decoding.constraints import Edges, RequiredPhrase
 
 
 MOST = 8
@@ -42,12 +42,12 @@ class TermForms:
         from translucid.decoding.constraints import Edges
 
         pieces = self.tokenizer.target_vocabulary
-        goes_on = [piece[:1].isalnum() and not unspaced(piece[:1]) for piece in pieces]
-        opens = [not piece[-1:].isalnum() or unspaced(piece[-1:]) for piece in pieces]
-        goes_on[: len(SPECIAL)] = opens[: len(SPECIAL)] = [False] * len(SPECIAL)
-        return Edges(torch.tensor(goes_on), torch.tensor(opens))
+        continues_word = [piece[:1].isalnum() and not unspaced(piece[:1]) for piece in pieces]
+        opens_word = [not piece[-1:].isalnum() or unspaced(piece[-1:]) for piece in pieces]
+        continues_word[: len(SPECIAL)] = opens_word[: len(SPECIAL)] = [False] * len(SPECIAL)
+        return Edges(torch.tensor(continues_word), torch.tensor(opens_word))
 
-    def wanted(self, matches: Sequence[Match], instead: Sequence[Sequence[int]]) -> list[Wanted]:
+    def constraints(self, matches: Sequence[Match], instead: Sequence[Sequence[int]]) -> list[RequiredPhrase]:
         """Return the constraints for a translation; a term that the vocabulary cannot write has none.
 
         A term that occurs several times in a source is wanted as often.
@@ -56,7 +56,7 @@ class TermForms:
             matches: the terms of a source.
             instead: for each, the tokens with which the model begins to translate it, as in `Form`.
         """
-        from translucid.decoding.constraints import Form, Wanted
+        from translucid.decoding.constraints import Form, RequiredPhrase
 
         # Equal terms make one constraint with a count.
         together: dict[tuple[tuple[str, ...], bool, bool], list[Sequence[int]]] = {}
@@ -75,7 +75,7 @@ class TermForms:
                     text, tokens = next(self._texts(inflected, first_tokens, exact=False))
                     forms[Form(*self._forms(text)[0], instead=tuple(tokens))] = None
             if forms:
-                constraints.append(Wanted(tuple(forms), len(replaced)))
+                constraints.append(RequiredPhrase(tuple(forms), len(replaced)))
         return constraints
 
     def common(self, target: str) -> list[str]:

@@ -25,12 +25,12 @@ VOCABULARY_TEMPERATURE = 5.0
 of their own more than frequent ones."""
 
 
-def balanced(corpora: Corpora, wanted: Filter, most: int, seed: int) -> Iterator[Pair]:
+def balanced(corpora: Corpora, pair_filter: Filter, most: int, seed: int) -> Iterator[Pair]:
     """Yield training pairs for a vocabulary; languages with little text have more of them than their share.
 
     Args:
         corpora: the corpora. Two directions between the same languages count as one, as they have the same text.
-        wanted: the filter for pairs.
+        pair_filter: the filter for pairs.
         most: the largest number of pairs.
         seed: determines the sample.
     """
@@ -42,7 +42,7 @@ def balanced(corpora: Corpora, wanted: Filter, most: int, seed: int) -> Iterator
             same.append(number)
 
     def pairs(numbers: list[int], skipped: Skipped) -> Iterator[Pair]:
-        return keep(chain.from_iterable(corpora.train[number] for number in numbers), wanted, skipped)
+        return keep(chain.from_iterable(corpora.train[number] for number in numbers), pair_filter, skipped)
 
     sizes = []
     for numbers in by_languages.values():

@@ -71,17 +71,17 @@ def with_matches(configuration: Configuration, corpora: Corpora, console: Consol
 
 
 def _write_matches(
-    corpora: Sequence[Iterable[Pair]], wanted: Filter, threshold: int, folder: Path, console: Console
+    corpora: Sequence[Iterable[Pair]], pair_filter: Filter, threshold: int, folder: Path, console: Console
 ) -> None:
     """Write the pairs of each corpus that have a match, with the match, as `0.tsv`, `1.tsv` and so on."""
     index = folder / f"index{ENDING}"
     with counting(console, "indexing the corpus", None) as advance:
         pairs = chain.from_iterable(corpora)
-        TranslationMemory.make(index, keep(pairs, wanted, Skipped()), "", advance)
+        TranslationMemory.make(index, keep(pairs, pair_filter, Skipped()), "", advance)
     with TranslationMemory.open(index, fixed=True) as memory, counting(console, "looking for matches", None) as advance:
         for number, corpus in enumerate(corpora):
             with (folder / f"{number}.tsv").open("w", encoding="utf-8") as file:
-                for pair in augmented(keep(corpus, wanted, Skipped()), memory, threshold, advance):
+                for pair in augmented(keep(corpus, pair_filter, Skipped()), memory, threshold, advance):
                     file.write(f"{_column(pair.source)}\t{_column(pair.target)}\n")
     index.unlink()
 

@@ -197,7 +197,7 @@ class Trainer:
                 rows = self.weights.rows(batch.rows)
                 if rows is None:
                     continue
-                with mixed_precision(self.device, wanted=self.precision.bfloat16):
+                with mixed_precision(self.device, enabled=self.precision.bfloat16):
                     loss = loss_of(rows, self.options.label_smoothing)
                 self.weights.backward(loss.smoothed / tokens, last=batch is batches[-1])
                 losses.append(loss)

@@ -112,14 +112,14 @@ class Validator(ABC):
         return new > old or (new == old and loss is not None and validation.loss < loss - MIN_IMPROVEMENT)
 
 
-def evenly(count: int, wanted: int) -> list[int]:
-    """Return `wanted` of `count` places, spread evenly; all of them if there are fewer.
+def evenly(count: int, picks: int) -> list[int]:
+    """Return `picks` of `count` places, spread evenly; all of them if there are fewer.
 
     >>> evenly(10, 4)
     [0, 2, 5, 7]
     """
-    wanted = min(count, wanted)
-    return [place * count // wanted for place in range(wanted)]
+    picks = min(count, picks)
+    return [number * count // picks for number in range(picks)]
 
 
 class PairsValidator(Validator):
@@ -190,7 +190,7 @@ class PairsValidator(Validator):
         losses, alignments = [], []
         taught = self.taught
         recorder = recording(model, taught.points(model)) if taught else nullcontext()
-        with mixed_precision(device, wanted=self.bfloat16), recorder as record:
+        with mixed_precision(device, enabled=self.bfloat16), recorder as record:
             for rows in workers.share(plan):
                 batch = self.corpus.batch(rows).prepared().to(device)
                 losses.append(batch_loss(model, batch))

@@ -51,21 +51,21 @@ def with_links(configuration: Configuration, corpora: Corpora, console: Console)
     """
     if not configuration.training.guided_alignment:
         return corpora
-    wanted, train = configuration.data.filter, list(corpora.train)
+    pair_filter, train = configuration.data.filter, list(corpora.train)
     unlinked = [number for number, corpus in enumerate(train) if not _has_links(corpus)]
-    digest = sha256(f"{corpora.digest} {unlinked} {wanted}")
-    linked = _linked([train[number] for number in unlinked], list, wanted, digest, console)
+    digest = sha256(f"{corpora.digest} {unlinked} {pair_filter}")
+    linked = _linked([train[number] for number in unlinked], list, pair_filter, digest, console)
     for number, corpus in zip(unlinked, linked, strict=True):
         train[number] = corpus
     # Validation pairs may change when a run is resumed, so the links of training pairs don't depend on them.
     of_valid = sha256(f"{digest} {corpora.valid!r}")
 
     def few() -> list[Pair]:
-        return reservoir_sample(islice(corpora.kept(wanted), READ), CORPUS, SEED)
+        return reservoir_sample(islice(corpora.kept(pair_filter), READ), CORPUS, SEED)
 
     valid: Sequence[Pair] = corpora.valid
     if valid:
-        (linked_valid,) = _linked([valid], few, wanted, of_valid, console)
+        (linked_valid,) = _linked([valid], few, pair_filter, of_valid, console)
         valid = list(linked_valid)
     return replace(corpora, train=train, valid=valid, digest=digest)
 
@@ -75,7 +75,7 @@ def _has_links(corpus: Iterable[Pair]) -> bool:
 
 
 def _linked(
-    texts: Sequence[Iterable[Pair]], more: Callable[[], list[Pair]], wanted: Filter, key: str, console: Console
+    texts: Sequence[Iterable[Pair]], more: Callable[[], list[Pair]], pair_filter: Filter, key: str, console: Console
 ) -> list[_Linked]:
     """Return texts with statistical links, which are learned from them and from `more` pairs.
 
@@ -88,7 +88,7 @@ def _linked(
     def make(folder: Path) -> None:
         folder.mkdir()
         with counting(console, "linking words by statistics", None) as advance:
-            lines = _statistical_links([*texts, more()], wanted, advance)
+            lines = _statistical_links([*texts, more()], pair_filter, advance)
             for number, text in enumerate(texts):
                 with (folder / f"{number}.links").open("w", encoding="ascii") as file:
                     file.writelines(islice(lines, sum(1 for _ in text)))
@@ -104,13 +104,13 @@ def _linked(
 
 
 def _statistical_links(
-    texts: Sequence[Iterable[Pair]], wanted: Filter, advance: Callable[[int], None]
+    texts: Sequence[Iterable[Pair]], pair_filter: Filter, advance: Callable[[int], None]
 ) -> Iterator[str]:
     """Yield a line with the links of each pair of some texts; pairs that the filter skips have none."""
     total = sum(1 for _ in chain.from_iterable(texts))
     parts = -(-total // TOGETHER)
     for part in batched(chain.from_iterable(texts), -(-total // parts)):
-        pairs = [Pair("", "") if fault(pair, wanted) else pair for pair in part]
+        pairs = [Pair("", "") if fault(pair, pair_filter) else pair for pair in part]
         for links in statistical_links(pairs, len(pairs)):
             yield to_pharaoh(sorted(links.possible)) + "\n"
         advance(len(pairs))

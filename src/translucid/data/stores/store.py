@@ -99,7 +99,7 @@ class CorpusStore:
         self,
         corpora: Sequence[Iterable[Pair]],
         tokenizers: Sequence[Tokenizer],
-        wanted: Filter,
+        pair_filter: Filter,
         *,
         identity: str,
         max_tokens: int,
@@ -112,7 +112,7 @@ class CorpusStore:
         Args:
             corpora: the text; to resume, it is read again from the beginning.
             tokenizers: the tokenizer of each corpus; they differ only in the pieces of languages.
-            wanted: the filter for pairs.
+            pair_filter: the filter for pairs.
             identity: the identity of the text, the tokenizers and the limits; chunks of another one are deleted.
             max_tokens: a pair with more tokens on either side, end token included, is skipped.
             processes: the number of processes; by default the number of cores.
@@ -133,7 +133,7 @@ class CorpusStore:
                 if row["corpus"] == number:
                     read += row["pairs"]
                     size += row["kept"]
-            kept = keep(corpus, wanted, skipped)
+            kept = keep(corpus, pair_filter, skipped)
             for _ in islice(kept, read):  # encoded already; reading them counts what the filter skips
                 pass
             on_pairs(read)
